@@ -1,4 +1,4 @@
-/** The bytes of a bill: fetched, bounded, unpacked and cut into lines. */
+/** The bytes of a bill: downloaded, limited, unpacked and split into lines. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
@@ -14,22 +14,22 @@ import {
 } from '../payments/channel.ts';
 import { daySpan } from './bill-rows.ts';
 
-/** Most bytes of a bill, as it comes or unpacked: some 2.5 million lines of 400 bytes. */
+/** The most bytes of a bill, packed or unpacked: some 2.5 million lines of 400 bytes. */
 export const MOST_BYTES = 1024 ** 3;
 
-/** Tables of digits, tabs and names shrink to a tenth or a thirtieth; only what was made to be large shrinks like this. */
+/** Bills compress by a factor of 10 to 30; a higher ratio than this is a decompression bomb. */
 const MOST_RATIO = 200;
-/** Below this size nobody minds how well something shrinks. */
+/** The ratio is not checked below this size. */
 const HARMLESS = 16 * 1024 * 1024;
 
-/** Refuses what unpacks to more than a bill has, or than such a file could hold; `packed` is how much of it was read. */
+/** Throws if the unpacked bytes exceed the limit or the ratio to the packed bytes read so far (`packed`). */
 export function refuseBomb(unpacked: number, packed: number): void {
   if (unpacked > MOST_BYTES) throw tooLarge();
   if (unpacked > HARMLESS && unpacked > packed * MOST_RATIO)
     throw new BillMalformed('too_large', `The bill unpacks to more than ${MOST_RATIO} times its size.`);
 }
 
-/** The same bytes, refused when there are more than a bill has. */
+/** Passes bytes on; throws if there are more than a bill may have. */
 export async function* bounded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const piece of bytes) {
@@ -39,7 +39,7 @@ export async function* bounded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   }
 }
 
-/** The first bytes of a file, by which its kind is known. */
+/** The first bytes of a file, which show its kind. */
 export async function firstBytes(file: string, length: number): Promise<Buffer> {
   const handle = await open(file);
   try {
@@ -50,7 +50,7 @@ export async function firstBytes(file: string, length: number): Promise<Buffer> 
   }
 }
 
-/** Whether bytes begin as GZIP does. */
+/** Whether bytes begin with the magic number of GZIP. */
 export function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b;
 }
@@ -60,16 +60,16 @@ export function fileBytes(file: string): AsyncIterable<Uint8Array> {
   return bounded(createReadStream(file, { highWaterMark: PIECE }));
 }
 
-/** The bytes of a file in GZIP, unpacked. */
+/** The unpacked bytes of a GZIP file. */
 export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE });
-  // What goes wrong ends the iteration with its error.
+  // The iteration throws the errors of the pipeline.
   const plain = pipeline(createReadStream(file, { highWaterMark: PIECE }), gunzip, () => undefined);
   let size = 0;
   try {
     for await (const piece of plain as AsyncIterable<Buffer>) {
       size += piece.byteLength;
-      // Not what was read of the file, which is ahead of it.
+      // The bytes that were unpacked, not those read from the file, which are ahead.
       refuseBomb(size, gunzip.bytesWritten);
       yield piece;
     }
@@ -79,12 +79,12 @@ export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * The same bytes, while `tell` hears them unpacked; what is not packed it hears as it is. Throws BillMalformed for what
+ * Passes bytes on unchanged and calls `onPlain` with the unpacked bytes; bytes that are not packed go to both. Throws BillMalformed if they
  * cannot be unpacked.
  */
 export async function* unpackedBeside(
   bytes: AsyncIterable<Uint8Array>,
-  tell: (plain: Uint8Array) => void,
+  onPlain: (plain: Uint8Array) => void,
 ): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE });
   let packed = 0;
@@ -93,24 +93,24 @@ export async function* unpackedBeside(
   let first: Uint8Array = Buffer.alloc(0);
   gunzip.on('data', (piece: Buffer) => {
     unpacked += piece.byteLength;
-    tell(piece);
+    onPlain(piece);
   });
   const ended = finished(gunzip);
   ended.catch(() => undefined);
   try {
     for await (const next of bytes) {
-      // Two bytes say whether it is packed; a piece may have fewer.
+      // The magic number has two bytes; a piece may have fewer.
       const piece: Uint8Array = isPacked === undefined ? (first = Buffer.concat([first, next])) : next;
       if (piece.byteLength < 2 && isPacked === undefined) continue;
       isPacked ??= isGzip(piece);
       packed += piece.byteLength;
       if (isPacked) await Promise.race([ended, written(gunzip, piece)]);
-      else tell(piece);
+      else onPlain(piece);
       refuseBomb(unpacked, packed);
       yield piece;
     }
     if (isPacked === undefined && first.byteLength > 0) {
-      tell(first);
+      onPlain(first);
       yield first;
     }
     if (isPacked) {
@@ -124,7 +124,7 @@ export async function* unpackedBeside(
   }
 }
 
-/** Waits until a piece was unpacked, so that no more than one piece waits. */
+/** Waits until a piece is unpacked, so that at most one piece is in memory. */
 function written(gunzip: Gunzip, piece: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     gunzip.write(piece, (error) => (error ? reject(error) : resolve()));
@@ -133,7 +133,7 @@ function written(gunzip: Gunzip, piece: Uint8Array): Promise<void> {
 
 const PIECE = 128 * 1024;
 
-/** What an error of zlib says about a bill; others stay as they are. */
+/** Converts an error of zlib to BillMalformed; returns other errors unchanged. */
 export function unpackingFault(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof BillMalformed || !('code' in error)) return error;
   if (error.code === 'Z_BUF_ERROR') return new BillMalformed('cut_short', 'The packed bill ends early.');
@@ -147,28 +147,28 @@ function tooLarge(): BillMalformed {
   return new BillMalformed('too_large', `The bill is larger than ${MOST_BYTES} bytes.`);
 }
 
-/** Some lines of a file that follow each other; `from` is the number of the first, counted from 1. */
+/** Consecutive lines of a file; `from` is the number of the first, counted from 1. */
 interface TextBlock {
   from: number;
   lines: string[];
 }
 
-/** In what a bill is written. The decoder of GB18030 reads GBK, too. */
+/** The charset of a bill. The decoder of GB18030 also reads GBK. */
 type Charset = 'utf-8' | 'gb18030';
 
-/** Lines are read when there is so much of them: some hundred of a bill. */
+/** Bytes that are decoded at once: some hundred lines. */
 const BLOCK_BYTES = 64 * 1024;
-/** Characters of one line. */
+/** The most characters of a line. */
 const LONGEST_LINE = 64 * 1024;
-/** Lines of one bill. */
+/** The most lines of a bill. */
 const MOST_LINES = 20_000_000;
 
 const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * The lines of a text, with neither the ends of lines nor a byte order mark. It is cut at the byte LF, which is part of no
- * other character in either charset. Throws BillMalformed for bytes that are not of the charset, and for lines without end.
+ * The lines of a text, without line ends and byte order mark. It is split at the byte LF, which is part of no other character in either
+ * charset. Throws BillMalformed for bytes that are not of the charset, and for lines that are too long.
  */
 export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Charset): AsyncGenerator<TextBlock> {
   const decode = lineDecoder(charset);
@@ -187,7 +187,7 @@ export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Cha
     from += lines.length;
     if (from > MOST_LINES)
       throw new BillMalformed('too_large', `The bill has more than ${MOST_LINES} lines.`, { line: from });
-    // A copy, so that the block is not kept for the sake of its end.
+    // A copy, because a view would keep the whole block in memory.
     const rest = Uint8Array.prototype.slice.call(block, end + 1);
     held = [rest];
     size = rest.byteLength;
@@ -199,7 +199,7 @@ export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Cha
 }
 
 function lineDecoder(charset: Charset): (bytes: Uint8Array, from: number) => string[] {
-  // The mark is looked for at the beginning only: blocks begin anywhere.
+  // The decoder would remove a byte order mark from every block, not only from the first.
   const decoder = new TextDecoder(charset, { fatal: true, ignoreBOM: true });
   return (bytes, from) => {
     const lines = decoded(decoder, bytes, from, charset).split('\n');
@@ -225,7 +225,7 @@ function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, f
   }
 }
 
-/** The line and the character that cannot be read. */
+/** The line and the character that cannot be decoded. */
 function badPlace(bytes: Uint8Array, from: number, charset: Charset): { line: number; column?: number } {
   const strict = new TextDecoder(charset, { fatal: true, ignoreBOM: true });
   const lenient = new TextDecoder(charset, { ignoreBOM: true });
@@ -248,18 +248,18 @@ function tooLong(line: number): BillMalformed {
   return new BillMalformed('too_large', `A line has more than ${LONGEST_LINE} characters.`, { line });
 }
 
-/** Minutes since the end of a day; negative while it lasts. Throws for what is no day. */
+/** Minutes since the end of a day; negative before it. Throws for an invalid day. */
 function minutesSince(day: string, calendar: BillCalendar, now: Date): number {
   return (now.getTime() - daySpan(day, calendar.utcOffsetMinutes).end.getTime()) / 60_000;
 }
 
-/** The answer about a day that is too long ago for the channel to have a bill of it; undefined for others. */
+/** The answer about a day that is older than the channel's bills; undefined for other days. */
 export function goneDay(day: string, calendar: BillCalendar, now: Date): BillAnswer | undefined {
   const days = minutesSince(day, calendar, now) / (24 * 60);
   return days > calendar.backDays ? { kind: 'gone', code: `OLDER_THAN_${calendar.backDays}_DAYS` } : undefined;
 }
 
-/** What it means that a channel knows of no bill: nothing happened, once so many minutes of the next day are over; none yet before. */
+/** The meaning of "no bill": `empty` from `sureAfterMinutes` after the end of the day, `not_ready` before. */
 export function noBill(
   code: string,
   {
@@ -274,7 +274,7 @@ export function noBill(
   return { kind: 'empty', code, ...(payee !== undefined && { payee }) };
 }
 
-/** The file at an address that a channel named, of a bounded size; anything but the file itself says nothing. */
+/** Downloads a bill with a limited size; any status but 200 and any fault of the transport is `unknown`. */
 export async function downloadBill(
   download: () => Promise<WireFile>,
 ): Promise<Extract<BillAnswer, { kind: 'bill' }> | UnknownOutcome> {
@@ -283,7 +283,7 @@ export async function downloadBill(
     if (status === 200) return { kind: 'bill', bytes: bounded(bytes) };
     await bytes[Symbol.asyncIterator]().return?.();
     const cause = status >= 300 && status < 400 ? 'redirected' : 'http_status';
-    return { kind: 'unknown', cause, detail: `The download was answered HTTP ${status}.` };
+    return { kind: 'unknown', cause, detail: `The download failed with HTTP ${status}.` };
   } catch (error) {
     if (!(error instanceof TransportFailed)) throw error;
     return { kind: 'unknown', cause: error.why, detail: error.message };

@@ -1,33 +1,33 @@
-/** The rows of a bill: cells, columns, rows that cannot be read, and sums. */
+/** The rows of a bill: cells, columns, unreadable rows, and sums. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../payments/channel.ts';
 
-/** With more rows that cannot be read it is the file that is wrong. */
+/** A bill with more unreadable rows is rejected as a whole. */
 const MOST_UNREADABLE = 100;
 
-/** Faults of one row; every other is a fault of the file. */
+/** Faults of one row; every other fault rejects the file. */
 const OF_A_ROW: ReadonlySet<string> = new Set(['wrong_cell', 'wrong_columns']);
 
-/** A row that cannot be read: its place, and the numbers in it that can. */
+/** An unreadable row: its line and its readable numbers. */
 export type Unread = Pick<BillLine, 'line'> &
   Partial<Pick<BillLine, 'orderNo' | 'refundNo' | 'channelTradeNo' | 'channelRefundNo'>>;
 
-/** The rows of one bill, and which of them could not be read. */
+/** The rows of one bill, with a count of the unreadable ones. */
 export interface Rows {
-  /** The line of a row; one that cannot be read is a line, too, which counts for nothing. */
+  /** Reads a row; an unreadable one becomes a line of that kind without an amount. */
   read(text: string, readRow: () => BillLine, unread: () => Unread): BillLine;
-  /** How many could not be read. */
+  /** The number of unreadable rows. */
   unreadable(): number;
-  /** Notes that a sum of the bill is not that of the rows that could be read. */
+  /** Notes that a sum of the bill differs from that of the readable rows. */
   short(shortfall: string): void;
-  /** Throws when there are rows and none could be read: then it is the file that is wrong. */
+  /** Throws if there are rows and none is readable. */
   requireOne(): void;
   /** The last part of a bill with sums. */
   end(...totals: BillTotals[]): BillPart;
 }
 
 /**
- * `isLenient`: one row that cannot be read costs only itself, because the file came from the channel and another one cannot be had. A file
- * that a person brings is refused instead: it can be downloaded again, and spreadsheet programs change what they save.
+ * Creates the reader of rows. `isLenient`: an unreadable row does not reject the file, because the channel has no other one. An imported file
+ * is rejected instead: the operator can download it again, and a spreadsheet program may have changed it.
  */
 export function createRows(isLenient: boolean, begin: Date): Rows {
   const shortfalls: string[] = [];
@@ -54,7 +54,7 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
     end(...totals) {
       requireOne();
       if (unreadable === 0) return { kind: 'totals', totals };
-      // The bill's sums are those of all its rows, and not all are known.
+      // The bill's sums cover all rows, including the unreadable ones.
       return { kind: 'totals', totals: [], ...(shortfalls.length > 0 && { shortfall: shortfalls.join(' ') }) };
     },
   };
@@ -65,7 +65,7 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
 }
 
 function lineOf(raw: string, { message, line, column }: BillMalformed, unread: Unread, at: Date): BillLine {
-  // The cell itself stays in `raw`, which is emptied when its payer is forgotten.
+  // The text of the cell stays in `raw` only, which is emptied when the payer's data is erased.
   const reason = message.replace(/: ".*$/s, '');
   return {
     kind: 'unreadable',
@@ -91,12 +91,12 @@ const NINE = 57;
 const DOT = 46;
 const MINUS = 45;
 
-/** Digits of an amount in its smallest unit, as many as stay exact. */
+/** The most digits of an amount in minor units that a number holds exactly. */
 const MOST_DIGITS = 15;
 
 /**
- * A decimal number as a whole number of its smallest unit, `decimals` behind the point; NaN for anything else. Decimals beyond
- * that must be zeros. Bills have millions of these, so it reads characters instead of a pattern.
+ * Reads a decimal number as a whole number of minor units with `decimals` places; NaN for anything else. Further decimals must be zeros. Bills
+ * have millions of amounts, so it reads characters instead of using a pattern.
  */
 export function readDecimal(text: string, decimals: number): number {
   const { length } = text;
@@ -127,7 +127,7 @@ export function readDecimal(text: string, decimals: number): number {
   return isNegative && value !== 0 ? -value : value;
 }
 
-/** A sum of a whole bill, of any size, in the smallest unit; undefined for anything else. */
+/** Reads a sum of a whole bill in minor units; undefined for anything else. */
 export function readSum(text: string, decimals: number): bigint | undefined {
   const [, sign, whole = '', behind = ''] = /^(-?)(\d{1,18})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   if (whole === '' || /[1-9]/.test(behind.slice(decimals))) return undefined;
@@ -135,7 +135,7 @@ export function readSum(text: string, decimals: number): bigint | undefined {
   return sign === '-' ? -value : value;
 }
 
-/** `yyyy-MM-dd HH:mm:ss` as milliseconds since 1970, as if it were UTC; NaN for anything else. */
+/** Reads `yyyy-MM-dd HH:mm:ss` as milliseconds since 1970, as if it were UTC; NaN for anything else. */
 export function readClock(text: string): number {
   if (text.length !== 19 || text[4] !== '-' || text[7] !== '-' || text[10] !== ' ') return NaN;
   if (text[13] !== ':' || text[16] !== ':') return NaN;
@@ -147,7 +147,7 @@ export function readClock(text: string): number {
   const second = digits(text, 17, 19);
   if (!(month >= 1 && month <= 12 && day >= 1 && hour <= 23 && minute <= 59 && second <= 59)) return NaN;
   const at = Date.UTC(year, month - 1, day, hour, minute, second);
-  // A day that its month does not have is counted on into the next one.
+  // Date.UTC moves a day that the month does not have into the next month.
   return new Date(at).getUTCDate() === day ? at : NaN;
 }
 
@@ -170,24 +170,24 @@ export interface DaySpan {
 
 const DAY_MS = 86_400_000;
 
-/** A day, `yyyy-MM-dd`, of a place whose days begin that many minutes before those of UTC; throws for what is no day. */
+/** The span of a day, `yyyy-MM-dd`, whose days begin so many minutes before those of UTC; throws for an invalid day. */
 export function daySpan(day: string, utcOffsetMinutes: number): DaySpan {
   const start = readClock(`${day} 00:00:00`);
-  if (Number.isNaN(start)) throw new RangeError(`${day} is no day.`);
+  if (Number.isNaN(start)) throw new RangeError(`${day} is not a valid day.`);
   const begin = new Date(start - utcOffsetMinutes * 60_000);
   return { begin, end: new Date(begin.getTime() + DAY_MS) };
 }
 
-/** A cell that cannot be read; `column` counts from 0. */
+/** The error for an unreadable cell; `column` counts from 0. */
 export function wrongCell(line: number, column: number, name: string, text: string): BillMalformed {
   const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
   return new BillMalformed('wrong_cell', `${name} cannot be read: "${shown}".`, { line, column: column + 1 });
 }
 
-/** Where the columns of a table are, by name. */
+/** The indexes of the columns of a table, by name. */
 export type Columns<Name extends string> = Readonly<Record<Name, number>>;
 
-/** Finds columns by the names in a header; throws BillMalformed `wrong_columns` for one that is missing or there twice. */
+/** Finds columns by the names in a header; throws BillMalformed `wrong_columns` for a missing or duplicate one. */
 export function findColumns<Name extends string>(
   header: readonly string[],
   names: readonly Name[],
@@ -198,26 +198,26 @@ export function findColumns<Name extends string>(
     if (at < 0) throw new BillMalformed('wrong_columns', `The column ${name} is missing.`, { line });
     const again = header.indexOf(name, at + 1);
     if (again >= 0)
-      throw new BillMalformed('wrong_columns', `The column ${name} is there twice.`, { line, column: again + 1 });
+      throw new BillMalformed('wrong_columns', `The column ${name} occurs twice.`, { line, column: again + 1 });
     return [name, at];
   });
   return Object.fromEntries(found) as Columns<Name>;
 }
 
-/** Running sums of a bill by name, whole numbers of any size. */
+/** Running sums of a bill by name, in minor units. */
 interface Sums<Name extends string> {
   add(name: Name, value: number): void;
   of(name: Name): bigint;
-  /** Throws BillMalformed `wrong_sums` when the bill names another sum; where rows could not be read it is noted as a shortfall. */
+  /** Throws BillMalformed `wrong_sums` if the bill states another sum; with unreadable rows it notes a shortfall instead. */
   require(name: Name, stated: bigint, what: string, line: number): void;
-  /** The same for a count of rows, which is no less than those that were read, and no more than all. */
+  /** The same for a count of rows: at least the readable ones, at most all. */
   requireCount(name: Name, stated: bigint, what: string, line: number): void;
 }
 
-/** What is added up as a plain number before it goes into the sum: far below what such a number holds exactly. */
+/** A sum of plain numbers is carried to a bigint at this size, below the largest exact integer. */
 const CARRY = 2 ** 52;
 
-/** Begins at zero. Millions of additions of bigints are slow, so a sum has a part in plain numbers, too. */
+/** Creates sums that begin at zero. Millions of bigint additions are slow, so each sum also has a part in plain numbers. */
 export function createSums<Name extends string>(
   names: readonly Name[],
   rows: Pick<Rows, 'unreadable' | 'short'>,

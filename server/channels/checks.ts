@@ -1,23 +1,23 @@
 import type { ProbeCheck, ProbeNote } from '../payments/channel.ts';
 import { inChannelCall, noteSupportId } from '../payments/numbers.ts';
 
-/** Something that one call to a channel proves, and the fields that are wrong when it does not. */
+/** A credential that one call to a channel proves, and the fields that are at fault if the call fails. */
 export interface Subject {
   name: string;
   fields: readonly string[];
 }
 
-/** What a call said: nothing is wrong, or what is. */
+/** The fault that a call found; undefined = none. */
 export type Fault = ProbeNote | undefined;
 
 const OK = { status: 'ok', field: null, code: null, message: null, supportId: null } as const;
 
-/** Something that is as it should be. */
+/** A check that succeeded. */
 export function passed(about: ProbeCheck['about'], name: string, message: string | null = null): ProbeCheck {
   return { about, name, ...OK, message };
 }
 
-/** Something that is not. */
+/** A check that did not succeed. */
 export function wanting(
   about: ProbeCheck['about'],
   name: string,
@@ -27,12 +27,12 @@ export function wanting(
   return { about, name, status, field, code, message, supportId: null };
 }
 
-/** What a test did not come to. */
+/** A check that was not made, because an earlier one failed. */
 export function notReached(about: ProbeCheck['about'], name: string): ProbeCheck {
-  return wanting(about, name, 'unproven', { message: 'Not tested: what is wrong above comes first.' });
+  return wanting(about, name, 'unproven', { message: 'Not tested: correct the failed checks above first.' });
 }
 
-/** One call proves all its subjects, or says which of them is at fault; what blames none of them is the channel's own. */
+/** The checks of one call: it proves all its subjects, or one of them is at fault. A fault of none becomes a check of the channel's answer. */
 export function credentialChecks(channel: string, subjects: readonly Subject[], fault: Fault): ProbeCheck[] {
   if (!fault) return subjects.map(({ name }) => passed('credential', name));
   const { field } = fault;
@@ -43,18 +43,18 @@ export function credentialChecks(channel: string, subjects: readonly Subject[], 
   return subjects.some(isBlamed) ? checks : [wanting('credential', `Answer of ${channel}`, 'failed', fault), ...checks];
 }
 
-/** The checks that some calls led to; what is not as it should be has the support id of the last of these calls. */
+/** Runs calls to a channel and adds the support id of the last one to the checks that did not succeed. */
 export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promise<ProbeCheck[]> {
   const { answer, supportId } = await inChannelCall(work);
   return answer.map((check) => (check.status === 'ok' || check.supportId ? check : { ...check, supportId }));
 }
 
-/** A question for several checks: it is asked when the first of them comes, and each of them has the support id of its last request. */
+/** Shares one call among several checks: the first check sends it, and each check gets the support id of its last request. */
 export function askedOnce<T>(ask: () => Promise<T>): () => Promise<T> {
-  let asked: ReturnType<typeof inChannelCall<T>> | undefined;
+  let pending: ReturnType<typeof inChannelCall<T>> | undefined;
   return async () => {
-    asked ??= inChannelCall(ask);
-    const { answer, supportId } = await asked;
+    pending ??= inChannelCall(ask);
+    const { answer, supportId } = await pending;
     if (supportId) noteSupportId(supportId);
     return answer;
   };

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DisputeAction, EvidenceFile } from '../payments/channel.ts';
 
-/** Kinds of files, each with how its bytes begin (hexadecimal) and the ending that names it. */
+/** Kinds of files, each with its first bytes (hexadecimal) and its file extension. */
 const KINDS = {
   'image/jpeg': { begins: ['ffd8ff'], ending: 'jpg' },
   'image/png': { begins: ['89504e470d0a1a0a'], ending: 'png' },
@@ -9,20 +9,19 @@ const KINDS = {
   'image/bmp': { begins: ['424d'], ending: 'bmp' },
   'application/pdf': { begins: ['255044462d'], ending: 'pdf' },
 } as const;
-/** What a file is. */
 type EvidenceKind = keyof typeof KINDS;
 
-/** What a channel takes as evidence. */
+/** The evidence that a channel accepts. */
 interface EvidenceLimits {
   channel: string;
   kinds: readonly EvidenceKind[];
   mostFiles: number;
-  /** Of one file, and of all together. */
+  /** Bytes of one file; `mostBytesInAll`: of all files together. */
   mostBytes: number;
   mostBytesInAll?: number;
 }
 
-/** A file as it is sent: its kind is what its bytes say, and its name ends accordingly. */
+/** A file as it is sent: its bytes decide its kind and the extension of its name. */
 export interface TypedFile {
   name: string;
   kind: EvidenceKind;
@@ -31,17 +30,18 @@ export interface TypedFile {
 
 type Refused = Extract<DisputeAction, { kind: 'refused' }>;
 
-/** The files as the channel takes them, or why nothing is sent. */
+/** The files as the channel accepts them, or the reason why nothing is sent. */
 export function typedFiles(files: readonly EvidenceFile[], limits: EvidenceLimits): readonly TypedFile[] | Refused {
   const { channel, kinds, mostFiles, mostBytes, mostBytesInAll = Infinity } = limits;
-  if (files.length > mostFiles) return refused('TOO_MANY_FILES', `${channel} takes ${mostFiles} files with an answer.`);
+  if (files.length > mostFiles)
+    return refused('TOO_MANY_FILES', `${channel} accepts at most ${mostFiles} files with an answer.`);
   const typed: TypedFile[] = [];
   let sum = 0;
   for (const { name, bytes } of files) {
     const start = bytes.subarray(0, 16).toString('hex');
     const kind = kinds.find((one) => KINDS[one].begins.some((begin) => start.startsWith(begin)));
-    const taken = kinds.map((one) => KINDS[one].ending.toUpperCase()).join(', ');
-    if (!kind) return refused('FILE_TYPE_INVALID', `${name} is none of what ${channel} takes: ${taken}.`);
+    const accepted = kinds.map((one) => KINDS[one].ending.toUpperCase()).join(', ');
+    if (!kind) return refused('FILE_TYPE_INVALID', `${channel} does not accept the file ${name}; use ${accepted}.`);
     if (bytes.length > mostBytes) return refused('FILE_TOO_LARGE', `${name} is larger than ${inMegabytes(mostBytes)}.`);
     sum += bytes.length;
     typed.push({ name: nameOf(name, typed.length, KINDS[kind].ending), kind, bytes });
@@ -51,7 +51,7 @@ export function typedFiles(files: readonly EvidenceFile[], limits: EvidenceLimit
   return typed;
 }
 
-/** Letters that every channel takes, and the ending of what the file is. */
+/** A name with characters that every channel accepts, and the extension of the file's kind. */
 function nameOf(name: string, index: number, ending: string): string {
   const stem = name
     .replace(/\.[^.]*$/, '')
@@ -77,7 +77,7 @@ export interface FormPart {
   content: string | Buffer;
 }
 
-/** A multipart/form-data body and the media type that goes with it. Names have no quotes in them. */
+/** Builds a multipart/form-data body and its media type. Names must not contain quotes. */
 export function multipartForm(parts: readonly FormPart[]): { contentType: string; bytes: Buffer } {
   const boundary = `form-${randomBytes(16).toString('hex')}`;
   const chunks = parts.flatMap(({ name, type, fileName, content }) => {

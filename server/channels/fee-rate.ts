@@ -5,24 +5,24 @@ const NAME = 'feeRate';
 
 const COMMON = { name: NAME, label: 'Fee rate', secret: false, requiredIn: [] } as const;
 
-/** The field of a channel that keeps a share. */
+/** The fee rate field of a channel that charges a percentage. */
 export const PERCENT_FIELD: FieldSpec = {
   ...COMMON,
-  help: 'What the channel charges for a payment, in percent: 0.6 or 0.6%. Fees in bills are compared with it; leave it empty to compare none.',
+  help: 'The fee of the channel for a payment, in percent: 0.6 or 0.6%. Fees in bills are compared with it; leave it empty to compare none.',
 };
 
-/** The field of a channel that keeps a share and an amount of each payment. */
+/** The fee rate field of a channel that charges a percentage and a fixed amount for each payment. */
 export const PERCENT_AND_AMOUNT_FIELD: FieldSpec = {
   ...COMMON,
-  help: 'What the channel charges for a payment, in percent, and the amount for each payment if there is one: 3.49% + 0.49 USD. Fees in bills are compared with it; payments in another currency than that of the amount are not. Leave it empty to compare none.',
+  help: 'The fee of the channel for a payment, in percent, and a fixed amount for each payment if there is one: 3.49% + 0.49 USD. Fees in bills are compared with it, except for payments in a currency other than that of the fixed amount. Leave it empty to compare none.',
 };
 
 const PERCENT = /^(\d{1,2})(?:\.(\d{1,4}))?\s*%?$/;
 const AMOUNT = /^(\d{1,6})(?:\.(\d{1,2}))?\s*([A-Za-z]{3})$/;
 
 /**
- * The rate in a configuration; undefined where there is none. `withAmount`: the channel may keep an amount of each payment, too.
- * Throws ChannelMisconfigured.
+ * The configured rate; undefined = none. `withAmount`: the channel may also charge a fixed amount for each payment. Throws
+ * ChannelMisconfigured.
  */
 export function readFeeRate(
   fields: Readonly<Record<string, string>>,
@@ -38,7 +38,7 @@ export function readFeeRate(
 
 const NOTHING = { fixed: 0n, fixedCurrency: null } as const;
 
-/** A percentage as a share: two places further to the right, digit by digit. */
+/** A percentage as a share of 1, shifted by two decimal places as text, so that it stays exact. */
 function readShare(percent: string, text: string): string {
   const [, whole, behind = ''] = PERCENT.exec(percent) ?? [];
   if (whole === undefined)

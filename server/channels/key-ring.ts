@@ -1,46 +1,45 @@
 import type { KeyObject } from 'node:crypto';
 import type { ChannelInput, FetchBudget, KeyOrigin } from '../payments/channel.ts';
 
-/** How long a serial that a refresh did not bring stays unknown without asking again. */
+/** After a refresh without the serial, the channel is not queried about it for this long. */
 const NEGATIVE_MS = 10 * 60_000;
-/** How many unknown serials are remembered; they come from outside. */
+/** The most unknown serials in memory; a sender can invent any number. */
 const NEGATIVE_MAX = 256;
 
-/** A key that verifies, and where it comes from. */
+/** A verification key and its origin. */
 export interface VerifyKey extends KeyOrigin {
   key: KeyObject;
 }
 
-/** A stored key with what is known of the PEM text that it was read from. */
+/** A stored key with the origin of its PEM text. */
 export function storedKey({ origins }: Pick<ChannelInput, 'origins'>, pem: string, key: KeyObject): VerifyKey {
   return { key, ...(origins?.get(pem) ?? { certId: null, since: null }) };
 }
 
-/** Verify keys by serial; several are good at once, so a rotation fails no message. */
+/** Verification keys by serial; several are valid at once, so that a rotation rejects no message. */
 export interface KeyRing<Key = VerifyKey> {
-  /** The key of this serial; asks the channel at most once a minute, and only if it may, then undefined (fail closed). */
+  /** The key of this serial; an unknown one is queried at the channel at most once per interval, if the budget allows it. Undefined = not verifiable. */
   find(serial: string, budget?: FetchBudget): Promise<Key | undefined>;
-  /** Every key that is good now, for messages that carry no serial. */
+  /** Every current key, for messages without a serial. */
   all(): Key[];
-  /** The serials of those keys. */
+  /** The serials of the current keys. */
   serials(): string[];
 }
 
-/** What a key ring is made from. */
 interface KeyRingOptions<Key> {
   keys: Iterable<readonly [serial: string, key: Key]>;
   now: () => Date;
-  /** How two spellings of one serial are made equal. */
+  /** Makes two spellings of one serial equal. */
   normalise?: (serial: string) => string;
-  /** Fetches the channel's current keys, already checked; they are added, none is taken away. */
+  /** Fetches the channel's current keys, already proven; they are added, and none is removed. */
   refresh?: (serial: string) => Promise<Iterable<readonly [serial: string, key: Key]>>;
-  /** Shortest time between two refreshes; 60 s unless given. */
+  /** The shortest time between two refreshes; default 60 s. */
   refreshEveryMs?: number;
-  /** Told when a message names a serial that stays unknown. */
+  /** Called when a message names a serial that stays unknown. */
   onUnknown?: (serial: string) => void;
 }
 
-/** A key ring of one configuration version; a failing refresh counts as "not known" and never throws. */
+/** Creates the key ring of one configuration version; a failed refresh leaves the serial unknown and never throws. */
 export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
   const { now, normalise = (serial) => serial, refresh, refreshEveryMs = 60_000, onUnknown } = options;
   const keys = new Map<string, Key>();
@@ -53,7 +52,7 @@ export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
     for (const [serial, key] of entries) keys.set(normalise(serial), key);
   }
 
-  /** Resolves to whether the channel was heard; joins a refresh that is under way. */
+  /** Resolves to whether the channel answered; joins a running refresh. */
   function refreshOnce(serial: string, budget: FetchBudget | undefined): Promise<boolean> {
     if (running) return running;
     const isEarly = now().getTime() - refreshedAt < refreshEveryMs;
@@ -72,16 +71,16 @@ export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
     unknownUntil.set(serial, now().getTime() + NEGATIVE_MS);
   }
 
-  async function find(asked: string, budget?: FetchBudget): Promise<Key | undefined> {
-    const serial = normalise(asked);
+  async function find(named: string, budget?: FetchBudget): Promise<Key | undefined> {
+    const serial = normalise(named);
     const known = keys.get(serial);
     if (known) return known;
     if ((unknownUntil.get(serial) ?? 0) <= now().getTime()) {
-      const heard = await refreshOnce(serial, budget);
+      const isAnswered = await refreshOnce(serial, budget);
       const fresh = keys.get(serial);
       if (fresh) return fresh;
-      // Only an answer proves that the serial is unknown; a silent channel may be asked again in a minute.
-      if (heard) {
+      // Only an answer proves that the serial is unknown; without one the next refresh may query again.
+      if (isAnswered) {
         rememberUnknown(serial);
         budget?.spend();
       }

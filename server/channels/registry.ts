@@ -1,4 +1,4 @@
-/** The list of channels, and how each of them counts the serial of a certificate. */
+/** The list of channels, and the serial of a certificate as its channel computes it. */
 import type { X509Certificate } from 'node:crypto';
 import type { ChannelKind, PayWay } from '../payments/channel.ts';
 import { alipayKind } from './alipay/kind.ts';
@@ -6,12 +6,12 @@ import { certSerial, rootCertSerial } from './alipay/signature.ts';
 import { paypalKind } from './paypal/kind.ts';
 import { wechatKind } from './wechat/kind.ts';
 
-/** Every channel that the service has, by its wire name; README.md says what a new one needs. */
+/** Every channel of the service, by its wire name; README.md lists the steps for a new one. */
 export const CHANNEL_KINDS: ReadonlyMap<PayWay, ChannelKind> = new Map(
   [alipayKind, wechatKind, paypalKind].map((kind) => [kind.payWay, kind]),
 );
 
-/** The serial of a certificate file as its channel counts it: Alipay makes its own, the others take the certificate's. */
+/** The serial of a certificate file: Alipay computes its own, the other channels use the certificate's. */
 export function channelSerial(kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]): string {
   const [leaf] = certificates;
   if (!kind.startsWith('alipay_')) return leaf.serialNumber;

@@ -1,4 +1,4 @@
-/** How channels are asked: one exchange with its record, the download of a file, and the texts that may be sent or kept. */
+/** HTTP to channels: one exchange with its record, the download of a file, and the texts that may be sent or stored. */
 import type { Span } from '@opentelemetry/api';
 import { isUtf8 } from 'node:buffer';
 import { CHANNELS } from '../domain.ts';
@@ -14,47 +14,45 @@ import {
 import { noteSupportId, readNumberAtChannel } from '../payments/numbers.ts';
 import { type SpanAbout, inSpan } from '../work.ts';
 
-/** Largest answer that is read; more is `too_large`. */
+/** The largest response that is read; a larger one is `too_large`. */
 const MAX_BYTES = 1024 * 1024;
 
-/** One exchange with a channel for the order's timeline: secrets, signatures and headers are not in it. */
+/** One exchange with a channel, for the order's timeline; without secrets, signatures and headers. */
 export interface ChannelMessage {
   payWay: PayWay;
   direction: 'out';
   call: string;
   orderNo: string;
-  /** The refund that is meant, whichever of its numbers the channel knows. */
+  /** The number of the refund, without the attempt that the channel's number has. */
   refundNo: string | null;
-  /** How the channel's support finds the request again; null when the answer did not say. */
+  /** The id by which the channel's support finds the request; null = the response has none. */
   supportId: string | null;
-  /** HTTP status; null when no complete answer came back. */
+  /** HTTP status; null = no complete response. */
   status: number | null;
   durationMs: number;
   request: string;
   answer: string;
-  /** Why there is no answer; null when there is one. */
+  /** Why there is no response; null = there is one. */
   note: TransportFailed['why'] | null;
   at: Date;
 }
 
-/** What a transport tells of what it sends. */
 interface Recording {
   payWay: PayWay;
   now: () => Date;
-  /** Told about every exchange that is about an order; what it throws is ignored, for a record must never stop money. */
+  /** Called after every exchange about an order; its errors are ignored, because a record must never stop a payment. */
   record: (message: ChannelMessage) => void;
-  /** Told what time the channel has, by its answers; what it throws is ignored. */
+  /** Called with the `Date` header of each response; its errors are ignored. */
   theirTime?: (time: Date) => void;
 }
 
-/** What a transport is made from. */
 interface TransportOptions {
   /** Covers the whole exchange: connect, send and read. */
   timeoutMs: number;
   recording?: Recording;
 }
 
-/** A transport on `fetch` with keep-alive: one try, no redirects, 1 MB of raw bytes at most; throws TransportFailed. */
+/** Creates a transport on `fetch` with keep-alive: one attempt, no redirects, at most 1 MB of raw bytes; throws TransportFailed. */
 export function createTransport({ timeoutMs, recording }: TransportOptions): Transport {
   return (request) =>
     inSpan(`${recording?.payWay ?? 'channel'} ${request.about.call}`, spanOf(request, recording), (span) =>
@@ -63,7 +61,7 @@ export function createTransport({ timeoutMs, recording }: TransportOptions): Tra
 
   async function send(request: WireRequest, span: Span | undefined): Promise<WireAnswer> {
     const started = performance.now();
-    const tell = (result: Pick<ChannelMessage, 'status' | 'note' | 'answer' | 'supportId'>): void =>
+    const record = (result: Pick<ChannelMessage, 'status' | 'note' | 'answer' | 'supportId'>): void =>
       recordSafely(recording, request, performance.now() - started, result);
     try {
       const answer = await exchange(request, timeoutMs);
@@ -71,22 +69,22 @@ export function createTransport({ timeoutMs, recording }: TransportOptions): Tra
       if (supportId) noteSupportId(supportId);
       span?.setAttribute('http.response.status_code', answer.status);
       noteTimeSafely(recording, answer);
-      tell({ status: answer.status, note: null, answer: redactText(textOf(answer.body)), supportId });
+      record({ status: answer.status, note: null, answer: redactText(textOf(answer.body)), supportId });
       return answer;
     } catch (error) {
       const failure = failureOf(error, timeoutMs);
-      tell({ status: null, note: failure.why, answer: '', supportId: null });
+      record({ status: null, note: failure.why, answer: '', supportId: null });
       throw failure;
     }
   }
 }
 
-/** An answer as it may be shown. Alipay writes some refusals in GBK. */
+/** Decodes a response for display. Alipay sends some refusals in GBK. */
 function textOf(body: Buffer): string {
   return isUtf8(body) ? body.toString('utf8') : new TextDecoder('gb18030').decode(body);
 }
 
-/** Addresses and bodies have secrets and payers in them, so neither is told. */
+/** URLs and bodies contain secrets and payer data, so neither is an attribute. */
 function spanOf({ method, about }: WireRequest, recording: Recording | undefined): SpanAbout {
   const { call, orderNo, refundNo } = about;
   return {
@@ -112,7 +110,7 @@ async function exchange(request: WireRequest, timeoutMs: number): Promise<WireAn
 async function readCapped(response: Response): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Leaving the loop cancels the stream, so an endless answer costs no more than the cap.
+  // Leaving the loop cancels the stream, so an endless response costs no more than the limit.
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
     if (size > MAX_BYTES) throw new TransportFailed('too_large', `The response is larger than ${MAX_BYTES} bytes.`);
@@ -130,7 +128,6 @@ function supportIdOf(headers: WireAnswer['headers']): string | null {
   return id && /^[\x21-\x7e]{1,128}$/.test(id) ? id : null;
 }
 
-/** Why an exchange failed, as a channel reads it. */
 function failureOf(error: unknown, timeoutMs: number): TransportFailed {
   if (error instanceof TransportFailed) return error;
   if (error instanceof Error && error.name === 'TimeoutError') {
@@ -139,7 +136,7 @@ function failureOf(error: unknown, timeoutMs: number): TransportFailed {
   return new TransportFailed('network', reasonOf(error), { cause: error });
 }
 
-/** `fetch` says only "fetch failed"; the code of the cause (ECONNREFUSED, UND_ERR_SOCKET …) says what failed. */
+/** The message of `fetch` is only "fetch failed"; the code of its cause (ECONNREFUSED, UND_ERR_SOCKET …) is the reason. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'The connection failed.';
   const cause: unknown = error.cause;
@@ -151,7 +148,7 @@ function noteTimeSafely(recording: Recording | undefined, { headers: { date } }:
   try {
     if (date !== undefined) recording?.theirTime?.(new Date(date));
   } catch {
-    // The exchange itself is what counts.
+    // A failed record must not fail the exchange.
   }
 }
 
@@ -177,14 +174,14 @@ function recordSafely(
       ...result,
     });
   } catch {
-    // The exchange itself is what counts.
+    // A failed record must not fail the exchange.
   }
 }
 
-/** Longest text that is kept of a request or an answer, in characters. */
+/** The longest stored text of a request or a response, in characters. */
 const MAX_KEPT = 16_384;
 
-/** Members and parameters whose values give power or prove identity. */
+/** Members and parameters whose values are credentials or signatures. */
 const SECRET = [
   'sign',
   'signature',
@@ -211,7 +208,7 @@ const FORM_FIELD = new RegExp(`((?:^|[?&])(?:${SECRET})=)[^&\\s"]*`, 'gi');
 const PEM = /-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g;
 const BEARER = /\b(Bearer|Basic|WECHATPAY2-SHA256-RSA2048)\s+[^\s"]+/g;
 
-/** A request or answer text that may be kept: signatures, tokens, keys and secrets replaced, cut to 16 KB. */
+/** Replaces signatures, tokens, keys and secrets in a request or response and cuts it to 16 KB, so that it may be stored. */
 export function redactText(text: string): string {
   const kept = text.length > MAX_KEPT ? `${text.slice(0, MAX_KEPT)}… (${text.length} characters)` : text;
   return kept
@@ -221,15 +218,15 @@ export function redactText(text: string): string {
     .replace(BEARER, '$1 ***');
 }
 
-/** The clock by which messages to channels are dated: channels compare it with theirs, so nobody puts it forward. */
+/** The clock for messages to channels: the real time, because channels compare it with theirs. */
 export function channelTime(): Date {
   return new Date();
 }
 
-/** In what a channel counts a length: UTF-16 units, or bytes of UTF-8. */
+/** The unit in which a channel counts a length: UTF-16 units, or bytes of UTF-8. */
 type LengthUnit = 'characters' | 'bytes';
 
-/** A text as channels take it: controls and what is no character become blanks, and it is cut to `most` without splitting a character. */
+/** A text that channels accept: control characters and invalid ones become blanks, and it is cut to `most` without splitting a character. */
 export function plainText(text: string, most: number, unit: LengthUnit = 'characters'): string {
   const clean = text
     .toWellFormed()
@@ -245,13 +242,12 @@ export function plainText(text: string, most: number, unit: LengthUnit = 'charac
   return cut.trimEnd();
 }
 
-/** What a download is made from. */
 interface DownloadOptions {
-  /** How long a channel may take to begin, and between two pieces; the whole may take as long as its size needs. */
+  /** The longest wait for the first byte and between two pieces; the whole download has no limit. */
   stallMs: number;
 }
 
-/** Downloads on `fetch`: one try, no redirects, and a file that ends early fails; throws TransportFailed. */
+/** Creates a download on `fetch`: one attempt, no redirects; a file that ends early fails. Throws TransportFailed. */
 export function createDownload({ stallMs }: DownloadOptions): Download {
   return async ({ method, url, headers, body }) => {
     const control = new AbortController();
@@ -265,8 +261,8 @@ export function createDownload({ stallMs }: DownloadOptions): Download {
         clearTimeout(timer);
       }
     };
-    const asked = { method, headers, body, redirect: 'manual', signal: control.signal } as const;
-    const response = await timed(fetch(url, asked));
+    const init = { method, headers, body, redirect: 'manual', signal: control.signal } as const;
+    const response = await timed(fetch(url, init));
     const { status } = response;
     return { status, headers: Object.fromEntries(response.headers), bytes: piecesOf(response, timed) };
   };
@@ -290,7 +286,7 @@ function piecesOf(
         throw new TransportFailed('network', `The file ended after ${size} of ${expected} bytes.`);
       return { done: true, value: undefined };
     },
-    // Also of an iteration that never began: whoever needs no bytes leaves so.
+    // Also ends a download whose iteration never began.
     async return() {
       await reader?.cancel().catch(() => undefined);
       return { done: true, value: undefined };
@@ -299,7 +295,7 @@ function piecesOf(
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
-/** Of a body that `fetch` unpacked the length says nothing. */
+/** The expected length; undefined for an encoded body, because `fetch` unpacks it. */
 function lengthOf(headers: Headers): number | undefined {
   const length = headers.get('content-length') ?? '';
   return headers.get('content-encoding') === null && /^\d{1,15}$/.test(length) ? Number(length) : undefined;

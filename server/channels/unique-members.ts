@@ -1,5 +1,5 @@
 /**
- * Whether every object in a text has each of its names once; `value` is what JSON.parse made of it. Of two members with one name it keeps one, so
+ * Whether no object of a JSON text has two members of the same name; `value` is its result of JSON.parse, which keeps only one of them, so
  * the text then has more colons than the value has members.
  */
 export function hasUniqueMembers(text: string, value: unknown): boolean {
@@ -21,14 +21,14 @@ const COLON = ':'.charCodeAt(0);
 const QUOTE = '"'.charCodeAt(0);
 const BACKSLASH = '\\'.charCodeAt(0);
 
-/** Where the string that begins there ends. */
+/** The index of the closing quote of a string. */
 function endOfString(text: string, from: number): number {
   let at = from + 1;
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
   return at;
 }
 
-/** Not by recursion: texts from outside may be as deep as they are long. */
+/** Without recursion, because a text from outside may be nested as deep as it is long. */
 function membersIn(value: unknown): number {
   let members = 0;
   const left: unknown[] = [value];

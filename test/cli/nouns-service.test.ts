@@ -271,7 +271,7 @@ test('order, refund, exception: every filter of the list, each verb, the export'
   await writeFile(proof!, '%PDF-1.7');
   await writeFile(text!, 'Signed for');
   const none = await fails(payctl, `dispute answer ${disputeNo} --text x --file ${text} -y`);
-  t.regex(String(none['message']), /notes\.txt is none of what PayPal takes/);
+  t.regex(String(none['message']), /PayPal does not accept the file notes\.txt/);
   const files = `--file ${photo} --file ${proof}`;
   t.is((await payctl.json(`dispute answer ${disputeNo} --text "signed for" ${files} -y`)).status, 'under_review');
   await payctl.done(`simulator dispute ${disputed} --act ask`);

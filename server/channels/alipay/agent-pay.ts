@@ -1,6 +1,6 @@
 /**
- * Alipay's agents that pay per call. The names are those of Alipay's product document and interface contract (repository
- * alipay/ai on GitHub: `A2M智能收产品对接文档`, `aipay-interface-contract`). All of them are in this file.
+ * Payments per call by Alipay's agents. The names are those of Alipay's product document and interface contract (repository alipay/ai on
+ * GitHub: `A2M智能收产品对接文档`, `aipay-interface-contract`); no other file uses them.
  */
 import type { KeyObject } from 'node:crypto';
 import type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from '../../payments/channel.ts';
@@ -12,7 +12,7 @@ import { requestText, signRsa2 } from './signature.ts';
 const VERIFY = 'alipay.aipay.agent.payment.verify';
 const CONFIRM = 'alipay.aipay.agent.fulfillment.confirm';
 
-/** Who asks for payments of agents: the application, the merchant, and the service that Alipay registered for them. */
+/** The seller for agents: the app, the merchant, and the service that Alipay registered. */
 export interface AgentSeller {
   appId: string;
   sellerId: string;
@@ -20,7 +20,6 @@ export interface AgentSeller {
   sellerName: string;
 }
 
-/** What the desk needs of the channel. */
 interface Needs {
   seller: AgentSeller;
   key: KeyObject;
@@ -28,7 +27,7 @@ interface Needs {
   now: () => Date;
 }
 
-/** The desk of a configured service. */
+/** Creates the agent desk of a configured service. */
 export function alipayAgents({ seller, key, ask, now }: Needs): AgentDesk {
   return {
     bill: (order) => billText(seller, key, order),
@@ -49,7 +48,7 @@ export function alipayAgents({ seller, key, ask, now }: Needs): AgentDesk {
   };
 }
 
-/** The value of `Payment-Needed`: base64url of JSON, signed over eight of its fields sorted like those of a request. */
+/** The value of `Payment-Needed`: base64url of JSON; eight of its fields are signed, sorted like those of a request. */
 async function billText(
   { appId, sellerId, serviceId, sellerName }: AgentSeller,
   key: KeyObject,
@@ -84,7 +83,7 @@ async function billText(
   return Buffer.from(JSON.stringify(bill)).toString('base64url');
 }
 
-/** The answer names no seller, so that the payment is this account's only the signed answer to our own question says. */
+/** The answer names no seller; the payment is this account's because the answer to this account's own request is signed. */
 function readVerified(said: Said, proof: AgentProof, receivedAt: Date): AgentVerdict | Unknown {
   const { content, code, subCode, message } = said;
   if (code !== CODE.ok) return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };

@@ -1,4 +1,4 @@
-/** The meaning of a verified answer: to a create, a query, a close, a refund, and to the download of a certificate. */
+/** The meaning of verified answers: to a create, a query, a close, a refund, and a certificate download. */
 import type { X509Certificate } from 'node:crypto';
 import type {
   CloseOutcome,
@@ -28,12 +28,12 @@ import { type CertificateFile, type Measure, isIssuedBy, leadsTo } from './setti
 import { certSerial, readCertificates } from './signature.ts';
 
 type Content = Said['content'];
-/** What both a refund to be made and a known one say. */
+/** The members that a new refund and a known one share. */
 type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
 
 /**
- * The answer to a query. Success carries the amount that Alipay names, also when it is not the order's (settling decides);
- * `receivedAt` stands in for a missing time of payment.
+ * Reads the answer to a query. A payment has Alipay's amount, even if it differs from the order's (settling decides); `receivedAt` replaces
+ * a missing time of payment.
  */
 export function readQueried(said: Said, order: OrderRef, receivedAt: Date, sellerId = ''): Outcome {
   const { content, code, subCode } = said;
@@ -49,8 +49,8 @@ export function readQueried(said: Said, order: OrderRef, receivedAt: Date, selle
 }
 
 /**
- * What a trade's words say, in an answer or a notice. TRADE_CLOSED with a time of payment was paid and refunded in full;
- * without one it was never paid. With `expected`, an unpaid trade of another amount is a mismatch.
+ * Reads the state of a trade in an answer or a notification. TRADE_CLOSED with a time of payment was paid and refunded in full; without one
+ * it was never paid. With `expected`, an unpaid trade of another amount is a mismatch.
  */
 export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, expected?: Money): Outcome {
   const { trade_status: word } = content;
@@ -73,7 +73,7 @@ export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, e
   return { kind: meaning === 'closed' ? 'closed' : 'pending' };
 }
 
-/** The answer to close; every refusal of the business means: query now. */
+/** Reads the answer to a close; after a business refusal the order is queried at once. */
 export function readClosed(said: Said, order: OrderRef): CloseOutcome {
   const { content, code, subCode, message } = said;
   if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherThing(content);
@@ -82,8 +82,8 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
 }
 
 /**
- * The answer to the cancelling of a payer's code: it closes, or gives back what was paid and says so (`action`). A success without
- * an action knows no such trade; `retry_flag` Y asks for the same call again.
+ * Reads the answer to the cancel of a payment by payer's code: `action` is `close`, or `refund` if a payment was returned. A success without
+ * an action means that there is no such trade; `retry_flag` Y requires the same call again.
  */
 export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): CloseOutcome {
   const { content, code, subCode, message } = said;
@@ -93,7 +93,7 @@ export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): Cl
   }
   const { action, retry_flag: again, trade_no: tradeNo, gmt_refund_pay: refundedAt } = content;
   if (content.out_trade_no !== order.orderNo) return otherThing(content);
-  if (again === 'Y') return unknown('busy', 'The same cancel is to be sent again (retry_flag).');
+  if (again === 'Y') return unknown('busy', 'The same cancel must be sent again (retry_flag).');
   if (action === 'close') return { kind: 'closed' };
   if (action === undefined || action === '') return { kind: 'absent' };
   if (action !== 'refund') return unknown('unparsable', `action is ${String(action)}.`);
@@ -102,10 +102,10 @@ export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): Cl
 }
 
 /**
- * The answer to a refund: every refusal of the business refuses this call; an earlier one of the same number may still have
- * done it, so settling asks twice before the refund ends. Done only with `fund_change=Y`: N, or none, says that this call moved
- * nothing, not that an earlier one did; so it is asked about, and sent again when the channel has not got it.
- * `refund_fee` is the sum of all refunds so far, so it is checked as a bound and never taken as this refund's amount.
+ * Reads the answer to a refund. A business refusal refuses this call only: an earlier call of the same number may have succeeded, so settling
+ * queries twice before the refund ends. The refund succeeded only with `fund_change=Y`. Otherwise this call moved no money, but an earlier
+ * one may have: the refund is queried, and sent again if Alipay does not have it. `refund_fee` is the sum of all refunds so far, so it is
+ * checked as a bound and never used as this refund's amount.
  */
 export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date): RefundOutcome {
   const { content, code, subCode, message } = said;
@@ -125,9 +125,8 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
 }
 
 /**
- * The answer to a refund query; success carries the amount that Alipay names, and its time (`gmt_refund_pay`, which requests.ts
- * asks for). Without a status Alipay has not received the refund or it failed, whatever else is written: absent, and the same
- * number may be sent again. Unlisted words are pending.
+ * Reads the answer to a refund query; a success has Alipay's amount and time (`gmt_refund_pay`, a query option in requests.ts). Without a
+ * status Alipay did not receive the refund, or it failed: absent, and the same number may be sent again. Unlisted states are pending.
  */
 export function readRefundQueried(
   said: Said,
@@ -156,8 +155,8 @@ export function readRefundQueried(
 }
 
 /**
- * The answer to a refund query about a refund that somebody else made. It says whose money went back (`trade_no`), because an order
- * may have been paid twice; whether that payment is the order's, and had its amount, is for settling to compare.
+ * Reads the answer to a query about a refund that was made elsewhere. The outcome names the refunded payment (`trade_no`), because an order
+ * may have been paid twice; settling compares it and its amount with the order.
  */
 export function readRefundLookedUp(
   said: Said,
@@ -171,14 +170,14 @@ export function readRefundLookedUp(
   return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
 }
 
-/** Reads `yyyy-MM-dd HH:mm:ss` (fractions allowed) of UTC+8; undefined when it is not such a time. */
+/** Reads `yyyy-MM-dd HH:mm:ss` (fractions allowed) in UTC+8; undefined for anything else. */
 export function readChinaTime(text: unknown): Date | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?$/.test(text)) return undefined;
   const at = new Date(`${text.replace(' ', 'T')}+08:00`);
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-/** An answer about something else says nothing. */
+/** An answer about another order is unknown. */
 function otherThing(content: Content): Unknown {
   return unknown('mismatch', `The response is about order ${String(content.out_trade_no)}.`);
 }
@@ -191,14 +190,13 @@ function isOther(named: unknown, ours: string): boolean {
   return named !== undefined && named !== ours;
 }
 
-/** Whether a member is there and says something. */
 function hasText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
 /**
- * sub_codes (without `ACQ.`) of a refused create, of a mini program's or of a payer's code after which no trade of this number
- * can be paid: those of these three calls in Alipay's own Java SDK (API definition of 2026-09-23) but for `KNOWN_CODES`.
+ * sub_codes (without `ACQ.`) of a refused precreate, create or pay after which no trade of this number can be paid: those of the three calls
+ * in Alipay's own Java SDK (API definition of 2026-09-23), except `KNOWN_CODES`.
  */
 const CODES = `
   ACCESS_FORBIDDEN AGREEMENT_ERROR AGREEMENT_INVALID AGREEMENT_NOT_EXIST AGREEMENT_STATUS_NOT_NORMAL
@@ -230,7 +228,7 @@ const CODES = `
   USER_FACE_PAYMENT_SWITCH_OFF USER_LOGONID_DUP ZM_AUTH_AMOUNT_EXCEED ZM_AUTH_RULE_LIMIT ZM_CREDIT_AUTH_FAIL
 `;
 
-/** Those that say that a trade exists, and in the second line that one may exist and still be paid. */
+/** sub_codes that mean that a trade exists; in the second line, that one may exist and still be paid. */
 const KNOWN_CODES = `
   TRADE_HAS_SUCCESS TRADE_HAS_CLOSE CONTEXT_INCONSISTENT TRADE_BUYER_NOT_MATCH
   TRADE_SETTLE_ERROR TRADE_STATUS_ERROR PULL_MOBILE_CASHIER_FAIL
@@ -246,17 +244,17 @@ const subCodes = (codes: string): ReadonlySet<string> =>
 const REFUSED = subCodes(CODES);
 const KNOWN = subCodes(KNOWN_CODES);
 
-/** Whether a create that is refused with this sub_code left nothing behind that could be paid. */
+/** Whether no trade can be paid after a create was refused with this sub_code. */
 function isRefusedForGood(subCode: string): boolean {
   return REFUSED.has(subCode);
 }
 
-/** Why a create that is refused with another sub_code decides nothing. */
+/** Why a refusal with another sub_code does not decide the order. */
 function createDoubt(subCode: string): RefusalDoubt {
   return KNOWN.has(subCode) ? 'trade_may_exist' : 'unlisted';
 }
 
-/** The answer to precreate: pending with the QR text. */
+/** Reads the answer to precreate: pending with the QR text. */
 export function readCode(said: Said, order: PlaceOrder): Outcome {
   const { content } = said;
   const refused = refusalOf(said, order);
@@ -266,13 +264,13 @@ export function readCode(said: Said, order: PlaceOrder): Outcome {
   return { kind: 'pending', pay: { type: 'qr', qrCode: content.qr_code } };
 }
 
-/** Alipay's own words, which do not name the product that is missing. */
+/** Alipay's message; it does not name the missing product, so the reason refers to the configuration test. */
 function reasonOf(said: Said): string {
   if (!saysNoProduct(said)) return said.message;
-  return `${said.message} The merchant has not signed for the product of this scene; the test of the configuration says which one.`;
+  return `${said.message} The merchant has not signed for the product of this scene; test the configuration to find out which one.`;
 }
 
-/** The answer to the create of a mini program: pending with the number that the program hands to Alipay's own `tradePay`. */
+/** Reads the answer to the create of a mini program: pending with the trade number that the program passes to Alipay's `tradePay`. */
 export function readCreated(said: Said, order: PlaceOrder): Outcome {
   const refused = refusalOf(said, order);
   if (refused) return refused;
@@ -282,8 +280,8 @@ export function readCreated(said: Said, order: PlaceOrder): Outcome {
 }
 
 /**
- * The answer to a payer's code: 10000 is the payment, 10003 a payer who still has to confirm it. Success carries the amount that
- * Alipay names, also when it is not the order's (settling decides).
+ * Reads the answer to a payment by payer's code: 10000 = paid, 10003 = the payer must still confirm it. A payment has Alipay's amount, even if
+ * it differs from the order's (settling decides).
  */
 export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date): Outcome {
   const { content, code } = said;
@@ -299,8 +297,8 @@ export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date):
 }
 
 /**
- * Anything but the success of this very order. A refusal is definite only for a code that the list of its call has or for one of
- * the gateway, which turns a request away before any trade can be made.
+ * The outcome of any answer but a success of this order. A refusal is definite only for a listed code, or for one of the gateway, which
+ * refuses a request before it can create a trade.
  */
 function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
   const { content, code, subCode } = said;
@@ -314,33 +312,33 @@ function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
 }
 
 /**
- * The authority that issues Alipay's certificates, and nobody else's: apps have theirs from "Class 1" below the same root.
- * Names are those of the certificates in the test fixtures of Alipay's own Node SDK; the sandbox is said to add " test".
+ * The authority that issues only Alipay's own certificates; apps get theirs from "Class 1" below the same root. The names are those of the
+ * certificates in the test fixtures of Alipay's own Node SDK; the sandbox reportedly adds " test".
  */
 const ISSUER = /^CN=Ant Financial Certification Authority Class 2\b/m;
-/** Alipay's company and the PID of the merchant that the app belongs to. */
+/** Alipay's company and the PID of the app's merchant. */
 const HOLDER = /^CN=(支付宝\(中国\)网络技术有限公司-\d{1,32})$/m;
 
 /**
- * Reads the answer to `alipay.open.app.alipaycert.download` into the PEM text that was asked for by its serial; throws for anything
- * doubtful. The answer is signed with the key that is being asked for, if at all, so nothing but the certificate itself counts: it
- * leads to a pinned root, was issued by Alipay's authority for its own certificates, is valid, and names the same holder as one that
- * verifies now. So whoever may upload no certificate can bring none this way either.
+ * Reads the answer to `alipay.open.app.alipaycert.download`: the PEM text of the certificate with this serial; throws for any doubt. The
+ * answer is signed, if at all, with the requested key, so the certificate must prove itself: it leads to a pinned root, was issued by Alipay's
+ * authority for its own certificates, is valid, and names the same holder as a trusted certificate. An attacker cannot add a certificate
+ * this way.
  */
 export function readDownloaded(body: Uint8Array, method: string, serial: string, measure: Measure): string {
   const { text } = readEnvelope(body, method);
   const { code, alipay_cert_content: base64 } = JSON.parse(text) as Record<string, unknown>;
-  if (code !== CODE.ok || typeof base64 !== 'string') throw new Error('The certificate was refused.');
+  if (code !== CODE.ok || typeof base64 !== 'string') throw new Error('Alipay refused the certificate download.');
   const file = readCertificates(Buffer.from(base64, 'base64').toString('latin1'));
   const certificate = file.find((one) => certSerial(one) === serial);
-  if (!certificate) throw new Error('The file does not hold the certificate of this serial.');
+  if (!certificate) throw new Error('The downloaded file does not contain the certificate of this serial.');
   const others = file.filter((one) => one !== certificate);
   const chain = chainOf({ certificate, others }, measure);
-  if (!chain) throw new Error('The certificate is not one of Alipay for this app.');
+  if (!chain) throw new Error("The downloaded certificate is not Alipay's for this app.");
   return [certificate, ...chain].map(String).join('');
 }
 
-/** What stands between the certificate and a root, if it is Alipay's: a file of it alone leads there, too. */
+/** The certificates between this one and a root, if it is Alipay's; the downloaded file may contain only the certificate itself. */
 function chainOf(
   { certificate, others }: CertificateFile,
   { anchors, trusted, now }: Measure,
@@ -355,7 +353,7 @@ function chainOf(
   return issuer && [issuer, ...known.filter((one) => !one.raw.equals(issuer.raw))];
 }
 
-/** Alipay's own authorities among those given that issued the certificate. */
+/** The authorities of Alipay in `among` that issued the certificate. */
 function issuersOf(certificate: X509Certificate, among: readonly X509Certificate[]): X509Certificate[] {
   return among.filter((one) => one.ca && ISSUER.test(one.subject) && isIssuedBy(certificate, one));
 }

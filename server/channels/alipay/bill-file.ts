@@ -1,4 +1,4 @@
-/** Reads the file of a bill: the details, and the sums by shop behind them. */
+/** Reads the file of a bill: the details and the sums by shop. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { fileBytes, firstBytes, textBlocks } from '../bill-bytes.ts';
 import {
@@ -16,7 +16,7 @@ import {
 } from '../bill-rows.ts';
 import { openBillArchive } from './bill-zip.ts';
 
-/** Days of Alipay begin with those of Beijing. */
+/** Alipay's days are those of Beijing. */
 export const UTC_OFFSET_MINUTES = 480;
 
 /** The columns of the details (业务明细) that are read: opendocs.alipay.com, "账单文件说明" of alipay.data.dataservice.bill.downloadurl.query. */
@@ -31,7 +31,7 @@ const DETAILS = [
   '退款批次号/请求号',
   '服务费',
 ] as const;
-/** Of bills from before Alipay shared (分账) there is none. */
+/** Shared amounts (分账); old bills do not have this column. */
 const SHARE = '分润';
 /** The name of a column of the details. */
 type Column = (typeof DETAILS)[number];
@@ -43,13 +43,13 @@ const NET = '实收净额';
 /** The name of a column of the sums. */
 type SumColumn = (typeof SUMMARY)[number];
 
-/** How many lines of a file come before its header. */
+/** The number of lines before the header. */
 const PREAMBLE_LINES = 4;
 
-/** Reads one of the first four lines: title, account, period, the beginning of the table. The account of the second; throws BillMalformed. */
+/** Reads one of the first four lines: title, account, period, start of the table. Returns the account of the second; throws BillMalformed. */
 function readPreamble(text: string, line: number, day: string, title: string): string | undefined {
   if (!text.startsWith('#'))
-    throw new BillMalformed('not_a_bill', 'The first lines are not those of a bill.', { line });
+    throw new BillMalformed('not_a_bill', 'The file does not begin with the first lines of a bill.', { line });
   if (line === 1 && !text.includes(title))
     throw new BillMalformed('not_a_bill', `The title is not ${title}.`, { line });
   if (line === 2) return accountIn(text, line);
@@ -57,7 +57,7 @@ function readPreamble(text: string, line: number, day: string, title: string): s
   return undefined;
 }
 
-/** The account that the second line names: the seller's number and some digits behind it; throws BillMalformed. */
+/** The account in the second line: the seller's number followed by more digits; throws BillMalformed. */
 function accountIn(text: string, line: number): string {
   const [, account] = /账号[：:]\s*\[(\d{16,32})\]/.exec(text) ?? [];
   if (account === undefined) throw new BillMalformed('not_a_bill', 'The account is missing.', { line });
@@ -70,26 +70,26 @@ function requirePeriod(text: string, line: number, day: string): void {
   );
   if (begin === undefined || end === undefined)
     throw new BillMalformed('not_a_bill', 'The period is missing.', { line });
-  const asked = daySpan(day, 0);
-  const last = asked.end.getTime();
-  if (begin !== asked.begin.getTime() || (end !== last && end !== last - 1000))
+  const span = daySpan(day, 0);
+  const last = span.end.getTime();
+  if (begin !== span.begin.getTime() || (end !== last && end !== last - 1000))
     throw new BillMalformed('wrong_day', `The bill is not of ${day}: ${text.slice(0, 120)}`, { line });
 }
 
-/** The cells of a row, without the blanks and tabs that they are padded with. */
+/** The cells of a row; padded with blanks and tabs. */
 type Cells = readonly string[];
 
-/** What a row of the details is read with. */
+/** The columns of the details, and the reader of their cells. */
 interface DetailTable {
   cellsOf(text: string, line: number): Cells;
   columns: Columns<Column>;
-  /** The place of what went on to those with whom the merchant shares; -1 = there is none. */
+  /** The index of the column of shared amounts; -1 = none. */
   share: number;
 }
 
-/** The last texts of others before the times, before the money and before the last amounts; 备注 is behind every cell that is read. */
+/** The last free-text columns before the times, before the amounts and before the last amounts; 备注 is after every cell that is read. */
 const LAST_TEXTS = ['商品名称', '对方账户', '券名称'] as const;
-/** Cells between and behind these texts that are amounts in every row. */
+/** Columns between and after these texts that are amounts in every row. */
 const AMOUNTS: ReadonlySet<string> = new Set([
   '订单金额',
   '商家实收',
@@ -105,12 +105,12 @@ const AMOUNTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The cells of a row that has commas in the name of the goods, of a shop, a payer or a voucher: the places of times and amounts tell which.
- * Texts of others decide these places, so a row that can be read in two ways is refused.
+ * The cells of a row with unquoted commas in the name of the goods, a shop, a payer or a voucher: the positions of times and amounts show
+ * where. Third parties write these texts, so a row that can be read in two ways is rejected.
  */
 function cellsOfCommas(header: readonly string[], read: readonly number[], cells: Cells, line: number): Cells {
   const ends = LAST_TEXTS.map((name) => header.indexOf(name)).filter((at) => at >= 0);
-  // Cells between two of these texts are moved together, and never less than those before them.
+  // Cells between two of these texts shift together, at least as far as the cells before them.
   const partOf = (at: number): number => ends.filter((end) => at > end).length;
   const cell = (at: number, moved: number): string => cells[at + moved]!.trim();
   const isRight = (at: number, moved: number): boolean => {
@@ -154,16 +154,16 @@ function readDetailHeader(text: string, line: number): DetailTable {
   };
 }
 
-/** One of the two sums behind the table. */
+/** One of the two sums after the table. */
 interface Trailer {
   count: number;
-  /** Which sum of the rows the amount is: 商家实收 or, in older bills, 订单金额. */
+  /** The column of the sum: 商家实收 or, in older bills, 订单金额. */
   of: 'received' | 'ordered';
   /** Fen, without a sign. */
   amount: bigint;
 }
 
-/** One of the two lines with the sums behind the details; undefined for other lines. Throws BillMalformed. */
+/** Reads one of the two lines with sums after the details; undefined for other lines. Throws BillMalformed. */
 function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; sums: Trailer } | undefined {
   const [, word, rest = ''] = /^#+(交易|退款)合计[：:](.*)$/.exec(text) ?? [];
   if (word === undefined) return undefined;
@@ -176,7 +176,7 @@ function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; 
   return { of: word === '交易' ? 'payments' : 'refunds', sums: { count: Number(count), of, amount } };
 }
 
-/** The sums of all shops, from the row under the header of the second file. */
+/** Reads the sums of all shops (合计) in the second file; amounts in fen. */
 function readSummaryRow(
   header: string,
   row: string,
@@ -198,18 +198,18 @@ function raise(error: Error): never {
   throw error;
 }
 
-/** The names without their unit, （元） or (元). */
+/** The column names without their unit, （元） or (元). */
 function headerCells(text: string): string[] {
   return text.split(',').map((name) => name.replace(/[（(]元[）)]/, '').trim());
 }
 
-/** What the file with the sums by shop says of all shops together. */
+/** The sums of all shops in the second file. */
 interface BillSummary {
   account: string;
   sums: Record<SumColumn, bigint>;
   /** The net amount of the day (实收净额); null = the file has none. */
   net: bigint | null;
-  /** Where it says so. */
+  /** The line of the sums. */
   line: number;
 }
 
@@ -232,7 +232,7 @@ async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string): Promi
   return { account, ...found };
 }
 
-/** Reads a bill of trades (业务明细): the zip as it comes, or its file of details alone; throws BillMalformed. */
+/** Reads a bill of trades (业务明细): the downloaded zip, or its file of details alone; throws BillMalformed. */
 export async function* readBill(
   file: string,
   day: string,
@@ -254,10 +254,10 @@ export async function* readBill(
   }
 }
 
-/** Digits of a seller's number (PID); behind them an account has its own. */
+/** The digits of a seller's number (PID), with which an account number begins. */
 const PID_DIGITS = 16;
 
-/** The seller's number by the second line of a bill, in the zip or alone; throws BillMalformed. */
+/** The seller's number in the second line of a bill, zipped or not; throws BillMalformed. */
 export async function readPayee(file: string): Promise<string> {
   const isZip = (await firstBytes(file, 2)).toString('latin1') === 'PK';
   const archive = isZip ? await openBillArchive(file) : undefined;
@@ -312,7 +312,8 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
               () => unread(of, text, line),
             ),
           );
-        } else if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A row behind the table.', { line });
+        } else if (text.trim() !== '')
+          throw new BillMalformed('wrong_columns', 'There is a row after the end of the table.', { line });
       }
       return read;
     },
@@ -340,14 +341,14 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
   function begin(text: string, line: number): void {
     const account = readPreamble(text, line, day, '明细');
     if (account === undefined) return;
-    // The account's number is the seller's with some digits behind it.
+    // An account number is the seller's number followed by more digits.
     if (!account.startsWith(sellerId) || (summary && summary.account !== account))
       throw new BillMalformed('wrong_account', `The bill is about the account ${account}.`, { line });
   }
 
   /**
-   * A payment or a refund, whose amounts are negative. The merchant gains 商家实收 + 服务费 + 分润 of it, as the sums of the day do (实收净额): 商家实收 is
-   * the order less what the merchant gave up of it (商家优惠, vouchers and red packets of the merchant's), with what Alipay pays for the payer.
+   * Reads a payment or a refund, whose amounts are negative. The merchant's net amount is 商家实收 + 服务费 + 分润, like the net amount of the day
+   * (实收净额): 商家实收 is the order amount less the merchant's own discounts (商家优惠, vouchers and red packets), including Alipay's discounts.
    */
   function readRow({ columns, share, cellsOf }: DetailTable, text: string, line: number): BillLine {
     const cells = cellsOf(text, line);
@@ -399,7 +400,7 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
     };
   }
 
-  /** The numbers of a row that cannot be read, where its cells are those of the columns. */
+  /** The numbers of an unreadable row, if its cells match the columns. */
   function unread({ columns, cellsOf }: DetailTable, text: string, line: number): Unread {
     count += 1;
     try {
@@ -417,7 +418,7 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
     sums.requireCount('payments', stated['交易订单总笔数'], '交易订单总笔数', line);
     sums.requireCount('refunds', stated['退款订单总笔数'], '退款订单总笔数', line);
     sums.require('fees', -stated['服务费'], '服务费', line);
-    // Whether refunds are taken off the sums of money no document says, so either is right.
+    // No document states whether these sums include refunds, so both are accepted.
     if (stated['订单金额'] !== sums.of('paid') - sums.of('refunded'))
       sums.require('paid', stated['订单金额'], '订单金额', line);
     if (stated['商家实收'] !== sums.of('received') - sums.of('returned'))

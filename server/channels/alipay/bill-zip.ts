@@ -3,18 +3,18 @@ import yauzl from 'yauzl';
 import { BillMalformed } from '../../payments/channel.ts';
 import { MOST_BYTES, refuseBomb, unpackingFault } from '../bill-bytes.ts';
 
-/** The two files of a bill: the payments and refunds, and their sums by shop. */
+/** The two files of a bill: payments and refunds, and their sums by shop. */
 interface BillArchive {
   details: () => AsyncIterable<Uint8Array>;
   summary: (() => AsyncIterable<Uint8Array>) | undefined;
   close: () => void;
 }
 
-/** Alipay packs two files; nobody needs more than some. */
+/** Alipay packs two files. */
 const MOST_ENTRIES = 16;
 const UTF8_NAME = 0x800;
 
-/** Opens a zip; throws BillMalformed for whatever is not a zip with one file of details. Nothing is unpacked to the disk. */
+/** Opens a zip; throws BillMalformed if it is not a zip with one file of details. Nothing is unpacked to disk. */
 export async function openBillArchive(file: string): Promise<BillArchive> {
   const options = { autoClose: false, lazyEntries: true, decodeStrings: false, validateEntrySizes: true };
   const zip = await yauzl.openPromise(file, options).catch((error: unknown) => {
@@ -59,7 +59,7 @@ async function entriesOf(zip: yauzl.ZipFile): Promise<{ name: string; entry: yau
   return entries;
 }
 
-/** Names are GBK unless they say that they are UTF-8. A name with a path is none that Alipay writes. */
+/** Names are GBK unless their flag is UTF-8. Alipay writes no names with a path, so one is rejected. */
 function nameOf({ fileNameRaw, generalPurposeBitFlag }: yauzl.Entry): string {
   const charset = (generalPurposeBitFlag & UTF8_NAME) === 0 ? 'gb18030' : 'utf-8';
   let name: string;
@@ -72,7 +72,7 @@ function nameOf({ fileNameRaw, generalPurposeBitFlag }: yauzl.Entry): string {
   return name;
 }
 
-/** The bytes of one file; as many as it says, with the checksum that it says. */
+/** The bytes of one file; throws if its size or checksum differs from its header. */
 async function* unpacked(zip: yauzl.ZipFile, entry: yauzl.Entry): AsyncGenerator<Uint8Array> {
   let checksum = 0;
   try {
@@ -87,19 +87,20 @@ async function* unpacked(zip: yauzl.ZipFile, entry: yauzl.Entry): AsyncGenerator
   if (checksum !== entry.crc32) throw new BillMalformed('wrong_hash', 'A file in the zip does not match its checksum.');
 }
 
-/** The words of yauzl for a file that is not all there, and for one that is longer than it says. */
+/** Messages of yauzl for a truncated file, and for an entry that is longer than its header states. */
 const CUT = /End of central directory|overflows file bounds|not enough bytes|unexpected EOF/;
 const LONG = /too many bytes/;
 
 function zipFault(error: unknown): unknown {
   const fault = unpackingFault(error);
   if (fault instanceof BillMalformed || !(fault instanceof Error) || isOfSystem(fault)) return fault;
-  if (LONG.test(fault.message)) return new BillMalformed('too_large', `The zip holds more than it says.`);
+  if (LONG.test(fault.message))
+    return new BillMalformed('too_large', `A file in the zip is larger than its header states.`);
   const why = CUT.test(fault.message) ? 'cut_short' : 'not_a_bill';
   return new BillMalformed(why, `The zip cannot be read: ${fault.message.slice(0, 200)}`);
 }
 
-/** A disk that fails says nothing about the bill. */
+/** An error of the system, such as a failed disk, is not a fault of the bill. */
 function isOfSystem(error: Error): boolean {
   return 'syscall' in error;
 }

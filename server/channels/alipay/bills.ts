@@ -4,7 +4,7 @@ import { UTC_OFFSET_MINUTES, readBill, readPayee } from './bill-file.ts';
 import { CODE, type Reply, unknown, unknownRefusal } from './reply.ts';
 import type { AlipayCall } from './requests.ts';
 
-/** Alipay says 9 o'clock of the next day, later at times; there are bills from 2016 on. */
+/** Alipay documents 9:00 of the next day, sometimes later; the first bills are of 2016. */
 export const ALIPAY_BILLS: BillCalendar = {
   utcOffsetMinutes: UTC_OFFSET_MINUTES,
   readyAfterMinutes: 630,
@@ -13,19 +13,19 @@ export const ALIPAY_BILLS: BillCalendar = {
 
 const METHOD = 'alipay.data.dataservice.bill.downloadurl.query';
 
-/** How Alipay is asked. */
+/** The calls to Alipay, and the configuration for bills. */
 interface BillCalls {
   ask: (call: AlipayCall) => Promise<Reply>;
   download: Download;
   mode: Mode;
   gateway: string;
-  /** The payee that is configured; empty = none: the file names it. */
+  /** The configured payee; empty = the payee that the file names. */
   sellerId: string;
   rate: FeeRate | undefined;
   now: () => Date;
 }
 
-/** The bills of trades (业务账单). The address of a bill is good for half a minute, so it is used at once. */
+/** The bills of trades (业务账单). The URL of a bill is valid for 30 seconds, so it is used at once. */
 export function alipayBills(calls: BillCalls): BillDesk {
   const { rate, sellerId } = calls;
   return {
@@ -45,7 +45,7 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   if (code !== CODE.ok) {
     if (NO_BILL.test(subCode))
       return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
-    // That the app may not ask for bills is no fault of its keys, and waiting does not help.
+    // An app without the permission for bills has no faulty keys, and a retry does not help.
     const silence = code === CODE.permission ? undefined : unknownRefusal(reply.said);
     return silence ?? { kind: 'refused', code: subCode || code, reason: message };
   }
@@ -57,12 +57,12 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
 
 const NO_BILL = /^(?:is[pv]\.)?(?:bill_not_exist|no_bill_data)$/i;
 
-/** Alipay has the same words for a day without payments and for a bill that is late, so a day must be over for a day to be empty. */
+/** Alipay uses the same code for a day without payments and a late bill, so a bill counts as empty only a day later. */
 const EMPTY_AFTER_MINUTES = 24 * 60;
 
 const HOSTS = { live: /\.alipay\.com$/, sandbox: /\.alipay(?:dev)?\.com$/ } as const;
 
-/** A signed answer names the address; still nothing is fetched from elsewhere. Alipay's own addresses are http or https. */
+/** Restricts downloads to Alipay's hosts, although the answer with the URL is signed. Alipay's own URLs are http or https. */
 function isTrusted(address: string, { mode, gateway }: BillCalls): boolean {
   if (!URL.canParse(address)) return false;
   const url = new URL(address);

@@ -69,7 +69,7 @@ interface About {
   refundNo?: string;
 }
 
-/** One Alipay account; throws ChannelMisconfigured naming the field that cannot be used. */
+/** Creates the channel of one Alipay account; throws ChannelMisconfigured with the unusable field. */
 export function createAlipay(input: ChannelInput): Channel {
   const context = contextOf(input);
   const { caller, keys, seller } = context;
@@ -127,17 +127,17 @@ function contextOf(input: ChannelInput): Context {
   const { appId = '', sellerId = '', appAuthToken = '', qrProductCode = '', miniAppId = '' } = input.fields;
   if (appId === '') throw new ChannelMisconfigured('appId', 'appId is missing.');
   const gateway = gatewayOf(input);
-  // Only asked once an answer has come, so the context is there by then.
+  // Called only after an answer, so `context` is assigned by then.
   const keys = readKeys(input, (serial, measure) => download(context, serial, measure));
   const { appCertSerial, rootCertSerial } = keys;
   const caller = { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial };
-  // A mini program that is an app of its own takes payments with its own id.
+  // A mini program that is another app takes payments with its own id.
   const seller = { sellerId, qrProductCode, miniAppId: miniAppId || appId };
   const context: Context = { gateway, caller, keys, seller, input };
   return context;
 }
 
-/** Off unless a service id is configured; whose money it is must be known then. */
+/** Undefined without a configured service id; with one, the seller id is required. */
 function agentSellerOf({ fields }: ChannelInput, { appId, sellerId }: Caller): AgentSeller | undefined {
   const { agentServiceId: serviceId = '', agentSellerName: sellerName = '' } = fields;
   if (serviceId === '') return undefined;
@@ -151,7 +151,7 @@ function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
   return `${simulatorUrl.replace(/\/+$/, '')}/alipay/gateway.do`;
 }
 
-/** How the answer to a create is read, by the scenes that ask Alipay; the others hand the payer a signed request. */
+/** The reader of the answer to a create, for the scenes that call Alipay; the other scenes give the payer a signed request. */
 const READ: Readonly<Partial<Record<PlaceOrder['scene'], (said: Said, order: PlaceOrder, now: Date) => Outcome>>> = {
   qr: readCode,
   jsapi: readCreated,
@@ -180,32 +180,32 @@ function query(context: Context, order: OrderRef): Promise<Outcome> {
   return ask(context, queryCall(order), order, (said) => readQueried(said, order, input.now(), caller.sellerId));
 }
 
-/** A refund is found only by the payment that it gave back: the order's own, another one of its number, or whichever our number means. */
+/** Alipay finds a refund only by its payment: the order's own, another payment of the order, or the payment of the order number. */
 async function lookUpRefund(
   context: Context,
   refund: OrderRef & { refundNo: string },
   others: readonly string[],
 ): Promise<RefundOutcome> {
   const { now } = context.input;
-  let said: RefundOutcome = { kind: 'absent' };
+  let outcome: RefundOutcome = { kind: 'absent' };
   for (const paymentNo of new Set([refund.channelTradeNo, ...others, null])) {
     const call = refundQueryCall({ ...refund, channelTradeNo: paymentNo });
-    if (said.kind === 'absent')
-      said = await ask(context, call, refund, (one) => readRefundLookedUp(one, refund, now()));
+    if (outcome.kind === 'absent')
+      outcome = await ask(context, call, refund, (one) => readRefundLookedUp(one, refund, now()));
   }
-  return said;
+  return outcome;
 }
 
-/** `again`: an earlier cancel may have given the money back; this one does not say so any more, only a question does. */
+/** `again`: an earlier cancel may have returned the payment; a repeated cancel does not report that, so the order is queried. */
 async function cancel(context: Context, order: OrderRef, again: boolean): Promise<CloseOutcome> {
-  const said = await ask(context, cancelCall(order), order, (one) => readCancelled(one, order, context.input.now()));
-  if (!again || said.kind !== 'closed' || said.returned) return said;
+  const outcome = await ask(context, cancelCall(order), order, (one) => readCancelled(one, order, context.input.now()));
+  if (!again || outcome.kind !== 'closed' || outcome.returned) return outcome;
   const after = await query(context, order);
   if (after.kind === 'closed' || after.kind === 'absent' || after.kind === 'unknown')
-    return after.kind === 'unknown' ? after : said;
+    return after.kind === 'unknown' ? after : outcome;
   const isBack = after.kind === 'paid' && (after.refundedTotal ?? 0n) >= after.amount.minor;
-  // A question that lags behind the cancel says nothing about the money.
-  if (!isBack) return unknown('busy', `It is cancelled, and still shown as ${after.kind}.`);
+  // The query may lag behind the cancel, so its result does not decide about the money.
+  if (!isBack) return unknown('busy', `The order is cancelled, but the query still returns ${after.kind}.`);
   return { kind: 'closed', returned: { channelNo: after.channelNo, at: after.at } };
 }
 
@@ -229,7 +229,7 @@ async function send(context: Context, call: AlipayCall, about: About, at: Date):
   }
 }
 
-/** A file goes as Alipay's own clients send it: a form beside the signed parameters. */
+/** Sends a file as Alipay's own clients do: a form body, with the signed parameters in the URL. */
 async function upload(context: Context, file: AlipayUpload, at: Date): Promise<Reply> {
   try {
     const { contentType, bytes } = multipartForm([file.part]);
@@ -247,7 +247,7 @@ async function upload(context: Context, file: AlipayUpload, at: Date): Promise<R
 }
 
 async function post(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<WireAnswer> {
-  // In the address as in Alipay's own clients: it says how the bytes behind it are to be read.
+  // In the URL, as in Alipay's own clients: it is the charset of the body.
   const { charset, ...params } = await signed(context, call, at);
   return context.input.send({
     method: 'POST',

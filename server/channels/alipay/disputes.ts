@@ -15,10 +15,10 @@ import { CODE, type Reply, type Said, type Unknown, unknown, unknownRefusal } fr
 import { type AlipayCall, type AlipayUpload, chinaTime } from './requests.ts';
 
 const METHOD = 'alipay.security.risk.complaint';
-/** Complaints of one page; how many Alipay allows is not said in its models. */
+/** Complaints per page; Alipay's models state no maximum. */
 const PAGE = 20;
 
-/** Images of 5 MB at most: the comment of file_content in alipay-sdk-java-all. The kinds are not named there. */
+/** Images of at most 5 MB: the comment of file_content in alipay-sdk-java-all, which does not name the kinds. */
 const IMAGES = {
   channel: 'Alipay',
   kinds: ['image/jpeg', 'image/png'],
@@ -27,14 +27,14 @@ const IMAGES = {
 } as const;
 
 const Text = z.string().optional().catch(undefined);
-/** A number in the models, and text where Alipay writes it so; one that JSON cannot carry exactly is none. */
+/** An id: a number in the models, or text; a number that JSON cannot carry exactly is invalid. */
 const Id = z.union([z.int().positive(), z.string().regex(/^\d{1,18}$/)]).transform(String);
 const Time = z
   .string()
   .transform((text) => readChinaTime(text))
   .pipe(z.date());
 
-/** What is read of a complaint; the payer's contact is not. */
+/** The members of a complaint that are read; the payer's contact is not. */
 const Complaint = z.object({
   id: Id,
   opposite_pid: Text,
@@ -55,17 +55,17 @@ const Page = z.object({
 });
 const Uploaded = z.object({ file_key: z.string().min(1), file_url: z.string().min(1) });
 
-/** How Alipay is asked. */
+/** The calls to Alipay about complaints. */
 interface ComplaintCalls {
   ask: (call: AlipayCall) => Promise<Reply>;
   upload: (file: AlipayUpload) => Promise<Reply>;
-  /** The merchant whose complaints count; empty = whoever the app speaks for. */
+  /** The merchant whose complaints count; empty = every merchant of the app. */
   sellerId: string;
 }
 
 /**
- * Complaints of consumers (消费者投诉). A complaint takes no money: what the merchant gives back is a refund, and told as such.
- * Alipay takes one word about a complaint, which ends it, so an answer is that word, too.
+ * Complaints of consumers (消费者投诉). A complaint takes no money; money that the merchant returns is a refund and reported as such. Alipay
+ * accepts one result per complaint, which ends it, so an answer ends it too.
  */
 export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): DisputeDesk {
   return { read, list, answer, finish: (id, result) => finish(id, PROCESS_CODES[result]) };
@@ -83,10 +83,10 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
     return typeof dispute === 'string' ? unknown('mismatch', dispute) : { kind: 'found', dispute };
   }
 
-  /** By the time of the complaint. */
+  /** Lists by the time of the complaint. */
   async function list(since: Date, page = '1'): Promise<DisputePage> {
-    const asked = { current_page_num: Number(page), page_size: PAGE, gmt_complaint_start: chinaTime(since) };
-    const content = contentOf(await ask({ method: `${METHOD}.info.batchquery`, content: asked }));
+    const query = { current_page_num: Number(page), page_size: PAGE, gmt_complaint_start: chinaTime(since) };
+    const content = contentOf(await ask({ method: `${METHOD}.info.batchquery`, content: query }));
     if ('kind' in content) return silence(content);
     const read = Page.safeParse(content.said).data;
     if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
@@ -122,18 +122,18 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
   }
 
   async function finish(id: string, code: string, more: object = {}): Promise<DisputeAction> {
-    // Numbers as Alipay's models have them; one that JSON cannot carry exactly goes as text.
+    // A number, as in Alipay's models; one that JSON cannot carry exactly is sent as text.
     const number = Number.isSafeInteger(Number(id)) ? Number(id) : id;
     const call = { method: `${METHOD}.process.finish`, content: { id_list: [number], process_code: code, ...more } };
     const content = contentOf(await ask(call));
     if ('kind' in content) return content;
     return content.said['complaint_process_success'] === true
       ? { kind: 'done' }
-      : unknown('in_progress', 'Alipay did not say that it took the word (complaint_process_success).');
+      : unknown('in_progress', 'Alipay did not confirm the result of the complaint (complaint_process_success).');
   }
 }
 
-/** What the merchant says was done, in Alipay's words; the spelling of the last one is Alipay's. */
+/** The result that the merchant declares, as Alipay's code; the spelling of the last one is Alipay's. */
 const PROCESS_CODES: Readonly<Record<ComplaintResult, string>> = {
   agreed: 'CONSENSUS_WITH_CLIENT',
   refunded: 'REFUND',
@@ -142,7 +142,7 @@ const PROCESS_CODES: Readonly<Record<ComplaintResult, string>> = {
   other: 'ORTHER',
 };
 
-/** Whatever is not listed is examined: nothing ends by a word that nobody knows. An overdue one can still be dealt with. */
+/** An unlisted status is `under_review`, so an unknown status never ends a dispute. An overdue complaint can still be answered. */
 const STATES: Readonly<Record<string, DisputeState>> = {
   WAIT_PROCESS: 'needs_answer',
   OVERDUE: 'needs_answer',
@@ -164,7 +164,7 @@ function disputeOf(found: Complaint): ChannelDispute | string {
     channelDisputeNo: found.id,
     tradeNos: [...new Set(tradeNos)],
     orderNo: trades.find(({ out_no }) => out_no)?.out_no ?? null,
-    // Alipay names no kind of complaint, only what the payer wrote.
+    // Alipay has no kind of complaint, only the payer's text.
     reason: 'COMPLAINT',
     amount,
     state: STATES[found.status] ?? 'under_review',
@@ -182,7 +182,7 @@ function contentOf(reply: Reply): { said: Said['content'] } | Refused | Unknown 
   return unknownRefusal(reply.said) ?? { kind: 'refused', code: subCode || code, reason: message };
 }
 
-/** With which code Alipay says that there is no such complaint is not documented, so no refusal says it. */
-function silence(said: Refused | Unknown): Unknown {
-  return said.kind === 'unknown' ? said : unknown('rejected', `${said.code}: ${said.reason}`);
+/** Alipay does not document the code for an unknown complaint, so a refusal is never `absent`. */
+function silence(reply: Refused | Unknown): Unknown {
+  return reply.kind === 'unknown' ? reply : unknown('rejected', `${reply.code}: ${reply.reason}`);
 }

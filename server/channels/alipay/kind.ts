@@ -1,4 +1,4 @@
-/** The kind of Alipay: what the service knows without an account, what a merchant registers there, and which certificates can be downloaded. */
+/** The channel kind of Alipay: its limits, fields and certificates, the registrations of a merchant, and the certificate download. */
 import type {
   Addresses,
   CertsDownloaded,
@@ -16,7 +16,7 @@ const KEY_MODE = "Key mode has no certificates: copy Alipay's public key by hand
 const BY_HAND =
   'The first public certificate, the root certificates and the app certificate are fetched by hand in the console of the app; only the public certificate that follows one that is trusted can be downloaded, by its serial.';
 
-/** Has Alipay sign an answer: the certificate whose serial it names is downloaded and proven, unless it is known. */
+/** Tests the configuration: an unknown certificate serial in Alipay's answer is downloaded and proven. */
 async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded> {
   if (!input.pems[KINDS.appCert]?.length) return { ok: true, certs: [], byHand: KEY_MODE };
   const certs: { kind: string; pem: string }[] = [];
@@ -29,8 +29,8 @@ async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded
 const CONSOLE = 'Open Platform (open.alipay.com), the app, Development settings (开发设置)';
 
 /**
- * What a merchant has to register for this service. Source: Alipay's "开发设置" of an app: 服务器IP白名单 and 应用网关 are optional, 授权回调地址 is
- * for authorisation only; payments by page, wap, app and code need neither, because each order names its own addresses.
+ * The registrations of a merchant for this service. Source: Alipay's "开发设置" of an app: 服务器IP白名单 and 应用网关 are optional, 授权回调地址 is
+ * for authorisation only; payments by page, wap, app and code need neither, because each order has its own URLs.
  */
 function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<Scene>[] {
   return [
@@ -56,7 +56,7 @@ function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<
       values: [notifyUrl],
       scenes: ['qr', 'page', 'wap', 'app', 'jsapi', 'mini', 'code'],
       by: 'hand',
-      note: "Optional: only then does Alipay tell that the payer's bank did not take a refund (收单退款冲退完成通知, to be subscribed to there).",
+      note: "Optional: without it Alipay does not report that the payer's bank rejected a refund (收单退款冲退完成通知, to be subscribed to there).",
     },
     {
       name: 'Authorisation callback address',
@@ -64,20 +64,20 @@ function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<
       values: [],
       scenes: ['jsapi'],
       by: 'hand',
-      note: 'Only for a page of your own that asks Alipay for the openId of the payer: the address of that page.',
+      note: "Only for a page of your own that gets the payer's openId from Alipay: the address of that page.",
     },
   ];
 }
 
-/** A payer may open a page, wap or app payment this long after it was made (Alipay: at most 15 days). */
+/** How long a payer may open a page, wap or app payment after its creation (Alipay: at most 15 days). */
 const FIFTEEN_DAYS = 15 * 86_400;
 
-/** A payer who shows a code stands at the till: Alipay recommends five minutes at least. */
+/** A payer with a code waits at the till; Alipay recommends at least five minutes. */
 const CODE_SECONDS = 300;
 
 const ALL_MODES = ['simulator', 'sandbox', 'live'] as const;
 
-/** Alipay (open API v2, RSA2): everything the service knows without an account. An app certificate means certificate mode. */
+/** The channel kind of Alipay (open API v2, RSA2). An app certificate enables certificate mode. */
 export const alipayKind: ChannelKind = {
   payWay: 'alipay',
   name: 'Alipay',
@@ -132,7 +132,7 @@ export const alipayKind: ChannelKind = {
       secret: true,
       requiredIn: [],
       pattern: /^[\w-]{1,64}$/,
-      // A merchant may refresh it.
+      // A merchant may renew the token.
       pinned: { unless: 'sellerId' },
       help: 'Only for service providers (ISV) acting for another merchant. Without a seller ID orders stay bound to it.',
     },

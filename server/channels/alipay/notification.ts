@@ -7,10 +7,10 @@ import { notificationText, signerIn } from './signature.ts';
 import type { KeyRing } from '../key-ring.ts';
 import { hasUniqueMembers } from '../unique-members.ts';
 
-/** More parameters than Alipay ever sends; a longer body is not looked at. */
+/** More parameters than Alipay sends; a body with more is rejected unread. */
 const MAX_PARAMETERS = 200;
 
-/** Whose notices are genuine. */
+/** The account and the keys that notifications are checked against. */
 interface NotificationReader {
   appId: string;
   /** Empty when not configured. */
@@ -19,8 +19,8 @@ interface NotificationReader {
 }
 
 /**
- * Reads a notice: RSA2 signature over the decoded bytes, then app_id and seller_id; throws NotificationNotGenuine.
- * `outcome.amount` is total_amount as written: whether it is the order's is for settling to compare.
+ * Reads a notification: verifies the RSA2 signature over the decoded bytes, then app_id and seller_id; throws NotificationNotGenuine.
+ * `outcome.amount` is total_amount in fen; settling compares it with the order.
  */
 export function readNotification(
   { appId, sellerId, ring }: NotificationReader,
@@ -48,28 +48,28 @@ export function readNotification(
   return { ...notificationOf(params, receivedAt), verifiedBy };
 }
 
-/** "收单退款冲退完成通知": what the payer's bank said to a refund to a bank card. */
-const BANK_SAID = 'alipay.trade.refund.depositback.completed';
+/** "收单退款冲退完成通知": the payer's bank accepted or rejected a refund to a bank card. */
+const BANK_RESULT = 'alipay.trade.refund.depositback.completed';
 
-const BankSaid = z.object({
+const BankResult = z.object({
   out_trade_no: z.string().min(1),
   out_request_no: z.string().min(1),
   dback_status: z.string(),
 });
 
 /**
- * A message at the app's gateway address, where the subscriptions of all systems of the app arrive. One of them is about a refund: after
- * `dback_status` F Alipay has put the money into the payer's balance ("银行卡冲退失败，资金自动转入用户支付宝余额").
+ * Reads a message to the app gateway, which receives the subscriptions of all systems of the app. One of them is about a refund: with
+ * `dback_status` F, Alipay has credited the payer's balance ("银行卡冲退失败，资金自动转入用户支付宝余额").
  */
 function messageOf(event: string, params: Readonly<Record<string, string>>): Notification {
   const { notify_id: notificationId, app_id: account = '', biz_content: content = '' } = params;
   if (!notificationId) throw new NotificationNotGenuine('malformed', 'The message has no notify_id.');
   const message = { notificationId, account, event, isShared: true } as const;
-  const said = event === BANK_SAID ? BankSaid.safeParse(readContent(content)) : undefined;
-  if (said?.success === false)
-    throw new NotificationNotGenuine('malformed', 'The message says nothing about a refund.');
-  if (said?.data.dback_status !== 'F') return { ...message, orderNo: null, refundNo: null };
-  const { out_trade_no: orderNo, out_request_no: refundNo } = said.data;
+  const result = event === BANK_RESULT ? BankResult.safeParse(readContent(content)) : undefined;
+  if (result?.success === false)
+    throw new NotificationNotGenuine('malformed', 'The message does not describe a refund.');
+  if (result?.data.dback_status !== 'F') return { ...message, orderNo: null, refundNo: null };
+  const { out_trade_no: orderNo, out_request_no: refundNo } = result.data;
   return { ...message, orderNo, refundNo, bankRefused: true };
 }
 
@@ -82,7 +82,7 @@ function readContent(text: string): unknown {
   }
 }
 
-/** A refund shows only its cumulative sum, so it is named (`refundNo`) and left to a query. */
+/** A notification has only the cumulative sum of refunds, so the refund is named (`refundNo`) and queried. */
 function notificationOf(params: Readonly<Record<string, string>>, receivedAt: Date): Notification {
   if (!params.notify_id) throw new NotificationNotGenuine('malformed', 'The notification has no notify_id.');
   const sum = readMajorText(params.refund_fee, 'CNY');
@@ -95,7 +95,7 @@ function notificationOf(params: Readonly<Record<string, string>>, receivedAt: Da
     refundNo: (refunded && params.out_biz_no) || null,
   };
   if (!params.trade_status) return notification;
-  // What was refunded was paid, even when the notice leaves the time of payment out.
+  // A refunded trade was paid, even if the notification has no time of payment.
   const paidAt = params.gmt_payment || params.gmt_refund || (refunded ? params.refund_fee : '');
   const outcome = readTrade(params, paidAt, receivedAt);
   if (outcome.kind === 'unknown')
@@ -132,7 +132,7 @@ function percentDecode(text: string): Buffer {
   return Buffer.from(bytes, 'latin1');
 }
 
-/** The signature covers the bytes of the message's own charset: latin1 keeps each byte as it is, without decoding. */
+/** The signature covers the bytes of the message's own charset; latin1 keeps each byte unchanged. */
 function signedBytes(fields: ReadonlyMap<string, Buffer>): Buffer {
   const values = Array.from(fields, ([key, bytes]) => [key, bytes.toString('latin1')] as const);
   return Buffer.from(notificationText(Object.fromEntries(values)), 'latin1');

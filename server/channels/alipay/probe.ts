@@ -1,4 +1,4 @@
-/** The test of a configuration: its credentials, and the products that are signed for. */
+/** The test of a configuration: its credentials, and the products that the merchant has signed for. */
 import { randomBytes } from 'node:crypto';
 import { type ProbeCheck, type ProbeResult, type ProbeRequest, type Scene, verdictOf } from '../../payments/channel.ts';
 import {
@@ -15,23 +15,23 @@ import { CODE, NOT_EXIST, type Reply, type Said, blamedField, saysNoProduct } fr
 import { type AlipayCall, QR_PRODUCTS, type Seller, cancelCall, chinaTime, compact, queryCall } from './requests.ts';
 import { type AlipayKeys, KINDS } from './settings.ts';
 
-/** Five minutes: the shortest life of a code that Alipay recommends. */
+/** Five minutes: the shortest lifetime of a code that Alipay recommends. */
 const CODE_MS = 5 * 60_000;
 
-/** No payer has such an id, so no order can be made for it. */
+/** No payer has this id, so no order can be created for it. */
 const NOBODY = 'nobody@test';
 
-/** What a test needs: how to ask, with which keys, and what the configuration says of the seller. */
+/** The input of a test: the call, the keys, and the configured seller. */
 interface Prober extends Seller {
   ask: (call: AlipayCall) => Promise<Reply>;
   keys: Pick<AlipayKeys, 'certificateMode'>;
   now: () => Date;
 }
 
-/** What Alipay answers to a code of a product that nobody ever sees. */
+/** Alipay's answer to the create of a QR code that is never shown. */
 type UnseenCodes = (product: string) => Promise<Reply>;
 
-/** A code of each product is made once and cancelled, however many checks read the answer. */
+/** Creates and cancels one code per product; all checks share the answer. */
 function unseenCodes(prober: Prober): UnseenCodes {
   const made = new Map<string, () => Promise<Reply>>();
   return (product) => {
@@ -41,18 +41,18 @@ function unseenCodes(prober: Prober): UnseenCodes {
   };
 }
 
-/** Tries each scene without a payer: a code that nobody sees, or an order for somebody who does not exist. */
+/** Tries each scene without a payer: a code that is never shown, or an order for a payer that does not exist. */
 async function productChecks(prober: Prober, codes: UnseenCodes, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const test = (scene: Scene) => traced(async () => [await testProduct(prober, codes, scene)]);
   return (await Promise.all(scenes.map(test))).flat();
 }
 
-/** The product that QR codes are sold as. */
+/** The configured product for QR codes, or Alipay's default. */
 function qrProductOf({ qrProductCode }: Pick<Prober, 'qrProductCode'>): string {
   return qrProductCode || QR_PRODUCTS[0];
 }
 
-/** How a product is called in a test. */
+/** The name of a product in a test. */
 function productName(scene: Scene, qrProductCode: string): string {
   const words: Readonly<Partial<Record<Scene, string>>> = {
     qr: `QR codes, ${qrProductOf({ qrProductCode })}`,
@@ -66,12 +66,12 @@ function productName(scene: Scene, qrProductCode: string): string {
   return `${words[scene] ?? 'Product'} (${scene})`;
 }
 
-/** The code by which an answer says that the merchant has not signed for the product. */
+/** The code of an answer that means that the merchant has not signed for the product; undefined for other answers. */
 function productRefusal(reply: Reply): string | undefined {
   return reply.kind === 'said' && saysNoProduct(reply.said) ? reply.said.subCode || reply.said.code : undefined;
 }
 
-/** A code that nobody ever sees: there is no trade before one is scanned. */
+/** The create of a code that is never shown; Alipay makes no trade before a code is scanned. */
 function unseenCode({ sellerId, now }: Pick<Prober, 'sellerId' | 'now'>, product: string): AlipayCall {
   return { method: 'alipay.trade.precreate', content: { ...unseenOrder(sellerId, now()), product_code: product } };
 }
@@ -86,7 +86,7 @@ function unseenOrder(sellerId: string, now: Date): Record<string, unknown> {
   });
 }
 
-/** Whose money it is, where the configuration says so: Alipay refuses an order for a merchant whom the app does not collect for. */
+/** Checks a configured seller id: Alipay refuses an order for a merchant that the app does not collect for. */
 function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   return traced(async () => (prober.sellerId ? [await testSeller(prober, codes)] : []));
 }
@@ -129,11 +129,14 @@ async function testProduct(prober: Prober, codes: UnseenCodes, scene: Scene): Pr
 }
 
 const NOT_ASKED =
-  'Nothing harmless proves it: Alipay is first asked when a payer opens the payment. Open one of a small amount yourself.';
+  'It cannot be tested without a payment: Alipay is first called when a payer opens the payment. Open one of a small amount yourself.';
 const NO_HARMLESS_PAYER =
-  'Alipay refuses only the payer, whom the test invents: not the product. One small payment of your own proves it.';
+  'Alipay refused only the invented payer of the test, not the product. Make one small payment yourself to prove it.';
 
-/** The answer to what can be asked for without a payer. A payer's code is sold as the same product as a QR code, so it needs no code of a payer. */
+/**
+ * The answer for a scene that can be tried without a payer; undefined for other scenes. Payments by payer's code have the same product as QR
+ * codes, so the test creates a QR code for them.
+ */
 async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promise<Reply | undefined> {
   if (scene === 'qr') return codes(qrProductOf(prober));
   if (scene === 'code') return codes(QR_PRODUCTS[0]);
@@ -144,7 +147,7 @@ async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promi
   return tryAndCancel(prober, { method: 'alipay.trade.create', content });
 }
 
-/** What was made, or may have been, is cancelled; there is nothing to cancel before a code is scanned, and then Alipay says so. */
+/** Cancels an order that was created or may have been; for an unscanned code Alipay reports that there is no trade. */
 async function tryAndCancel({ ask }: Prober, call: AlipayCall): Promise<Reply> {
   const reply = await ask(call);
   const isRefused = reply.kind === 'said' && reply.said.code !== CODE.ok;
@@ -152,12 +155,12 @@ async function tryAndCancel({ ask }: Prober, call: AlipayCall): Promise<Reply> {
   return reply;
 }
 
-/** Our own numbers never begin like this. */
+/** The service's order numbers never begin like this. */
 const NOBODYS = 'probe0';
 
 /**
- * A signed "no such trade" proves both keys, the app id and the way there. Then it is tried whether QR codes are allowed and, if it
- * is wished, what else can be tried without a payer.
+ * Tests a configuration. A signed "no such trade" proves both keys, the app id and the connection. Then it tests QR codes or, on request, the
+ * products that can be tried without a payer.
  */
 export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   let isUsable = false;
@@ -205,15 +208,16 @@ function faultIn({ code, subCode, message }: Said): Fault {
 }
 
 function unclear(name: string, reply: Reply): ProbeCheck {
-  const { code, message } = reply.kind === 'said' ? saidOf(reply.said) : { code: reply.cause, message: reply.detail };
+  const { code, message } =
+    reply.kind === 'said' ? refusalOf(reply.said) : { code: reply.cause, message: reply.detail };
   return wanting('product', name, 'unproven', { code, message });
 }
 
-function saidOf({ code, subCode, message }: Said) {
+function refusalOf({ code, subCode, message }: Said) {
   return { code: subCode || code, message };
 }
 
-/** A merchant may do without QR codes, so a product that is missing is told and is no failure; other answers say nothing about it. */
+/** A merchant may not need QR codes, so a missing product is `lacking`, not `failed`; other refusals are `unproven`. */
 function testQrCodes(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   const used = qrProductOf(prober);
   return traced(async () => {

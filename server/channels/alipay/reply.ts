@@ -1,17 +1,17 @@
-/** The outside of an answer: its signature over the exact bytes, its codes, and what each of them means here. */
+/** The envelope of an answer: the signature over the exact bytes, and the meaning of its codes. */
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payments/channel.ts';
 import type { AlipayKeys } from './settings.ts';
 import { signerIn, verifyRsa2 } from './signature.ts';
 
-/** What the words of `trade_status` mean for an order; a word that is not here is pending. */
+/** The meaning of `trade_status` for an order; an unlisted one is pending. */
 export const TRADE_STATUS: ReadonlyMap<string, 'pending' | 'paid' | 'closed'> = new Map([
   ['WAIT_BUYER_PAY', 'pending'],
   ['TRADE_SUCCESS', 'paid'],
-  // Paid and no longer refundable; says nothing about earlier refunds.
+  // Paid and no longer refundable; earlier refunds are possible.
   ['TRADE_FINISHED', 'paid'],
-  // Never paid, or paid and refunded in full: the time of payment tells them apart.
+  // Never paid, or, with a time of payment, paid and refunded in full.
   ['TRADE_CLOSED', 'closed'],
 ]);
 
@@ -27,21 +27,21 @@ export const CODE = {
   permission: '40006',
 } as const;
 
-/** sub_code: there is no such trade at Alipay, or the payer has not scanned or logged in yet. */
+/** sub_code: Alipay has no such trade, or the payer has not scanned or logged in yet. */
 export const NOT_EXIST = 'ACQ.TRADE_NOT_EXIST';
 
-/** The same in the words of the refund query, whose list of codes has it with and without the prefix. */
+/** The same sub_code in the refund query, whose list of codes has it with and without the prefix. */
 export const NO_REFUND_TRADE: ReadonlySet<string> = new Set([NOT_EXIST, 'TRADE_NOT_EXIST']);
 
-/** Whether the merchant has not signed for the product of a call: in the words of the business, or of the gateway. */
+/** Whether a business or gateway code means that the merchant has not signed for the product of a call. */
 export function saysNoProduct({ code, subCode }: { code: string; subCode: string }): boolean {
   return subCode === 'ACQ.ACCESS_FORBIDDEN' || code === CODE.permission;
 }
 
-/** sub_codes after which nothing is known, whatever the code beside them says; so is every one that speaks of BUSY. */
+/** sub_codes after which the result is unknown, regardless of `code`; the same holds for every sub_code with BUSY. */
 const SILENT: ReadonlySet<string> = new Set([
   'ACQ.SYSTEM_ERROR',
-  // So written in the list of alipay.trade.cancel.
+  // Spelled so in the list of alipay.trade.cancel.
   'AQC.SYSTEM_ERROR',
   'aop.ACQ.SYSTEM_ERROR',
   'isp.unknow-error',
@@ -49,20 +49,20 @@ const SILENT: ReadonlySet<string> = new Set([
   'aop.unknow-error',
 ]);
 
-/** Whether a sub_code says only that Alipay could not answer now: the same call is asked about, or made, again. */
+/** Whether a sub_code means that Alipay could not answer now: the result is queried, or the same call is repeated. */
 function isBusy(subCode: string): boolean {
   return SILENT.has(subCode) || subCode.includes('BUSY');
 }
 
-/** The sub_code of a refund number that was used with other facts before. */
+/** The sub_code of a refund number that was used before with other values. */
 export const DISCORDANT = 'ACQ.DISCORDANT_REPEAT_REQUEST';
 
-/** Whether a signed answer is a refusal of the business: its code and the prefix of its sub_code say so, whatever follows. */
+/** Whether a signed answer is a business refusal, by its code and the prefix of its sub_code. */
 export function isBusinessRefusal({ code, subCode }: { code: string; subCode: string }): boolean {
   return code === CODE.business && subCode.startsWith('ACQ.');
 }
 
-/** Which field or certificate kind a gateway refusal speaks of, by the start of its sub_code; null = none of ours. */
+/** The field or certificate kind that a refusal blames, by the start of its sub_code. */
 const FIELD_BY_SUB_CODE: readonly [RegExp, string | null][] = [
   [/^isv\.(invalid|missing)-app-id/, 'appId'],
   [/^isv\.(invalid|missing)-signature(?!-type)/, 'alipay_app_key'],
@@ -73,12 +73,12 @@ const FIELD_BY_SUB_CODE: readonly [RegExp, string | null][] = [
   [/^ACQ\.PARTNER_ERROR/, 'sellerId'],
 ];
 
-/** The field or certificate kind of the configuration that a sub_code blames; null when it blames none. */
+/** The field or certificate kind of the configuration that a sub_code blames; null = none. */
 export function blamedField(subCode: string): string | null {
   return FIELD_BY_SUB_CODE.find(([pattern]) => pattern.test(subCode))?.[1] ?? null;
 }
 
-/** What Alipay said over its signature. */
+/** The content of a signed answer. */
 export interface Said {
   code: string;
   subCode: string;
@@ -86,7 +86,7 @@ export interface Said {
   content: Readonly<Record<string, unknown>>;
 }
 
-/** No usable response; `subCode` is what an unsigned refusal claimed. */
+/** No usable response; `subCode` may come from an unsigned refusal. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -99,9 +99,9 @@ export interface Unknown {
 export type Reply = { kind: 'said'; said: Said } | Unknown;
 
 /**
- * Reads an answer: HTTP 200, one JSON object, a genuine signature over the response member, in this order.
- * An unsigned refusal (Alipay sends some 4000x so) is always `unknown`: anybody could have written it, so it is neither
- * definite nor absent and cannot fail, close or release anything; its sub_code is kept for the operator and the probe.
+ * Reads an answer: HTTP 200, one JSON object, a valid signature over the response member, in this order. An unsigned refusal (Alipay sends
+ * some 4000x unsigned) is always `unknown`: it can be forged, so it never fails or closes an order; its sub_code is kept for the operator
+ * and the probe.
  */
 export async function readReply(answer: WireAnswer, method: string, keys: AlipayKeys): Promise<Reply> {
   const { status } = answer;
@@ -116,18 +116,18 @@ export async function readReply(answer: WireAnswer, method: string, keys: Alipay
   }
 }
 
-/** What a failed exchange says. Anything but TransportFailed is a fault of ours and says as little. */
+/** The unknown outcome of a failed exchange; an error other than TransportFailed is a fault of the service. */
 export function unknownFrom(error: unknown): Unknown {
   if (error instanceof TransportFailed) return unknown(error.why, error.message);
   return unknown('network', error instanceof Error ? error.message : 'The request failed.');
 }
 
-/** An unknown outcome, which changes nothing. */
+/** Builds an unknown outcome. */
 export function unknown(cause: UnknownCause, detail: string, subCode?: string): Unknown {
   return { kind: 'unknown', cause, detail, ...(subCode ? { subCode } : {}) };
 }
 
-/** Signed refusals that say nothing about the trade: busy, a clock that is off, a configuration that is wrong. */
+/** The unknown outcome of a signed refusal that is not about the trade: busy, a wrong clock or configuration. Undefined for others. */
 export function unknownRefusal({ code, subCode, message }: Said): Unknown | undefined {
   const detail = `${code} ${subCode} ${message}`.trim();
   if (subCode === 'isv.invalid-timestamp') return unknown('clock_skew', detail, subCode);
@@ -144,15 +144,15 @@ async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
   if (judgement === 'serial_unknown') return unknown(judgement, `alipay_cert_sn "${envelope.certSerial}" is unknown.`);
   if (judgement === 'signature_invalid') return unknown(judgement, "The signature does not match Alipay's key.");
   const said = contentOf(envelope);
-  // The member's name is outside the signature: an error member never carries a success.
+  // The member's name is not signed, so an error member must not carry a success.
   if (envelope.isError && said.code === CODE.ok) return unknown('unparsable', 'error_response with a success code.');
   return { kind: 'said', said };
 }
 
-/** The MD5 that Alipay calls a serial. */
+/** Alipay's serial is an MD5. */
 const SERIAL = /^[0-9a-f]{32}$/;
 
-/** How a signature of Alipay's stands: by its serial in certificate mode; an answer without one is nobody's. */
+/** Verifies a signature; in certificate mode with the key of the serial, and an answer without a serial is not genuine. */
 async function judgeAnswer(
   { ring, certificateMode }: AlipayKeys,
   signed: Uint8Array,
@@ -160,7 +160,7 @@ async function judgeAnswer(
   serial: string,
 ): Promise<'genuine' | 'serial_unknown' | 'signature_invalid'> {
   if (!certificateMode) return signerIn(ring, signed, sign) ? 'genuine' : 'signature_invalid';
-  // What is no serial is no reason to ask for a certificate.
+  // A malformed serial must not cause a certificate download.
   const found = SERIAL.test(serial) ? await ring.find(serial) : undefined;
   if (!found) return 'serial_unknown';
   return verifyRsa2(signed, sign, found.key) ? 'genuine' : 'signature_invalid';
@@ -179,19 +179,19 @@ function contentOf({ text: said }: Envelope): Said {
   return { code: text('code'), subCode: text('sub_code'), message: text('sub_msg') || text('msg'), content };
 }
 
-/** The outside of an answer; `signed` are the exact raw bytes of the response member, which the signature covers. */
+/** The envelope of an answer; `signed` has the raw bytes of the response member, which the signature covers. */
 interface Envelope {
   signed: Uint8Array;
-  /** The same as text. */
+  /** `signed` as text. */
   text: string;
-  /** The method's own member, or `error_response`, which can only be a refusal. */
+  /** The member is `error_response`, which can only be a refusal. */
   isError: boolean;
-  /** Empty when the answer has none. */
+  /** Empty if the answer has none. */
   sign: string;
   certSerial: string;
 }
 
-/** The answer cannot be read; `why` is the stable word for it. */
+/** An answer that cannot be read; `why` is a stable cause. */
 class UnreadableAnswer extends Error {
   readonly why: Extract<UnknownCause, 'unparsable' | 'duplicate_key'>;
   constructor(why: UnreadableAnswer['why'], detail: string) {
@@ -201,16 +201,16 @@ class UnreadableAnswer extends Error {
   }
 }
 
-/** The charset of a message of Alipay's; the decoder of GB18030 reads GBK, too. */
+/** The charset of Alipay's messages; the decoder of GB18030 also reads GBK. */
 type Charset = 'utf-8' | 'gb18030';
 
-/** Decodes a message of Alipay's in the charset that it names; nothing is lost or replaced, or it throws. */
+/** The decoder for a charset that Alipay names; it throws for invalid bytes. */
 export function decoderOf(charset: string): TextDecoder {
   const known: Charset = charset.toLowerCase().startsWith('gb') ? 'gb18030' : 'utf-8';
   return new TextDecoder(known, { fatal: true, ignoreBOM: true });
 }
 
-/** Takes an answer apart without trusting it; throws UnreadableAnswer for anything but one JSON object with unique keys. */
+/** Parses an unverified answer; throws UnreadableAnswer for anything but one JSON object with unique keys. */
 export function readEnvelope(body: Uint8Array, method: string): Envelope {
   const charset = charsetOf(body);
   const decoder = decoderOf(charset);
@@ -221,7 +221,7 @@ export function readEnvelope(body: Uint8Array, method: string): Envelope {
   const text = signed && decoder.decode(signed);
   if (!signed || !text?.startsWith('{'))
     throw new UnreadableAnswer('unparsable', `The response has no object ${name}.`);
-  // Text that is signed in UTF-8 says something else in GBK, so no other part of the answer may have it read so.
+  // Text signed in UTF-8 reads differently in GBK, so unsigned parts must not switch the charset.
   if (charset === 'gb18030' && isUtf8(signed))
     throw new UnreadableAnswer('unparsable', 'The response has more than one charset.');
   const textOf = (member: string): string => {
@@ -237,7 +237,7 @@ export function readEnvelope(body: Uint8Array, method: string): Envelope {
   };
 }
 
-/** Answers are in the charset of the request, which is UTF-8; refusals come in GBK now and then. */
+/** Answers use the charset of the request, UTF-8; some refusals come in GBK. */
 function charsetOf(body: Uint8Array): Charset {
   const charset = isUtf8(body) ? 'utf-8' : 'gb18030';
   try {
@@ -248,7 +248,7 @@ function charsetOf(body: Uint8Array): Charset {
   }
 }
 
-/** One character for each byte; those of a character beyond ASCII mean nothing: in GBK some look like ASCII. */
+/** One character for each byte; in GBK, bytes of multi-byte characters are masked, because some look like ASCII. */
 function outlineOf(body: Uint8Array, charset: Charset): string {
   const outline = Buffer.from(body);
   if (charset === 'utf-8') return outline.toString('latin1');
@@ -261,7 +261,7 @@ function outlineOf(body: Uint8Array, charset: Charset): string {
   return outline.toString('latin1');
 }
 
-/** The raw bytes of each top-level member of valid JSON; refuses a key that occurs twice in any object. */
+/** The raw bytes of each top-level member of valid JSON; throws for a duplicate key in any object. */
 function topLevelMembers(body: Uint8Array, charset: Charset, decoder: TextDecoder): Map<string, Uint8Array> {
   const text = outlineOf(body, charset);
   const members = new Map<string, Uint8Array>();
@@ -299,14 +299,14 @@ function topLevelMembers(body: Uint8Array, charset: Charset, decoder: TextDecode
   return members;
 }
 
-/** Without the blanks of JSON around it. */
+/** Removes the JSON whitespace around bytes. */
 function trimmed(bytes: Uint8Array): Uint8Array {
   const isBlank = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
   const from = bytes.findIndex((byte) => !isBlank(byte));
   return bytes.subarray(Math.max(from, 0), bytes.findLastIndex((byte) => !isBlank(byte)) + 1);
 }
 
-/** Keys are compared as they are meant, so `"\u0073ign"` is a second `"sign"`. */
+/** Keys are compared unescaped, so `"\u0073ign"` is a duplicate of `"sign"`. */
 function addKey(keys: Set<string> | null | undefined, raw: string): string {
   const name = stringOf(raw);
   if (keys?.has(name)) throw new UnreadableAnswer('duplicate_key', `Duplicate key ${raw}.`);

@@ -1,10 +1,10 @@
-/** The calls as they are sent: parameters, and the create of each scene. */
+/** The calls to Alipay: parameters, and the create of each scene. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../money.ts';
 import type { FormPart } from '../evidence.ts';
 import { plainText } from '../transport.ts';
 
-/** One call before it is signed: the method, its business content and the addresses that go beside it. */
+/** One unsigned call: the method, its business content and the notify and return URLs. */
 export interface AlipayCall {
   method: string;
   content: Readonly<Record<string, unknown>>;
@@ -12,13 +12,13 @@ export interface AlipayCall {
   returnUrl?: string;
 }
 
-/** A file for Alipay: its bytes are the body, and only the parameters in the address are signed. */
+/** A file for Alipay: its bytes are in the body, and only the parameters in the URL are signed. */
 export interface AlipayUpload {
   method: string;
   part: FormPart;
 }
 
-/** What every request says about the caller; empty values are not sent. */
+/** The identity of the caller in every request; empty values are not sent. */
 export interface Caller {
   appId: string;
   sellerId: string;
@@ -28,28 +28,28 @@ export interface Caller {
   rootCertSerial: string;
 }
 
-/** After this long, a re-sent create carries a new timestamp: the gateway refuses old ones. */
+/** After this time a repeated create gets a new timestamp, because the gateway refuses old ones. */
 const STALE_MS = 10 * 60_000;
 const CHINA_MS = 8 * 3_600_000;
 
-/** alipay.trade.query by our number. */
+/** alipay.trade.query by order number. */
 export function queryCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.query', content: { out_trade_no: orderNo } };
 }
 
-/** alipay.trade.close by our number. */
+/** alipay.trade.close by order number. */
 export function closeCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.close', content: { out_trade_no: orderNo } };
 }
 
-/** alipay.trade.cancel by our number: what closes a payer's code gives the money back if it was paid. */
+/** alipay.trade.cancel by order number: closes a payment by payer's code, or returns the money if it was paid. */
 export function cancelCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.cancel', content: { out_trade_no: orderNo } };
 }
 
 /**
- * alipay.trade.refund; out_request_no makes a repeat the same refund. Only with `deposit_back_info` does Alipay tell that the payer's
- * bank did not take it ("收单退款冲退完成通知").
+ * alipay.trade.refund; out_request_no makes a repeat the same refund. Alipay reports that the payer's bank rejected the refund
+ * ("收单退款冲退完成通知") only if the call has `deposit_back_info`.
  */
 export function refundCall(refund: RefundOrder): AlipayCall {
   const content = compact({
@@ -63,29 +63,29 @@ export function refundCall(refund: RefundOrder): AlipayCall {
 }
 
 /**
- * alipay.trade.fastpay.refund.query by both of our numbers; the time of a refund comes only when it is asked for. What the payer's
- * bank gave back (`deposit_back_info`) is not asked for, but told (notice.ts): it goes into the payer's balance at Alipay, so the refund
- * stays as it is.
+ * alipay.trade.fastpay.refund.query by payment and refund number; Alipay returns the time of a refund only with this query option. It does
+ * not query `deposit_back_info`: a refund that the bank rejected goes to the payer's Alipay balance and stays succeeded, and Alipay sends a
+ * notification about it (notification.ts).
  */
 export function refundQueryCall(refund: PaymentNames & Pick<RefundRef, 'refundNo'>): AlipayCall {
   const content = { ...paymentOf(refund), out_request_no: refund.refundNo, query_options: ['gmt_refund_pay'] };
   return { method: 'alipay.trade.fastpay.refund.query', content };
 }
 
-/** alipay.open.app.alipaycert.download by the serial that an answer named. */
+/** alipay.open.app.alipaycert.download by the serial in an answer. */
 export function certificateCall(serial: string): AlipayCall {
   return { method: 'alipay.open.app.alipaycert.download', content: { alipay_cert_sn: serial } };
 }
 
 type PaymentNames = Pick<RefundRef, 'orderNo' | 'paymentNo' | 'channelTradeNo'>;
 
-/** The payment by Alipay's own number as soon as it is known: ours may mean another one when an order was paid twice. */
+/** The payment by Alipay's number once known: the order number may mean another payment if an order was paid twice. */
 function paymentOf({ orderNo, paymentNo, channelTradeNo }: PaymentNames): Record<string, string> {
   const tradeNo = paymentNo ?? channelTradeNo;
   return tradeNo === null ? { out_trade_no: orderNo } : { trade_no: tradeNo };
 }
 
-/** The parameters of a call without `sign`; empty ones are left out. */
+/** The parameters of a call without `sign`; empty ones are omitted. */
 export function parametersOf(call: AlipayCall | AlipayUpload, caller: Caller, at: Date): Record<string, string> {
   return compact({
     app_id: caller.appId,
@@ -103,24 +103,27 @@ export function parametersOf(call: AlipayCall | AlipayUpload, caller: Caller, at
   });
 }
 
-/** The timestamp of a create: the first try's, so that a re-send is the same bytes, unless the gateway would call it stale, or of the future (the first try was another replica's). */
+/**
+ * The timestamp of a create: that of the first attempt, so that a repeat is byte-identical. If it is too far from this replica's clock (the
+ * first attempt may be another replica's), the current time.
+ */
 export function createTime(sentAt: Date, now: Date): Date {
   return Math.abs(now.getTime() - sentAt.getTime()) > STALE_MS ? now : sentAt;
 }
 
-/** Form encoding with `%20` for blanks, as the app scene and the payer's address need it too. */
+/** Form encoding with `%20` for blanks, as the app scene and the payer's URL require it too. */
 export function encodeForm(params: Readonly<Record<string, string>>): string {
   return Object.entries(params)
     .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
     .join('&');
 }
 
-/** Writes an instant as Alipay does: `yyyy-MM-dd HH:mm:ss` in UTC+8, whatever zone the process runs in. */
+/** Formats an instant as `yyyy-MM-dd HH:mm:ss` in UTC+8, independent of the time zone of the process. */
 export function chinaTime(at: Date): string {
   return new Date(at.getTime() + CHINA_MS).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Only what is there: empty values are not sent. */
+/** Removes empty values, which are not sent. */
 export function compact<Value>(params: Readonly<Record<string, Value | undefined>>): Record<string, Value> {
   const given = Object.entries(params).filter((entry): entry is [string, Value] => Boolean(entry[1]));
   return Object.fromEntries(given);
@@ -143,13 +146,13 @@ const CREATE: Readonly<
 type AlipayOptions = NonNullable<PlaceOrder['options']['alipay']>;
 type Goods = NonNullable<AlipayOptions['goods']>[number];
 
-/** A scene that Alipay has. */
+/** A scene that Alipay supports. */
 type AlipayScene = keyof typeof CREATE;
 
-/** The products that QR codes are sold as: without a word Alipay takes the first one (reference of alipay.trade.precreate). */
+/** The products for QR codes; the first is Alipay's default (reference of alipay.trade.precreate). */
 export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;
 
-/** What a create says that the configuration knows; empty values are not sent. */
+/** The members of a create that come from the configuration; empty values are not sent. */
 export interface Seller {
   sellerId: string;
   qrProductCode: string;
@@ -157,19 +160,19 @@ export interface Seller {
   miniAppId: string;
 }
 
-/** Whether Alipay has a scene. */
+/** Whether Alipay supports a scene. */
 export function isAlipayScene(scene: PlaceOrder['scene']): scene is AlipayScene {
   return Object.hasOwn(CREATE, scene);
 }
 
-/** The create of a scene: total_amount in yuan with two decimals, time_expire in UTC+8; the same order gives the same content. */
+/** The create call of a scene: total_amount in yuan with two decimals, time_expire in UTC+8; the same order gives the same content. */
 export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller): AlipayCall {
   const { method, productCode = seller.qrProductCode } = CREATE[scene];
   const isPage = scene === 'page' || scene === 'wap';
   const content = compact<unknown>({
     out_trade_no: order.orderNo,
     total_amount: majorText(order.amount),
-    // Nothing but control characters would leave no subject at all, which Alipay refuses.
+    // A subject of control characters only becomes empty, which Alipay refuses.
     subject: subjectText(order.subject) || order.orderNo,
     product_code: productCode,
     time_expire: chinaTime(order.expiresAt),
@@ -181,18 +184,18 @@ export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller)
   return { method, content, notifyUrl: order.notifyUrl, returnUrl: isPage ? order.returnUrl : undefined };
 }
 
-/** Who pays, where the merchant knows it: by the code that was read, or in the mini program whose user it is. */
+/** The payer, where the merchant knows it: the payer's code, or the user of the mini program. */
 function payerOf({ payCode, openId }: PlaceOrder, scene: AlipayScene, { miniAppId }: Seller): Record<string, unknown> {
   if (scene === 'code') return { scene: 'bar_code', auth_code: payCode };
   if (scene !== 'jsapi' && scene !== 'mini') return {};
-  // The older user id and the newer open id are two members.
+  // The older user id and the newer open id have different members.
   const isUserId = /^2088\d{12}$/.test(openId ?? '');
   return { op_app_id: miniAppId, [isUserId ? 'buyer_id' : 'buyer_open_id']: openId };
 }
 
 /**
- * What the merchant asked for, in Alipay's words. Who operates a till is no member of what a payer opens by himself, where the
- * text that comes back must be escaped (references of alipay.trade.page.pay, wap.pay and app.pay).
+ * The merchant's options as members of the call. Payments that the payer opens have no operator and terminal, and their passback_params must
+ * be URL-encoded (references of alipay.trade.page.pay, wap.pay and app.pay).
  */
 function optionsOf(options: AlipayOptions, isOpenedByPayer: boolean): Record<string, unknown> {
   const { storeId, operatorId, terminalId, sysServiceProviderId, passbackParams = '', goods } = options;
@@ -213,7 +216,7 @@ function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unkno
   return { goods_id: id, goods_name: name, quantity, price: yuan };
 }
 
-/** A subject that Alipay takes: `/ = &` as their full-width forms, no control characters, at most 256 characters. */
+/** A subject that Alipay accepts: `/ = &` as full-width forms, no control characters, at most 256 characters. */
 function subjectText(subject: string): string {
   const wide = subject.replace(/[/=&]/g, (char) => String.fromCharCode(char.charCodeAt(0) + 0xfee0));
   return plainText(wide, 256);

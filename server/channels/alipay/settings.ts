@@ -1,30 +1,30 @@
-/** The keys of one configuration, and how a certificate is proven by a chain to the pinned roots. */
+/** The keys of one configuration, and the proof of a certificate by its chain to the pinned roots. */
 import { type KeyObject, type X509Certificate, createPrivateKey, createPublicKey } from 'node:crypto';
 import { type ChannelInput, ChannelMisconfigured } from '../../payments/channel.ts';
 import { type KeyRing, createKeyRing, storedKey } from '../key-ring.ts';
 import { certSerial, readCertificates, rootCertSerial } from './signature.ts';
 
-/** A file of Alipay's own: its certificate and what came with it. */
+/** A certificate file of Alipay: its certificate and the other certificates in the file. */
 export interface CertificateFile {
   certificate: X509Certificate;
   others: readonly X509Certificate[];
 }
 
-/** What a downloaded certificate is measured by. */
+/** The trusted certificates and the time against which a downloaded certificate is checked. */
 export interface Measure {
   /** The root certificate file. */
   anchors: readonly X509Certificate[];
-  /** The files that verify now. */
+  /** The currently trusted files. */
   trusted: readonly CertificateFile[];
   now: Date;
 }
 
-/** Alipay's own chains have one certificate between; a few more are no reason to search for long. */
+/** Alipay's own chains have one intermediate certificate; the limit bounds the search. */
 const LONGEST_CHAIN = 6;
 
 /**
- * Whether a certificate leads to one of the anchors through certificates of its own file: every step is signed, and by a
- * certificate that may sign. The anchors are the pinned root file, whose dates do not count (some of its roots have run out).
+ * Whether a certificate leads to one of the anchors through certificates of its own file, each signed by a CA certificate. The anchors are
+ * the pinned root file; their validity dates are not checked, because some roots have expired.
  */
 export function leadsTo(
   anchors: readonly X509Certificate[],
@@ -41,12 +41,12 @@ export function leadsTo(
   });
 }
 
-/** Names, key identifiers and key usage, and the signature itself. */
+/** Checks names, key identifiers, key usage and the signature. */
 export function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   try {
     return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
   } catch {
-    // The SM2 root in Alipay's file has a key that OpenSSL may not take.
+    // OpenSSL may reject the key of the SM2 root in Alipay's file.
     return false;
   }
 }
@@ -67,8 +67,8 @@ export interface AlipayKeys {
   appCertSerial: string;
   rootCertSerial: string;
   /**
-   * Alipay's verify keys: numbered in key mode; by `alipay_cert_sn` in certificate mode, where one that is not known is downloaded
-   * and has to prove that it is Alipay's (answers.ts).
+   * Alipay's verification keys: numbered in key mode; by `alipay_cert_sn` in certificate mode, where an unknown certificate is downloaded and
+   * proven (answers.ts).
    */
   ring: KeyRing;
   certificateMode: boolean;
@@ -76,10 +76,10 @@ export interface AlipayKeys {
 
 type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'distrusted' | 'keep' | 'now'>;
 
-/** Downloads the certificate of a serial: its PEM text when it is proven; throws when it is not. */
+/** Downloads the certificate of a serial as PEM text; throws if it is not proven. */
 type Download = (serial: string, measure: Measure) => Promise<string>;
 
-/** Imports the keys; throws ChannelMisconfigured naming the kind that cannot be used. An app certificate means certificate mode. */
+/** Imports the keys; throws ChannelMisconfigured with the unusable kind. An app certificate means certificate mode. */
 export function readKeys(input: KeyInput, download: Download): AlipayKeys {
   const { pems } = input;
   const appKey = readPrivateKey(first(pems, KINDS.appKey));
@@ -93,7 +93,7 @@ function plainKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
   const keys = (pems[kind] ?? []).map(
     (text, index) => [`key-${index + 1}`, storedKey(input, text, readPublicKey(text))] as const,
   );
-  // The console shows both public keys side by side, so the app's own one is the usual mistake.
+  // The console shows both public keys side by side, so the app's own key is a common mistake.
   if (keys.some(([, { key }]) => key.equals(createPublicKey(appKey)))) {
     throw new ChannelMisconfigured(kind, "This is the public key of the app; Alipay's public key is required.");
   }
@@ -149,7 +149,7 @@ function certificatesOf(kind: string, pem: string): [X509Certificate, ...X509Cer
   return [leaf, ...rest];
 }
 
-/** A private key as PEM, or as the bare base64 that Alipay's console and key tool hand out (PKCS #8 or PKCS #1). */
+/** Reads a private key as PEM, or as the bare base64 of Alipay's console and key tool (PKCS #8 or PKCS #1). */
 function readPrivateKey(text: string): KeyObject {
   const kind = KINDS.appKey;
   const bare = bareBase64(text);
@@ -163,7 +163,7 @@ function readPrivateKey(text: string): KeyObject {
   return requireRsa(key, kind);
 }
 
-/** A public key as PEM or bare base64 (SubjectPublicKeyInfo or PKCS #1). */
+/** Reads a public key as PEM or bare base64 (SubjectPublicKeyInfo or PKCS #1). */
 function readPublicKey(text: string): KeyObject {
   const kind = KINDS.publicKey;
   if (text.includes('PRIVATE KEY')) throw new ChannelMisconfigured(kind, 'This is a private key.');
@@ -198,7 +198,7 @@ function requireRsa(key: KeyObject, kind: string): KeyObject {
   return key;
 }
 
-/** The cause is left out: messages of the parser may quote the input. */
+/** Drops the cause, because messages of the parser may quote the input. */
 function attempt<T>(kind: string, wrong: string, read: () => T): T {
   try {
     return read();

@@ -1,15 +1,15 @@
 import { createHash, sign, verify, X509Certificate, type KeyObject } from 'node:crypto';
 import type { KeyRing, VerifyKey } from '../key-ring.ts';
 
-/** Signature algorithms of PKCS #1 have object identifiers below this one; the SM2 roots in Alipay's file do not. */
+/** The object identifiers of PKCS #1 signature algorithms begin with this one; those of the SM2 roots in Alipay's file do not. */
 const PKCS1 = '1.2.840.113549.1.1';
 
-/** The text a request is signed over: every parameter but `sign`, empty values dropped, sorted, raw values (open API v2). */
+/** The signed text of a request: every parameter but `sign`, without empty values, sorted, raw values (open API v2). */
 export function requestText(params: Readonly<Record<string, string>>): string {
   return joinSorted(Object.entries(params).filter(([key, value]) => key !== 'sign' && value !== ''));
 }
 
-/** The text a notice is signed over: every parameter but `sign` and `sign_type`, sorted, decoded values (open API v2). */
+/** The signed text of a notification: every parameter but `sign` and `sign_type`, sorted, decoded values (open API v2). */
 export function notificationText(params: Readonly<Record<string, string>>): string {
   return joinSorted(Object.entries(params).filter(([key]) => key !== 'sign' && key !== 'sign_type'));
 }
@@ -23,18 +23,18 @@ export function signRsa2(text: string | Uint8Array, key: KeyObject): Promise<str
   });
 }
 
-/** Whether `signature` (base64) is the RSA2 signature of exactly this text by this key; false for anything malformed. */
+/** Whether `signature` (base64) is the RSA2 signature of this text by this key; false if it is malformed. */
 export function verifyRsa2(text: string | Uint8Array, signature: string, key: KeyObject): boolean {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return false;
   return verify('RSA-SHA256', bytesOf(text), key, Buffer.from(signature, 'base64'));
 }
 
-/** The key of the ring that made this signature; notices name no serial. */
+/** The key of the ring that made this signature; notifications name no serial. */
 export function signerIn(ring: KeyRing, text: string | Uint8Array, sign: string): VerifyKey | undefined {
   return ring.all().find(({ key }) => verifyRsa2(text, sign, key));
 }
 
-/** The serial that Alipay calls `app_cert_sn` / `alipay_cert_sn`: md5 of issuer and decimal serial number, hex. */
+/** Alipay's serial of a certificate (`app_cert_sn`, `alipay_cert_sn`): md5 of issuer and decimal serial number, hex. */
 export function certSerial(certificate: X509Certificate): string {
   const issuer = certificate.issuer.split('\n').toReversed().map(unescapeRdn).join(',');
   const serial = BigInt(`0x${certificate.serialNumber}`).toString();
@@ -43,7 +43,7 @@ export function certSerial(certificate: X509Certificate): string {
     .digest('hex');
 }
 
-/** The serial that Alipay calls `alipay_root_cert_sn`: the serials of the RSA certificates of its root file, joined by `_`. */
+/** Alipay's serial of its root file (`alipay_root_cert_sn`): the serials of its RSA certificates, joined by `_`. */
 export function rootCertSerial(certificates: readonly X509Certificate[]): string {
   return certificates
     .filter((certificate) => certificate.signatureAlgorithmOid.startsWith(PKCS1))
@@ -51,7 +51,7 @@ export function rootCertSerial(certificates: readonly X509Certificate[]): string
     .join('_');
 }
 
-/** Reads every certificate of a PEM file, in order; throws when one of them cannot be parsed. */
+/** Reads every certificate of a PEM file, in order; throws if one of them cannot be parsed. */
 export function readCertificates(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
   return blocks.map((block) => new X509Certificate(block));
@@ -64,7 +64,7 @@ function joinSorted(entries: [string, string][]): string {
     .join('&');
 }
 
-/** Node escapes issuer values as RFC 2253 does; Alipay's serial is made of the plain values. */
+/** Node escapes issuer values (RFC 2253); Alipay's serial uses the plain values. */
 function unescapeRdn(line: string): string {
   return line.replace(/\\(?:([0-9A-Fa-f]{2})|(.))/g, (_, hex: string | undefined, char: string) =>
     hex === undefined ? char : String.fromCharCode(Number.parseInt(hex, 16)),

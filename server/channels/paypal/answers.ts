@@ -1,4 +1,4 @@
-/** The meaning of an answer: of an order, a capture, a refund and a refusal, with the words and issues of PayPal. */
+/** The meaning of answers: orders, captures, refunds and refusals, with PayPal's statuses and issues. */
 import type {
   CloseOutcome,
   Outcome,
@@ -12,11 +12,11 @@ import { type Money, readMajorText, sameMoney } from '../../money.ts';
 import { type PaypalAmount, type PaypalCapture, type PaypalOrder, type PaypalRefund, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/** What an order's word means here; a word that no table lists is pending. (Orders v2 reference.) */
+/** The meaning of an order status; an unlisted one is pending. (Orders v2 reference.) */
 type OrderMeaning = 'pending' | 'waiting' | 'approved' | 'completed' | 'voided';
-/** What a capture's word means here. (Payments v2 reference.) */
+/** The meaning of a capture status. (Payments v2 reference.) */
 type CaptureMeaning = 'paid' | 'refunded' | 'pending' | 'declined';
-/** What a refund's word means here. (Payments v2 reference.) */
+/** The meaning of a refund status. (Payments v2 reference.) */
 type RefundMeaning = 'succeeded' | 'pending' | 'failed';
 
 const ORDER: ReadonlyMap<string, OrderMeaning> = new Map([
@@ -44,7 +44,7 @@ const REFUND: ReadonlyMap<string, RefundMeaning> = new Map([
   ['FAILED', 'failed'],
 ]);
 
-/** Reasons of a pending capture that end only when the merchant does something in its PayPal account. (Payments v2, capture status details.) */
+/** Reasons of a pending capture that require an action of the merchant in its PayPal account. (Payments v2, capture status details.) */
 const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'INTERNATIONAL_WITHDRAWAL',
   'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION',
@@ -57,22 +57,21 @@ function waitsForMerchant(reason: string): boolean {
   return MERCHANT_DECIDES.has(reason);
 }
 
-/** Meaning of an order status: `waiting` = for the payer. `completed` is never money by itself: read the capture. */
+/** The meaning of an order status: `waiting` = for the payer; `completed` does not prove a payment, only the capture does. */
 function orderMeaning(word: string): OrderMeaning {
   return ORDER.get(word) ?? 'pending';
 }
 
-/** Meaning of a capture status; `refunded` is paid with refunds to look at. */
+/** The meaning of a capture status; `refunded` = paid, with refunds. */
 function captureMeaning(word: string): CaptureMeaning {
   return CAPTURE.get(word) ?? 'pending';
 }
 
-/** Meaning of a refund status. */
 function refundMeaning(word: string): RefundMeaning {
   return REFUND.get(word) ?? 'pending';
 }
 
-/** What an answer must agree with; `channelOrderId` only once it is known. */
+/** The order that an answer must match; `channelOrderId` only once it is known. */
 export interface Expected {
   orderNo: string;
   amount: Money;
@@ -80,8 +79,8 @@ export interface Expected {
 }
 
 /**
- * What a PayPal order says about ours. Money is read from the captures, never from the order's COMPLETED; a capture
- * with another amount is `paid` with that amount, because the money has moved.
+ * Reads the outcome of an order. A payment is read from the captures, never from the order's COMPLETED; a capture of another amount is `paid`
+ * with that amount, because the money has moved.
  */
 export function orderOutcome(order: PaypalOrder, expected: Expected, settings: PaypalSettings): Outcome {
   const [unit] = order.purchase_units;
@@ -98,7 +97,7 @@ export function orderOutcome(order: PaypalOrder, expected: Expected, settings: P
   return unpaidOutcome(order, capture !== undefined, settings);
 }
 
-/** Where the money stands, from one capture; amounts in minor units. */
+/** The outcome of one capture; amounts in minor units. */
 export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Outcome {
   const meaning = captureMeaning(capture.status);
   const channelOrderId = order?.id;
@@ -125,19 +124,19 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
 }
 
 /**
- * Fee and net of a capture, where PayPal tells them in amounts that can be read. While it is COMPLETED and nothing else, what changed it last
- * (`update_time`, Payments v2) is what completed it.
+ * Fee and net amount of a capture, if PayPal reports them. For a COMPLETED capture without refunds, `update_time` (Payments v2) is the time of
+ * completion.
  */
 function settlementOf(
-  { seller_receivable_breakdown: told, create_time: createdAt, update_time: updatedAt }: PaypalCapture,
+  { seller_receivable_breakdown: breakdown, create_time: createdAt, update_time: updatedAt }: PaypalCapture,
   isPlain: boolean,
 ): { settlement?: Settlement } {
-  if (!told) return {};
+  if (!breakdown) return {};
   const settlement: Settlement = {};
   const [fee, net, received] = [
-    told.paypal_fee ?? told.paypal_fee_in_receivable_currency,
-    told.net_amount,
-    told.receivable_amount,
+    breakdown.paypal_fee ?? breakdown.paypal_fee_in_receivable_currency,
+    breakdown.net_amount,
+    breakdown.receivable_amount,
   ].map((amount) => amount && readAmount(amount));
   if (isPlain && updatedAt && updatedAt > createdAt) settlement.completedAt = updatedAt;
   if (fee) settlement.fee = fee;
@@ -146,7 +145,7 @@ function settlementOf(
   return Object.keys(settlement).length > 0 ? { settlement } : {};
 }
 
-/** The refunds that the order lists: what they are in all, when they are as many as the capture's own word wants. */
+/** Adds the total of the refunds that the order lists, if all are readable and in the payment's currency; at least the capture's own total. */
 function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly PaypalRefund[]): Outcome {
   const states = listed.map(refundState);
   if (states.some(({ kind }) => kind === 'unknown')) return paid;
@@ -157,7 +156,7 @@ function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly
   return { ...paid, refundsHint: true, refundedTotal: sum > atLeast ? sum : atLeast };
 }
 
-/** Why this capture is not ours; undefined when it is. */
+/** Why a capture is not of the expected order; undefined if it is. */
 export function strangerCapture(
   capture: PaypalCapture,
   expected: Expected,
@@ -170,7 +169,7 @@ export function strangerCapture(
   return undefined;
 }
 
-/** A capture's answer may leave members out of the unit and give them with the capture; what is given must all agree. */
+/** Why an answer is not about the expected order. The answer to a capture has some members in the capture only; all of them must match. */
 function strangerIn(order: PaypalOrder, expected: Expected, { merchantId }: PaypalSettings): string | undefined {
   const [unit] = order.purchase_units;
   const parts = [unit, ...unit.payments.captures];
@@ -189,7 +188,7 @@ function strangerIn(order: PaypalOrder, expected: Expected, { merchantId }: Payp
   return undefined;
 }
 
-/** Money first, then money on its way, then an unknown word, then what was declined. */
+/** The capture that decides: a paid one first, then a pending one (or an unknown status), then a declined one. */
 function decisiveCapture(captures: readonly PaypalCapture[]): PaypalCapture | undefined {
   const rank = { paid: 0, refunded: 0, pending: 1, declined: 2 } as const;
   return captures.toSorted((a, b) => rank[captureMeaning(a.status)] - rank[captureMeaning(b.status)])[0];
@@ -203,7 +202,7 @@ function unpaidOutcome(order: PaypalOrder, wasDeclined: boolean, settings: Paypa
     case 'voided':
       return { kind: 'closed' };
     case 'completed':
-      // A completed order takes no second capture, so with every capture declined it is over and unpaid.
+      // A completed order accepts no second capture, so with only declined captures it stays unpaid.
       return wasDeclined
         ? { kind: 'closed' }
         : { kind: 'pending', capturePending: 'COMPLETED_WITHOUT_CAPTURE', channelOrderId };
@@ -214,7 +213,7 @@ function unpaidOutcome(order: PaypalOrder, wasDeclined: boolean, settings: Paypa
   }
 }
 
-/** The approval link, by either of its names; outside the simulator only PayPal's own https pages count. */
+/** The approval link, under either of its names; outside the simulator only PayPal's https pages are accepted. */
 function payHint({ links }: PaypalOrder, { mode }: PaypalSettings): PayHint | undefined {
   const href = (links.find(({ rel }) => rel === 'payer-action') ?? links.find(({ rel }) => rel === 'approve'))?.href;
   const url = href === undefined ? null : URL.parse(href);
@@ -227,7 +226,7 @@ function isPaypalPage({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' && (hostname === 'paypal.com' || hostname.endsWith('.paypal.com'));
 }
 
-/** PayPal has no close call: whether closing here is safe, from what it says about the order. */
+/** The close outcome from a query: PayPal has no close call, so the service closes an order only in a safe state. */
 export function closeOutcome(outcome: Outcome): CloseOutcome {
   switch (outcome.kind) {
     case 'paid':
@@ -237,7 +236,7 @@ export function closeOutcome(outcome: Outcome): CloseOutcome {
     case 'unknown':
       return outcome;
     case 'pending':
-      // A link for the payer shows that PayPal still waits; without one the state is not understood well enough.
+      // A link means that PayPal waits for the payer; without one the state is not clear enough to close.
       if (outcome.pay) return { kind: 'closed' };
       return {
         kind: 'refused',
@@ -251,13 +250,13 @@ export function closeOutcome(outcome: Outcome): CloseOutcome {
   }
 }
 
-/** What PayPal says about one refund; a refund of another number is not this one. The amount is what was given back. */
+/** The outcome of one refund, with PayPal's amount; a refund of another number is a mismatch. */
 export function refundOutcome(refund: PaypalRefund, { refundNo }: Pick<RefundRef, 'refundNo'>): RefundOutcome {
   if (refund.invoice_id !== refundNo) return unknown('mismatch', 'The refund has a different invoice_id.');
   return refundState(refund);
 }
 
-/** Where a refund stands, whoever made it. */
+/** The outcome of a refund, whether the service made it or not. */
 export function refundState(refund: PaypalRefund): RefundOutcome {
   const amount = readAmount(refund.amount);
   if (!amount) return unknown('mismatch', `The refund amount is ${words(refund.amount)}.`);
@@ -276,13 +275,13 @@ export function refundState(refund: PaypalRefund): RefundOutcome {
   }
 }
 
-/** Finds our refund in an order by its invoice id. */
+/** Finds a refund in an order by its invoice id. */
 export function refundInOrder(order: PaypalOrder, ref: RefundRef): RefundOutcome {
   const ours = order.purchase_units[0].payments.refunds.find(({ invoice_id }) => invoice_id === ref.refundNo);
   return ours ? refundOutcome(ours, ref) : { kind: 'absent' };
 }
 
-/** A refusal of PayPal's that leaves the order as it was. */
+/** Builds a refusal that does not change the order at PayPal. */
 export function declined(code: string, reason: string, definite = false): Extract<Outcome, { kind: 'declined' }> {
   return { kind: 'declined', code, reason, definite };
 }
@@ -300,11 +299,11 @@ function words(amount: PaypalAmount | undefined): string {
 }
 
 /*
- * What PayPal's issues mean, by call. Source: the OpenAPI documents of Orders v2 and Payments v2 (paypal-rest-api-specifications, 2024-02-03)
+ * The meaning of PayPal's issues, by call. Source: the OpenAPI documents of Orders v2 and Payments v2 (paypal-rest-api-specifications, 2024-02-03)
  * and the error pages at developer.paypal.com ("Handle payment failures", "Orders v2 error messages", "Payments v2 errors").
  */
 
-/** Issues of the create call that cannot hide an order: the request itself was not acceptable. */
+/** Issues of the create call that rule out an order: PayPal did not accept the request. */
 const CREATE_FINAL: ReadonlySet<string> = new Set([
   'INVALID_CURRENCY_CODE',
   'CURRENCY_NOT_SUPPORTED',
@@ -326,10 +325,10 @@ const CREATE_FINAL: ReadonlySet<string> = new Set([
   'PAYEE_NOT_ENABLED_FOR_CARD_PROCESSING',
 ]);
 
-/** Issues of the create call that say that there is such a payment. */
+/** Issues of the create call that mean that a payment of this number exists. */
 const CREATE_KNOWN: ReadonlySet<string> = new Set(['DUPLICATE_INVOICE_ID']);
 
-/** After these the payer chooses another way to pay, or agrees, at PayPal; then a capture can succeed. */
+/** Issues after which a capture can succeed once the payer chooses another payment method or agrees at PayPal. */
 const CAPTURE_FOR_PAYER: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',
   'PAYER_ACTION_REQUIRED',
@@ -340,7 +339,7 @@ const CAPTURE_FOR_PAYER: ReadonlySet<string> = new Set([
   'CARD_BRAND_NOT_SUPPORTED',
 ]);
 
-/** After these no capture of the order succeeds. */
+/** Issues after which no capture of the order succeeds. */
 const CAPTURE_FINAL: ReadonlySet<string> = new Set([
   'TRANSACTION_REFUSED',
   'PAYER_CANNOT_PAY',
@@ -359,8 +358,8 @@ const CAPTURE_FINAL: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * After these no call about this refund succeeds, and none has: an earlier call under the same PayPal-Request-Id would have been
- * answered with its result.
+ * Issues after which no call of this refund succeeds, and none has: PayPal would have returned the result of an earlier call under the same
+ * PayPal-Request-Id.
  */
 const REFUND_FINAL: ReadonlySet<string> = new Set([
   'CAPTURE_FULLY_REFUNDED',
@@ -382,23 +381,23 @@ const REFUND_FINAL: ReadonlySet<string> = new Set([
   'CANNOT_BE_ZERO_OR_NEGATIVE',
 ]);
 
-/** Whether a create refused with this issue has left no order behind. */
+/** Whether a create refused with this issue made no order. */
 export function refusesForCertain(issue: string): boolean {
   return CREATE_FINAL.has(issue);
 }
 
-/** Why a create refused with another issue decides nothing. */
+/** Why a create refused with another issue does not decide the order. */
 export function createDoubt(issue: string): RefusalDoubt {
   return CREATE_KNOWN.has(issue) ? 'trade_may_exist' : 'unlisted';
 }
 
-/** Who can still do something about a refused capture: the payer, nobody, or undefined when it is not known whether anything happened. */
+/** Whether the payer can still make a refused capture succeed (`payer`), or not (`nobody`); undefined = the result of the capture is unknown. */
 export function captureEnds(issue: string): 'payer' | 'nobody' | undefined {
   if (CAPTURE_FOR_PAYER.has(issue)) return 'payer';
   return CAPTURE_FINAL.has(issue) ? 'nobody' : undefined;
 }
 
-/** Whether a refund refused with this issue will never be made. */
+/** Whether a refund refused with this issue can never succeed. */
 export function refundEnds(issue: string): boolean {
   return REFUND_FINAL.has(issue);
 }

@@ -1,4 +1,4 @@
-/** The file that a bill of PayPal is written to: its form, its reader, and what the codes of its transactions mean. */
+/** The file of a PayPal bill: its format, its reader, and the meaning of its transaction codes. */
 import { z } from 'zod';
 import {
   type BillLine,
@@ -12,17 +12,17 @@ import { fileBytes, textBlocks } from '../bill-bytes.ts';
 import { type Rows, type Unread, createRows, daySpan, readClock, readDecimal, wrongCell } from '../bill-rows.ts';
 
 /**
- * PayPal has no file, only pages, so a bill of PayPal is a file of ours: one JSON text a line. First a head, then each
- * transaction_info as PayPal wrote it, and last how many they are, by which a file that was cut is known.
+ * The first line of a bill. PayPal has no bill files, only pages, so the service writes one with a JSON text per line: this head, each
+ * transaction_info as PayPal sent it, and the number of transactions, which shows a truncated file.
  */
 export interface BillHead {
   bill: typeof FORMAT;
-  /** The account whose transactions they are, as PayPal says (account_number). */
+  /** The account of the transactions (account_number). */
   account: string;
-  /** The first instant of the day and that of the next one. */
+  /** The first instant of the day and of the next one. */
   startDate: string;
   endDate: string;
-  /** The balances of the account before and after the day; absent where PayPal told none. */
+  /** The balances of the account before and after the day; absent = PayPal returned none. */
   balances?: BalanceOfDay[];
 }
 
@@ -39,15 +39,15 @@ export interface BillTail {
   rows: number;
 }
 
-/** The name of the format in both. */
+/** The name of the format in the first and the last line. */
 export const FORMAT = 'paypal-transactions-1';
 
-/** An instant as PayPal's reports write it, 2026-03-01T10:00:00+0000; NaN for anything else. */
+/** Reads an instant of PayPal's reports, 2026-03-01T10:00:00+0000; NaN for anything else. */
 export function readInstant(text: string): number {
   if (text[10] !== 'T') return NaN;
   const clock = readClock(`${text.slice(0, 10)} ${text.slice(11, 19)}`);
   const zone = text.slice(19);
-  // Nearly all of them; a pattern for each of a million lines would be slow.
+  // Almost all instants; a pattern for each of a million lines would be slow.
   if (zone === '+0000' || zone === 'Z') return clock;
   const [, sign, hours, minutes] = /^(?:\.\d{1,9})?(?:Z|([+-])([01]\d):?([0-5]\d))$/.exec(zone) ?? [undefined, 'x'];
   if (sign === 'x') return NaN;
@@ -56,8 +56,8 @@ export function readInstant(text: string): number {
 }
 
 /**
- * Codes of payments that came in (T00nn of "Transaction event codes", developer.paypal.com); not those of payouts, postage and
- * other dealings with PayPal itself.
+ * Codes of received payments (T00nn of "Transaction event codes", developer.paypal.com), without payouts, postage and other transactions with
+ * PayPal itself.
  */
 const PAYMENTS: ReadonlySet<string> = new Set([
   'T0000',
@@ -73,47 +73,47 @@ const PAYMENTS: ReadonlySet<string> = new Set([
   'T0013',
 ]);
 const REFUND = 'T1107';
-/** Fees that PayPal gave back; fees without a payment are T01nn. */
+/** Fees that PayPal returned; fees without a payment are T01nn. */
 const FEES_BACK: ReadonlySet<string> = new Set(['T1108', 'T1109']);
 
 /**
- * What chargebacks take and give back: a reversal by PayPal, which completes one; money held for a dispute, and no longer held; a
- * chargeback, its reversal, reimbursement, rejection and cancellation. T1200, T1203 and T1204 are adjustments of other kinds.
+ * Codes of disputes: a reversal by PayPal, which completes a chargeback; money held for a dispute and released; a chargeback, its reversal,
+ * reimbursement, rejection and cancellation. T1200, T1203 and T1204 are adjustments of other kinds.
  */
 const DISPUTES: ReadonlySet<string> = new Set(['T1106', 'T1110', 'T1111', 'T1201', 'T1202', 'T1205', 'T1207', 'T1208']);
 
-/** Success; V: success, and later all of it went back, which is a transaction of its own. */
+/** S: success; V: success, and later reversed in full by a separate transaction. */
 const DONE: ReadonlySet<string> = new Set(['S', 'V']);
 
 /**
- * Money that PayPal holds or releases: "part of your total balance" and "not available for withdrawal" (same page, T2103 and T2107). Of disputes
- * (T1110, T1111) and of the account (T15nn, reserves in T21nn, and T1105, which ends one of T15nn).
+ * Whether PayPal holds or releases money: "part of your total balance" and "not available for withdrawal" (same page, T2103 and T2107); for
+ * disputes (T1110, T1111) and for the account (T15nn, reserves in T21nn, and T1105, which ends one of T15nn).
  */
 function isHold(code: string): boolean {
   return code === 'T1110' || code === 'T1111' || code === 'T1105' || code.startsWith('T15') || code.startsWith('T21');
 }
 
-/** What a transaction is, by its code and status and by whether the account gained by it. */
+/** The kind of a transaction, by its code, its status and the sign of its amount. */
 function kindOf(code: string, status: string, amount: number): BillLineKind {
   if (!hasMoved(status)) return 'other';
   if (PAYMENTS.has(code)) return amount > 0 ? 'payment' : 'other';
-  // A refund that went back, and what brought it back, are both none.
+  // A reversed refund and its reversal both do not count as refunds.
   if (isRefund(code)) return amount < 0 && status === 'S' ? 'refund' : 'other';
   if (DISPUTES.has(code)) return 'dispute';
   return code.startsWith('T01') || FEES_BACK.has(code) ? 'fee' : 'other';
 }
 
-/** Whether a code is that of refunds by the merchant. */
+/** Whether a code is a refund by the merchant. */
 function isRefund(code: string): boolean {
   return code === REFUND;
 }
 
-/** Whether money has moved: what is pending (P) or was denied (D) moved nothing. */
+/** Whether money has moved; a pending (P) or denied (D) transaction moves none. */
 function hasMoved(status: string): boolean {
   return DONE.has(status);
 }
 
-/** The account that a file of transactions is about, by its first line; throws BillMalformed. */
+/** The account in the first line of a bill; throws BillMalformed. */
 export async function readAccount(file: string): Promise<string> {
   for await (const { lines } of textBlocks(fileBytes(file), 'utf-8')) {
     const head = membersOf(lines[0] ?? '') as Partial<BillHead> | undefined;
@@ -123,7 +123,7 @@ export async function readAccount(file: string): Promise<string> {
   throw new BillMalformed('not_a_bill', `The first line does not begin a bill (${FORMAT}).`, { line: 1 });
 }
 
-/** Reads a file of transactions (`BillHead` says how it is written); throws BillMalformed. PayPal names no sums of a day, only balances. */
+/** Reads a file of transactions (format: `BillHead`); throws BillMalformed. PayPal reports no sums of a day, only balances. */
 export async function* readTransactions(file: string, day: string, isLenient = false): AsyncGenerator<BillPart> {
   const rows = createRows(isLenient, daySpan(day, 0).begin);
   const reader = createReader(day, rows);
@@ -157,7 +157,8 @@ function createReader(day: string, rows: Rows) {
         const text = lines[at]!;
         const line = from + at;
         if (isEnded) {
-          if (text !== '') throw new BillMalformed('wrong_columns', 'A line behind the end.', { line });
+          if (text !== '')
+            throw new BillMalformed('wrong_columns', 'There is a line after the end of the bill.', { line });
           continue;
         }
         if (broken > 0) throw wrongCell(broken, 0, 'A line that is not a JSON object', '');
@@ -183,10 +184,10 @@ function createReader(day: string, rows: Rows) {
       if (!balances) return undefined;
       const known = new Map(balances.map((one) => [one.currency, one]));
       return [...new Set([...known.keys(), ...holds.keys()])].map((currency) => {
-        // PayPal lists the currencies that the account has.
+        // PayPal lists only the currencies of the account, so a missing one has no balance.
         const { opening, closing } = known.get(currency) ?? { opening: 0, closing: 0 };
         const balance = { opening: BigInt(opening), closing: BigInt(closing), holds: holds.get(currency) ?? 0n };
-        return { ...UNSAID, currency, balance };
+        return { ...NO_SUMS, currency, balance };
       });
     },
     end(): void {
@@ -202,21 +203,23 @@ function createReader(day: string, rows: Rows) {
     const head = members as Partial<BillHead>;
     if (head.startDate !== begin.toISOString() || head.endDate !== end.toISOString())
       throw new BillMalformed('wrong_day', `The bill is not of ${day}.`, { line });
-    const said = Balances.safeParse(head.balances);
-    if (!said.success) throw new BillMalformed('wrong_columns', 'The balances cannot be read.', { line });
-    balances = said.data;
+    const parsed = Balances.safeParse(head.balances);
+    if (!parsed.success) throw new BillMalformed('wrong_columns', 'The balances cannot be read.', { line });
+    balances = parsed.data;
     isBegun = true;
   }
 
   function requireTail(members: Members, line: number): void {
     const { rows } = members as Partial<BillTail>;
     if (rows !== count)
-      throw new BillMalformed('wrong_sums', `The bill says ${String(rows)} transactions, it has ${count}.`, { line });
+      throw new BillMalformed('wrong_sums', `The bill states ${String(rows)} transactions, but it has ${count}.`, {
+        line,
+      });
     isEnded = true;
   }
 }
 
-const UNSAID = { payments: null, paid: null, refunds: null, refunded: null, fees: null, net: null };
+const NO_SUMS = { payments: null, paid: null, refunds: null, refunded: null, fees: null, net: null };
 
 function readRow(info: Members, text: string, line: number, count: number): BillLine {
   const wrong = (name: string): BillMalformed =>
@@ -237,7 +240,7 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   const kind = kindOf(code, status, amount.minor);
   const moved = hasMoved(status) ? amount.minor : 0;
   const kept = hasMoved(status) ? -fee.minor : 0;
-  // One that is pending or went back is known by its numbers, too: it is in the bill. One that was denied is not.
+  // A pending or reversed refund keeps its numbers, because it is in the bill; a denied one does not.
   const isBack = kind === 'refund' || (isRefund(code) && status !== 'D');
   const isNumbered = isBack || kind === 'dispute';
   const isOwn = kind === 'payment' || (kind === 'other' && code.startsWith('T00'));
@@ -247,7 +250,7 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     line: count,
     kind,
     event: `${code} ${status}`,
-    // Our number of an order is both; a refund has its own as invoice_id, unless it was made elsewhere and has the order's.
+    // An order number is in both members; a refund number is in invoice_id, unless the refund was made elsewhere.
     orderNo: isBack ? custom : (custom ?? invoice),
     refundNo: isBack && invoice !== custom ? invoice : null,
     channelTradeNo: isOwn ? id : referenceIn(info),
@@ -262,7 +265,7 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   };
 }
 
-/** The numbers of a transaction that cannot be read. */
+/** The numbers of an unreadable transaction. */
 function unread(info: Members, line: number): Unread {
   const isBack = isRefund(textIn(info, 'transaction_event_code') ?? '');
   const id = textIn(info, 'transaction_id') ?? null;
@@ -276,7 +279,7 @@ function unread(info: Members, line: number): Unread {
   };
 }
 
-/** What every transaction has; other members are left out where there is nothing to say. */
+/** The members that every transaction has. */
 const MEMBERS = [
   'transaction_event_code',
   'transaction_status',
@@ -285,7 +288,7 @@ const MEMBERS = [
   'transaction_amount',
 ] as const;
 
-/** The payment that something is about: a refund, a chargeback. Numbers of other things are not told. */
+/** The payment of a refund or chargeback; references to other objects are ignored. */
 function referenceIn(info: Members): string | null {
   const type = textIn(info, 'paypal_reference_id_type') ?? 'TXN';
   return (type === 'TXN' && textIn(info, 'paypal_reference_id')) || null;

@@ -1,4 +1,4 @@
-/** Asks for the bill of a day: the pages of its transactions, and the balances before and after it. */
+/** Fetches the bill of a day: the pages of its transactions, and the balances before and after it. */
 import { z } from 'zod';
 import {
   type BillAnswer,
@@ -23,7 +23,7 @@ import {
 import { type Call, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/** Why there are no (more) transactions. */
+/** The answer to return instead of (more) transactions. */
 class NoPages extends Error {
   readonly answer: Exclude<BillAnswer, { kind: 'bill' }>;
   constructor(answer: NoPages['answer']) {
@@ -33,19 +33,19 @@ class NoPages extends Error {
   }
 }
 
-/** What is asked for at once: from the first to the last second, both of which belong to it. */
+/** The period of one request: from the first to the last second, both included. */
 interface Window {
   first: number;
   last: number;
 }
 
 const PAGE_SIZE = 500;
-/** PayPal gives no more for one window. */
+/** PayPal returns no more transactions for one window. */
 const MOST_ROWS = 10_000;
-/** A window whose transactions change while they are read is begun again so often. */
+/** The most attempts to read a window whose transactions change meanwhile. */
 const TRIES = 3;
 
-/** At whose place, and for which account if that is configured. */
+/** The API, and the account if it is configured. */
 type Requester = Pick<PaypalSettings, 'apiUrl' | 'merchantId'>;
 
 const Text = z.string().optional().catch(undefined);
@@ -59,16 +59,16 @@ type Page = z.infer<typeof Page>;
 /** One transaction_info. */
 type Info = Page['transaction_details'][number]['transaction_info'];
 
-/** The transactions of one window, and the account that they are of. */
+/** The transactions of one window, and their account. */
 export interface Rows {
-  /** Undefined where PayPal does not say whose there are none. */
+  /** Undefined if there are no transactions and PayPal names no account. */
   account: string | undefined;
   infos: Info[];
 }
 
 /**
- * The transactions between two instants, those of one window at a time, each once. A window with too many is halved. Throws
- * NoPages with what is to be said instead, and BillMalformed for another account's.
+ * The transactions between two instants, one window at a time, without duplicates. A window with too many is halved. Throws NoPages with the
+ * answer to return, and BillMalformed for another account.
  */
 async function* readWindows(call: Call, settings: Requester, span: { begin: Date; end: Date }): AsyncGenerator<Rows> {
   const open: Window[] = [{ first: span.begin.getTime(), last: span.end.getTime() - 1000 }];
@@ -76,7 +76,7 @@ async function* readWindows(call: Call, settings: Requester, span: { begin: Date
   for (let window = open.pop(); window; window = open.pop()) {
     const rows = await readWindow(call, settings, window, span.end);
     if (rows === 'too_many') {
-      open.push(...channelSimulators(window).toReversed());
+      open.push(...halvesOf(window).toReversed());
       continue;
     }
     const { account, infos } = rows;
@@ -87,17 +87,17 @@ async function* readWindows(call: Call, settings: Requester, span: { begin: Date
   }
 }
 
-/** PayPal: an id is not unique in its reports. What happened to it, with which amount, is. */
+/** The key of a transaction: in PayPal's reports an id is unique only with its event code and amount. */
 function keyOf(info: Info): string {
   return JSON.stringify([info['transaction_id'], info['transaction_event_code'], info['transaction_amount']]);
 }
 
-/** Each once. */
+/** Removes duplicates. */
 function distinct(infos: readonly Info[]): Info[] {
   return [...new Map(infos.map((info) => [keyOf(info), info])).values()];
 }
 
-function channelSimulators({ first, last }: Window): Window[] {
+function halvesOf({ first, last }: Window): Window[] {
   if (last <= first) throw new NoPages(unknown('too_large', 'PayPal has too many transactions in one second.'));
   const middle = first + Math.floor((last - first) / 2000) * 1000;
   return [
@@ -119,7 +119,7 @@ async function readWindow(call: Call, settings: Requester, window: Window, end: 
       infos.push(...page.transaction_details.map(({ transaction_info: info }) => info));
       if (infos.length > total || (infos.length < total && page.transaction_details.length === 0)) break;
       if (infos.length < total) continue;
-      // One that is there twice may stand for another that slipped from page to page while they were read.
+      // A duplicate may mean that another transaction moved between pages during the reading.
       const all = distinct(infos);
       if (all.length === total || attempt === TRIES) return { account: page.account_number, infos: all };
       break;
@@ -128,7 +128,7 @@ async function readWindow(call: Call, settings: Requester, window: Window, end: 
   throw new NoPages(unknown('in_progress', 'The transactions changed each time while they were read.'));
 }
 
-/** PayPal shows transactions up to three hours late, and says until when it shows all of them. */
+/** PayPal shows transactions up to three hours late; `last_refreshed_datetime` is the time up to which they are complete. */
 function requireRefreshed({ last_refreshed_datetime: refreshed }: Page, end: Date): void {
   const until = readInstant(refreshed ?? '');
   if (!(until >= end.getTime() - 1000))
@@ -164,9 +164,9 @@ async function readPage(
       throw new NoPages(unknown('unparsable', 'The response names no account.'));
     return { ...page, account_number: account };
   }
-  // The name alone says it, whatever the details are.
+  // The error name decides, not its details.
   if (reply.kind === 'refused' && reply.name === 'RESULTSET_TOO_LARGE') return 'too_many';
-  // A page of long texts; a shorter window has a shorter one.
+  // A page of long texts; a shorter window has a smaller page.
   if (reply.kind === 'unknown' && reply.cause === 'too_large') return 'too_many';
   if (reply.kind === 'refused' && NO_DATA_YET.test(`${reply.code} ${reply.reason}`))
     throw new NoPages({ kind: 'not_ready', code: 'DATA_NOT_AVAILABLE' });
@@ -184,8 +184,8 @@ const Balances = z.object({
 });
 
 /**
- * The total balances of the account at an instant, in minor units by currency (`total_balance`, "the sum of all the other balances", also of
- * withheld ones; Transaction Search v1, `balance_detail`); undefined where PayPal tells none of that instant. Throws NoPages where no answer came.
+ * The total balances of the account at an instant, in minor units by currency (`total_balance`, "the sum of all the other balances", including
+ * withheld ones; Transaction Search v1, `balance_detail`); undefined if PayPal has none for that instant. Throws NoPages without an answer.
  */
 async function readBalances(
   call: Call,
@@ -200,14 +200,14 @@ async function readBalances(
     about: { call: 'bill' },
   });
   if (reply.kind === 'unknown' && isOfWire(reply.cause)) throw new NoPages(reply);
-  const said = reply.kind === 'ok' ? Balances.safeParse(reply.body).data : undefined;
-  // "The requested date and time or the last date and time when the balances can be served": another one is no answer.
-  if (!said || readInstant(said.as_of_time) !== at) return undefined;
-  if (said.last_refresh_time !== undefined && !(readInstant(said.last_refresh_time) >= at)) return undefined;
+  const report = reply.kind === 'ok' ? Balances.safeParse(reply.body).data : undefined;
+  // "The requested date and time or the last date and time when the balances can be served": another time does not count.
+  if (!report || readInstant(report.as_of_time) !== at) return undefined;
+  if (report.last_refresh_time !== undefined && !(readInstant(report.last_refresh_time) >= at)) return undefined;
   const found = new Map<string, bigint>();
-  for (const { currency, total_balance: total } of said.balances) {
+  for (const { currency, total_balance: total } of report.balances) {
     const exponent = exponentOf(currency);
-    // No line can be in it.
+    // The service reads no line in an unknown currency.
     if (exponent === undefined) continue;
     const minor = total.currency_code === currency ? readSum(total.value, exponent) : undefined;
     if (minor === undefined || found.has(currency)) return undefined;
@@ -216,26 +216,26 @@ async function readBalances(
   return found;
 }
 
-/** PayPal's words for a window that begins after its data end; the error has no name of its own. */
+/** PayPal's text for a window that begins after the end of its data; the error has no specific name. */
 const NO_DATA_YET = /Data for the given start date is not available/;
 
 const NOT_ALLOWED =
-  'The REST app has no access to reports: enable Transaction search among its features in the PayPal developer dashboard. PayPal may take some hours until it counts.';
+  'The REST app has no access to reports: enable Transaction search among its features in the PayPal developer dashboard. It may take PayPal some hours to apply it.';
 
 function instantText(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** Causes that a failed exchange has, too. */
+/** Causes that are also causes of TransportFailed. */
 function isOfWire(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
   return cause === 'timeout' || cause === 'network' || cause === 'too_large';
 }
 
 /**
- * Days of UTC; a transaction may be shown three hours late, and is for three years (developer.paypal.com, Transaction Search v1). A payment
- * that is pending changes no balance, and only what does is listed (`balance_affecting_records_only`, Y unless it is said). Its row carries
- * `transaction_initiation_date`, when work on it began; that this also decides in which window it is found is inferred. PayPal gives a
- * payment back that nobody claims for 30 days, and holds others for 21 days as a rule.
+ * Days in UTC; a transaction may appear three hours late, and is available for three years (developer.paypal.com, Transaction Search v1). A
+ * pending payment changes no balance, and only transactions that do are listed (`balance_affecting_records_only`, default Y). Its row has
+ * `transaction_initiation_date`, the start of its processing; that this date also selects the window is inferred. PayPal returns a payment
+ * that the merchant does not claim within 30 days, and usually holds others for 21 days.
  */
 export const PAYPAL_BILLS: BillCalendar = {
   utcOffsetMinutes: 0,
@@ -246,10 +246,10 @@ export const PAYPAL_BILLS: BillCalendar = {
   refundsByOwnNumber: true,
 };
 
-/** So long after a day its bill waits for balances that do not come. */
+/** How long after a day its bill waits for missing balances. */
 const PATIENCE_MS = 86_400_000;
 
-/** The transactions of a day (Transaction Search v1), written to a file of our own format. */
+/** The bills of PayPal: the transactions of a day (Transaction Search v1) in the service's own file format. */
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
   const { rate } = settings;
   return {
@@ -265,7 +265,7 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
     const span = daySpan(day, PAYPAL_BILLS.utcOffsetMinutes);
     const windows = readWindows(call, settings, span);
     try {
-      // What is wrong with the whole is known by the first window; it is held, ten thousand transactions at most.
+      // The first window shows faults of the whole report; it is kept in memory, at most ten thousand transactions.
       let account: string | undefined;
       let first: Rows | undefined;
       do {
@@ -274,7 +274,7 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
       } while (first?.infos.length === 0);
       if (account === undefined) return { kind: 'empty', code: 'NO_TRANSACTIONS' };
       const balances = await balancesOf(span);
-      // A day without transactions has balances to be compared, too.
+      // Balances are compared even on a day without transactions.
       if (!first && !balances) return { kind: 'empty', code: 'NO_TRANSACTIONS', payee: account };
       const startDate = span.begin.toISOString();
       const head: BillHead = { bill: FORMAT, account, startDate, endDate: span.end.toISOString() };
@@ -288,8 +288,8 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
   }
 
   /**
-   * The balances of the account at the last second before the day and at its own last second, which ends its window; undefined where PayPal
-   * tells none. A refusal or an unreadable answer costs the comparison alone; after silence the service asks again, as for a page.
+   * The balances of the account at the last second before the day and at the last second of the day; undefined if PayPal has none. After a refusal
+   * or an unreadable answer the bill has no balances; without an answer the service retries, as for a page.
    */
   async function balancesOf({ begin, end }: DaySpan): Promise<BalanceOfDay[] | undefined> {
     try {
@@ -319,7 +319,7 @@ async function* written(
       const { account, infos } = one;
       if (account !== head.account) throw new BillMalformed('wrong_account', `The report is about ${account}, too.`);
       rows += infos.length;
-      // Half a megabyte or so at once.
+      // About half a megabyte per piece.
       for (let at = 0; at < infos.length; at += PIECE_ROWS) yield lines(infos.slice(at, at + PIECE_ROWS));
     }
   } catch (error) {
@@ -329,7 +329,7 @@ async function* written(
   yield lines([tail]);
 }
 
-/** Bytes that fail at once. */
+/** An iteration that throws at once. */
 function failing(error: Error): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }
@@ -340,7 +340,7 @@ function lines(values: readonly object[]): Uint8Array {
   return Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
 }
 
-/** A bill that stops in the middle is as a download that does. */
+/** A bill that stops in the middle fails like a download that does. */
 function failure({ answer }: NoPages): TransportFailed {
   if (answer.kind !== 'unknown') return new TransportFailed('network', `PayPal stopped with ${answer.code}.`);
   const why = isOfWire(answer.cause) ? answer.cause : 'network';

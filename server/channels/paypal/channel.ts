@@ -1,4 +1,4 @@
-/** One account at PayPal: its calls, in the order of the port, and how a refund that PayPal names is looked up. */
+/** One PayPal account: its calls, in the order of the port, and the lookup of a refund by PayPal's id. */
 import {
   type CaptureRef,
   type Channel,
@@ -54,17 +54,16 @@ import { getCaptureRequest, getRefundRequest } from './requests.ts';
 import { type PaypalSettings, readSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';
 
-/** A refund as PayPal itself tells it, with the numbers of ours that it belongs to. */
+/** A refund as PayPal reports it, with the numbers of the service. */
 type FoundRefund = Required<Pick<Notification, 'orderNo' | 'refundNo' | 'refund'>>;
 
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
-/** `silent` = PayPal did not answer; `unreadable` = it shows no such refund; `foreign` = the capture is not one of this payee's orders. */
+/** `silent` = PayPal did not answer; `unreadable` = no such refund; `foreign` = the capture is not of this payee's orders. */
 type LookedUp = FoundRefund | 'silent' | 'unreadable' | 'foreign';
 
 /**
- * Asks PayPal about the refund that a webhook names, and about its capture for the order. `refundNo` is null for a
- * refund that was made elsewhere.
+ * Queries the refund that a webhook names, and its capture for the order number. `refundNo` is null for a refund that was made elsewhere.
  */
 async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: string): Promise<LookedUp> {
   const reply = await call(getRefundRequest(settings, refundId));
@@ -87,8 +86,8 @@ async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: stri
 }
 
 /**
- * A refund of this order by PayPal's own id, made here or elsewhere. A capture that is not the order's is asked about, too: with our
- * number and payee it is a second payment of the order, and the refund says so (`payment`, amounts in minor units).
+ * Queries a refund of this order by PayPal's id, made by the service or elsewhere. If its capture is not the order's, the capture is queried
+ * too: with the order number and payee it is a second payment of the order, and the outcome names it (`payment`, amounts in minor units).
  */
 async function refundById(
   call: Call,
@@ -112,26 +111,27 @@ async function refundById(
   const capture = answer.kind === 'ok' ? readCapture(answer.body) : undefined;
   const stranger = capture && strangerCapture(capture, order, settings);
   const paid = capture && captureOutcome(capture);
-  if (stranger || paid?.kind !== 'paid') return unknown('mismatch', stranger ?? 'The refund is of no payment.');
+  if (stranger || paid?.kind !== 'paid')
+    return unknown('mismatch', stranger ?? 'The capture of the refund is not a payment.');
   return { ...state, payment: { channelNo: paid.channelNo, amount: paid.amount } };
 }
 
-/** Finds or makes the webhook of the REST app; the configuration needs no more than its client for that. */
+/** Finds or creates the webhook of the REST app; requires only the client id and secret. */
 export async function registerPaypalNotifications(input: ChannelInput): Promise<NotificationsRegistered> {
   const settings = readSettings({ ...input, fields: { webhookId: UNREGISTERED, ...input.fields } });
   const tokens = createTokenSource(requests.tokenRequest(settings), input.send, input.now);
   return findOrMakeWebhook(createCall(input.send, tokens), settings, input.notifyUrl);
 }
 
-/** In the place of the webhook's id before there is one. */
+/** A placeholder for the webhook id before there is one. */
 const UNREGISTERED = 'UNREGISTERED';
 
-/** PayPal reads the status only. */
+/** PayPal reads only the status. */
 const ACK_WORDS: Readonly<Record<NotificationVerdict, string>> = { accepted: 'ok', refused: 'refused', again: 'again' };
 
 /**
- * One PayPal account (Orders v2). The instance holds the token and the webhook certificates: keep it for the life of
- * its configuration version. Throws ChannelMisconfigured for a configuration that cannot work.
+ * Creates the channel of one PayPal account (Orders v2). It caches the token and the webhook certificates, so keep it as long as its
+ * configuration version. Throws ChannelMisconfigured for an unusable configuration.
  */
 export function createPaypalChannel(input: ChannelInput): Channel {
   const settings = readSettings(input);
@@ -172,20 +172,21 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (isTest) return { ...known, event: named.event, orderNo: null, refundNo: null, isTest };
     const amiss = isChained ? {} : ({ amiss: 'chain_incomplete' } as const);
     if (refundId === null) return { ...known, ...amiss, ...named };
-    // An order's state is asked for by whoever gets the hint; of a refund made elsewhere only its own id leads to it.
+    // The caller queries an order after a hint; a refund that was made elsewhere is found only by PayPal's id.
     const found = await lookUpRefund(call, settings, refundId);
     if (found === 'silent' && named.orderNo === null)
-      throw new NotificationUndecided('PayPal does not say which order a refund belongs to.');
+      throw new NotificationUndecided('PayPal did not return the order of a refund.');
     const isReversal = found === 'unreadable' && named.event === 'PAYMENT.CAPTURE.REVERSED';
-    const told = typeof found === 'string' ? (isReversal ? { reversed: true as const } : {}) : found;
-    return { ...known, ...amiss, ...named, ...told, refundId };
+    const lookedUp = typeof found === 'string' ? (isReversal ? { reversed: true as const } : {}) : found;
+    return { ...known, ...amiss, ...named, ...lookedUp, refundId };
   }
 
-  /** The certificate came from PayPal's own address without those that vouch for it, so PayPal is asked. */
+  /** Verifies a webhook at PayPal: its certificate came from PayPal's own URL, but without the certificates up to a root. */
   async function askPaypal(sent: Transmission, body: Buffer): Promise<boolean> {
     const reply = await call(requests.verifyWebhookRequest(settings, sent, body));
     const status = reply.kind === 'ok' ? readVerification(reply.body) : undefined;
-    if (status === undefined) throw new NotificationUndecided('PayPal does not say whether a webhook is its own.');
+    if (status === undefined)
+      throw new NotificationUndecided('PayPal did not confirm or reject the webhook signature.');
     return status === 'SUCCESS';
   }
 
@@ -205,7 +206,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
   }
 
   async function query(order: OrderRef): Promise<Outcome> {
-    // Without PayPal's id nobody was given a link, and nothing was captured.
+    // Without PayPal's order id no payer got a link, and nothing was captured.
     if (!order.channelOrderId) return { kind: 'absent' };
     const reply = await call(requests.getOrderRequest(settings, order.channelOrderId, order.orderNo));
     if (reply.kind !== 'refused') return readOrderReply(reply, order);
@@ -213,7 +214,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return order.channelTradeNo ? queryCapture(order, order.channelTradeNo) : { kind: 'absent' };
   }
 
-  /** PayPal forgets orders earlier than captures. */
+  /** PayPal deletes orders earlier than captures. */
   async function queryCapture(order: OrderRef, captureId: string): Promise<Outcome> {
     const reply = await call(requests.getCaptureRequest(settings, captureId, order));
     if (reply.kind === 'refused') return reply.status === 404 ? { kind: 'absent' } : unknown('rejected', reply.code);
@@ -231,7 +232,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
 
   async function capture(order: CaptureRef): Promise<Outcome> {
     const { channelOrderId } = order;
-    // The approved order is read first: only one with our number, payee and amount may be captured.
+    // Only an approved order with the right number, payee and amount may be captured.
     const before = await query(order);
     if (before.kind !== 'approved' || !channelOrderId) return before;
     const reply = await call(requests.captureRequest(settings, channelOrderId, order));
@@ -241,7 +242,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return { ...declined(reply.code, reply.reason, left !== undefined), ...(left ? { left } : {}) };
   }
 
-  /** PayPal has said that there is a capture, so an answer that does not show one yet settles nothing. */
+  /** Queries an order after ORDER_ALREADY_CAPTURED; an answer without the capture lags behind and is unknown. */
   async function readCaptured(order: OrderRef): Promise<Outcome> {
     const outcome = await query(order);
     const lags = outcome.kind === 'approved' || (outcome.kind === 'pending' && !outcome.capturePending);
@@ -271,7 +272,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return readRefundReply(reply, ref);
   }
 
-  /** When the answer to a refund was lost, the order lists it by our number. */
+  /** Finds a refund without PayPal's id: the order lists it by refund number. */
   async function findRefund(ref: RefundRef): Promise<RefundOutcome> {
     if (!ref.channelOrderId) return unknown('mismatch', 'The PayPal order id needed to find the refund is unknown.');
     const reply = await call(requests.getOrderRequest(settings, ref.channelOrderId, ref.orderNo));
@@ -282,7 +283,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return order ? refundInOrder(order, ref) : unknown('unparsable', 'The response is not an order.');
   }
 
-  /** PayPal has forgotten the order: of a capture with refunds it does not say which, but the same call again does. */
+  /** For an order that PayPal has deleted: a capture does not list its refunds, but a repeat of the refund call returns the result. */
   async function findRefundByCapture(ref: RefundRef): Promise<RefundOutcome> {
     const captureId = ref.paymentNo ?? ref.channelTradeNo;
     const reply = captureId ? await call(requests.getCaptureRequest(settings, captureId, ref)) : undefined;

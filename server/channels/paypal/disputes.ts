@@ -1,4 +1,4 @@
-/** Disputes: calls, what the answers mean, and the desk that the port asks for. */
+/** Disputes: the calls, the meaning of the answers, and the desk of the port. */
 import { z } from 'zod';
 import type {
   ChannelDispute,
@@ -25,8 +25,8 @@ function getDisputeRequest(settings: PaypalSettings, id: string): WireRequest {
 }
 
 /**
- * `GET /v1/customer/disputes`: those that changed after an instant, or those about one capture, 50 at a time, the next page by PayPal's
- * token. Source: PayPal's OpenAPI description of Disputes v1.
+ * `GET /v1/customer/disputes`: disputes that changed after an instant or concern one capture, 50 per page, the next page by PayPal's token.
+ * Source: PayPal's OpenAPI description of Disputes v1.
  */
 function listDisputesRequest(
   settings: PaypalSettings,
@@ -39,8 +39,8 @@ function listDisputesRequest(
 }
 
 /**
- * `POST …/provide-evidence`: a note of 2000 characters at most, and files; PayPal takes a form with the JSON as its part
- * `input` and the files beside it. Source: PayPal's OpenAPI description of Disputes v1 and its guide.
+ * `POST …/provide-evidence`: a note of at most 2000 characters, and files; a form with the JSON as its part `input`, and a part for each file.
+ * Source: PayPal's OpenAPI description of Disputes v1 and its guide.
  */
 function evidenceRequest(
   settings: PaypalSettings,
@@ -51,7 +51,7 @@ function evidenceRequest(
   return postForm(settings, id, 'provide-evidence', { evidences: [{ evidence_type: 'OTHER', notes }] }, files);
 }
 
-/** `POST …/send-message`: to the payer, while PayPal does not examine the dispute yet. */
+/** `POST …/send-message`: a message to the payer, before PayPal reviews the dispute. */
 function messageRequest(settings: PaypalSettings, id: string, message: string): WireRequest {
   return postForm(settings, id, 'send-message', { message });
 }
@@ -150,15 +150,15 @@ const Page = z.object({
     .default([]),
 });
 
-/** A dispute in PayPal's words. */
+/** A dispute as PayPal returns it. */
 type PaypalDispute = z.infer<typeof Dispute>;
 
-/** The dispute in a successful body; undefined when it is not one. */
+/** The dispute in a successful body; undefined if it is not one. */
 function readDispute(body: unknown): PaypalDispute | undefined {
   return Dispute.safeParse(body).data;
 }
 
-/** One page of the list and the token of the next one; undefined when it is none. */
+/** One page of the list and the token of the next one; undefined if it is not a page. */
 function readDisputePage(body: unknown): { disputes: readonly ListedDispute[]; next: string | undefined } | undefined {
   const page = Page.safeParse(body).data;
   if (!page) return undefined;
@@ -171,19 +171,19 @@ function readDisputePage(body: unknown): { disputes: readonly ListedDispute[]; n
   return { disputes, next };
 }
 
-/** Whether PayPal offers an action now; its links have underscores or hyphens. */
+/** Whether PayPal currently offers an action; its links have underscores or hyphens. */
 export function offers({ links }: PaypalDispute, action: string): boolean {
   return links.some(({ rel }) => rel.replaceAll('-', '_') === action);
 }
 
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
-/** Whose money the dispute is about; what PayPal does not say is not compared. */
+/** Whether the disputed payments have this payee; a payment without a named payee is not compared. */
 function isPayee({ disputed_transactions: transactions }: PaypalDispute, merchantId: string | null): boolean {
   return transactions.every(({ seller }) => !merchantId || !seller?.merchant_id || seller.merchant_id === merchantId);
 }
 
-/** What PayPal says about a dispute; a text why nothing can be settled of it. Amounts are minor units. */
+/** Reads a dispute, amounts in minor units; a text = the reason why it cannot be settled. */
 function disputeOf(found: PaypalDispute): ChannelDispute | string {
   const amount = readAmount(found.dispute_amount);
   if (!amount) return 'The disputed amount cannot be read.';
@@ -203,13 +203,13 @@ function disputeOf(found: PaypalDispute): ChannelDispute | string {
   };
 }
 
-/** Whatever is not listed is examined: nothing is decided by a word that nobody knows. */
+/** An unlisted status is `under_review`, so an unknown status never ends a dispute. */
 const UNDER_WAY: Readonly<Record<string, DisputeState>> = {
   OPEN: 'open',
   WAITING_FOR_SELLER_RESPONSE: 'needs_answer',
 };
 
-/** Outcomes in which the payer keeps the money; `RESOLVED_WITH_PAYOUT`: PayPal pays, nobody loses. */
+/** Outcomes in which the payer gets the money. With `RESOLVED_WITH_PAYOUT` (in `KEPT`) PayPal pays, not the merchant. */
 const LOST = new Set(['RESOLVED_BUYER_FAVOUR', 'ACCEPTED']);
 const KEPT = new Set(['RESOLVED_SELLER_FAVOUR', 'RESOLVED_WITH_PAYOUT', 'CANCELED_BY_BUYER', 'DENIED', 'NONE']);
 
@@ -226,7 +226,7 @@ function endOf(found: PaypalDispute): Pick<ChannelDispute, 'state' | 'lost'> | s
   return { state: 'lost', lost: { amount, at: found.update_time ?? found.create_time, booked: false } };
 }
 
-/** What PayPal moved from the merchant for the dispute itself, fees aside; undefined when it does not say, or not in one currency. */
+/** The sum that PayPal took from the merchant for the dispute, without fees; undefined if it is not reported or in several currencies. */
 function bookedLoss({ money_movements: movements, create_time }: PaypalDispute): LostMoney | undefined {
   const own = (movements ?? []).filter(
     ({ affected_party, reason }) => affected_party === 'SELLER' && reason === 'DISPUTE_SETTLEMENT',
@@ -247,7 +247,7 @@ function readAmount({ value, currency_code }: z.infer<typeof Amount>): Money | u
   return readMajorText(value, currency_code);
 }
 
-/** Less than 10 MB a file, 50 MB with a call: developer.paypal.com, "Supported file types and sizes" of disputes. */
+/** Less than 10 MB per file, 50 MB per call: developer.paypal.com, "Supported file types and sizes" of disputes. */
 const DOCUMENTS = {
   channel: 'PayPal',
   kinds: ['image/jpeg', 'image/gif', 'image/png', 'application/pdf'],
@@ -256,7 +256,7 @@ const DOCUMENTS = {
   mostBytesInAll: 50 * 1024 * 1024,
 } as const;
 
-/** PayPal's disputes (Disputes v1). The REST app needs the feature "Disputes"; without it PayPal answers 403. */
+/** PayPal's disputes (Disputes v1). The REST app needs the feature "Disputes"; without it PayPal returns 403. */
 export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDesk {
   return { read, list, listOf, answer, accept };
 
@@ -282,7 +282,7 @@ export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDes
     return found ? { kind: 'listed', ...found } : unknown('unparsable', 'The response is not a list of disputes.');
   }
 
-  /** Evidence for PayPal, or a message to the payer while PayPal does not examine the dispute: what PayPal offers now. */
+  /** Sends evidence to PayPal or a message to the payer, whichever PayPal offers in this state. */
   async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction> {
     const typed = typedFiles(files, DOCUMENTS);
     if ('kind' in typed) return typed;
@@ -324,8 +324,8 @@ function gone(): DisputeAction {
   return { kind: 'refused', code: 'RESOURCE_NOT_FOUND', reason: 'PayPal does not know the dispute.' };
 }
 
-/** PayPal's word for an action that is not among its links. */
-function notNow({ status }: PaypalDispute, what = 'this'): DisputeAction {
+/** Refuses an action that is not among the links of the dispute, with PayPal's own code. */
+function notNow({ status }: PaypalDispute, what = 'this action'): DisputeAction {
   const code = 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE';
-  return { kind: 'refused', code, reason: `PayPal does not take ${what} while the dispute is ${status}.` };
+  return { kind: 'refused', code, reason: `PayPal does not accept ${what} while the dispute is ${status}.` };
 }

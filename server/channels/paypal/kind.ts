@@ -1,4 +1,4 @@
-/** The kind of PayPal: what the service knows without an account, and what a merchant registers there. */
+/** The channel kind of PayPal: its limits, fields and certificates, and the registrations of a merchant. */
 import type { Addresses, ChannelKind, FieldSpec, Mode, Registration, Scene } from '../../payments/channel.ts';
 import { PERCENT_AND_AMOUNT_FIELD } from '../fee-rate.ts';
 import { PAYPAL_BILLS } from './bills.ts';
@@ -8,7 +8,7 @@ import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 
 const DASHBOARD = 'Developer dashboard (developer.paypal.com), Apps & Credentials, the REST app';
 
-/** What the REST app needs for this service; payctl makes the webhook. Return addresses go with each order. */
+/** The registrations of the REST app for this service; payctl creates the webhook. Each order has its own return URLs. */
 function paypalRegistrations({ notifyUrl }: Pick<Addresses, 'notifyUrl'>): Registration<Scene>[] {
   return [
     {
@@ -61,7 +61,7 @@ const FIELDS: readonly FieldSpec[] = [
     name: 'webhookId',
     label: 'Webhook ID',
     secret: false,
-    // Without it nothing is usable, but PayPal gives it: it may be registered after everything else.
+    // `missing` requires it, but it may be registered after the other fields, because PayPal assigns it.
     requiredIn: [],
     ofAccount: true,
     pattern: /^[A-Za-z0-9-]{8,64}$/,
@@ -79,7 +79,7 @@ const FIELDS: readonly FieldSpec[] = [
   PERCENT_AND_AMOUNT_FIELD,
 ];
 
-/** PayPal, Orders v2: what it needs, what it can do and where its limits are. */
+/** The channel kind of PayPal (Orders v2). */
 export const paypalKind: ChannelKind = {
   payWay: 'paypal',
   name: 'PayPal',
@@ -119,7 +119,7 @@ export const paypalKind: ChannelKind = {
     maxRefundsPerOrder: null,
     refundSpacingSeconds: 0,
     refundWindowDays: 180,
-    // A buyer may open a dispute for 180 days; it is decided months later.
+    // A payer may open a dispute for 180 days; PayPal may decide it months later.
     lateNotificationDays: 365,
     refundResendDays: 40,
   },
@@ -130,7 +130,7 @@ export const paypalKind: ChannelKind = {
     key: 'WebhookId is the id of the webhook that leads to this address',
     changes: {
       chain_incomplete:
-        'PayPal did not confirm the message when it was asked: compare the client id and WebhookId of the channel configuration with those of the app.',
+        'PayPal did not confirm the signature of the message: compare the client id and WebhookId of the channel configuration with those of the app.',
       serial_unknown:
         'The certificate address is not one of PayPal in the mode of the configuration: compare its mode with that of the app.',
     },
@@ -142,7 +142,7 @@ export const paypalKind: ChannelKind = {
       label: 'Webhook intermediate certificate',
       form: 'certificate-chain',
       verifies: true,
-      help: 'Useful if PayPal serves its webhook certificate without the intermediate: without it PayPal is asked about every webhook. It must lead to a public root.',
+      help: 'Useful if PayPal serves its webhook certificate without the intermediate: without it every webhook is verified by a call to PayPal. It must lead to a public root.',
     },
     {
       kind: SIMULATOR_CA,

@@ -1,4 +1,4 @@
-/** Webhooks: genuine, by a certificate that is fetched and kept; what they name; and how they are registered and tested. */
+/** Webhooks: their verification with downloaded certificates, their contents, and their registration and test. */
 import { Buffer } from 'node:buffer';
 import { hash, verify } from 'node:crypto';
 import { z } from 'zod';
@@ -64,18 +64,18 @@ const REFUND_EVENTS = new Set([
   'PAYMENT.REFUND.FAILED',
 ]);
 
-/** What a webhook names, to be looked up. */
+/** The numbers in a webhook, which are looked up. */
 interface Named extends Pick<
   Notification,
   'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt' | 'disputeId'
 > {
-  /** PayPal's id of the refund that the event is about. */
+  /** PayPal's id of the refund. */
   refundId: string | null;
 }
 
 /**
- * Takes from a verified webhook what may be looked up: ids, never an amount or a state, because the signature does not
- * cover them well enough (see verifyWebhook). Throws NotificationNotGenuine when it is not an event.
+ * Reads the ids in a verified webhook, never an amount or a state, because the signature does not cover them well enough (see verifyWebhook).
+ * Throws NotificationNotGenuine if it is not an event.
  */
 export function readEvent(body: Buffer): Named {
   const parsed = Event.safeParse(parse(body));
@@ -86,7 +86,7 @@ export function readEvent(body: Buffer): Named {
   const channelOrderId = orderId(event, resource);
   if (REFUND_EVENTS.has(event)) {
     const { custom_id, invoice_id, id, links } = resource;
-    // A chargeback shows its capture by the link alone, or is one itself.
+    // A chargeback names its capture only by the link, or its resource is the capture.
     const paymentNo = captureIdOf(links) ?? id;
     const named = { orderNo: custom_id ?? null, refundNo: invoice_id ?? null, refundId: id ?? paymentNo ?? null };
     return { event, ...named, ...channelOrderId, ...(paymentNo === undefined ? {} : { paymentNo }) };
@@ -112,35 +112,35 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** That of an RSA key of 2048 bits. */
+/** Bytes of a signature by an RSA key of 2048 bits. */
 const SHORTEST_SIGNATURE = 256;
 
 /**
- * In the place of a webhook's id in what the dashboard's try-outs are signed over (developer.paypal.com, "Webhooks simulator"): anybody
- * may have one sent, so it says nothing.
+ * The webhook id in the signed text of test events from the dashboard (developer.paypal.com, "Webhooks simulator"). Any PayPal user can send
+ * one, so its content is ignored.
  */
 const TRY_OUT = 'WEBHOOK_ID';
 
-/** Where keys come from, and who decides when a key comes without the certificates that vouch for it. */
+/** The source of keys, and PayPal's own verification for a key with an incomplete chain. */
 interface Verifier {
   webhookId: string;
   findKey(certificateUrl: string): Promise<WebhookKey>;
-  /** Has PayPal itself verify the delivery; throws NotificationUndecided when it does not say. */
+  /** Lets PayPal verify the delivery; throws NotificationUndecided if PayPal gives no result. */
   askPaypal(transmission: Transmission, body: Buffer): Promise<boolean>;
 }
 
-/** A genuine delivery. */
+/** A verified delivery. */
 interface Verified {
   notificationId: string;
   isTest: boolean;
-  /** False: the certificate's chain was incomplete, and PayPal itself verified it. */
+  /** False = the certificate's chain was incomplete, and PayPal verified the delivery. */
   isChained: boolean;
 }
 
 /**
- * Checks a webhook's signature and returns an id for this very body; throws NotificationNotGenuine.
- * The signature covers only a CRC32, so a body can be forged from a captured delivery: the id therefore includes a hash
- * of the body, so that a forged twin never takes the place of the genuine message, and nothing in it is a fact.
+ * Verifies a webhook's signature and returns an id for this body; throws NotificationNotGenuine. The signature covers only a CRC32, so a body can
+ * be forged from a captured delivery. The id therefore includes a hash of the body, so that a forged message never replaces the genuine one,
+ * and the content of a webhook is never settled.
  */
 export async function verifyWebhook(
   headers: Record<string, string | undefined>,
@@ -154,7 +154,7 @@ export async function verifyWebhook(
     signature: header(headers, 'paypal-transmission-sig', /^[A-Za-z0-9+/]{1,1400}={0,2}$/),
     algorithm: header(headers, 'paypal-auth-algo', /^SHA256withRSA$/),
   };
-  // Whatever can be known without the certificate is known before anybody is asked for it.
+  // Check the event before the certificate is downloaded.
   readEvent(body);
   const signature = Buffer.from(sent.signature, 'base64');
   if (signature.length < SHORTEST_SIGNATURE)
@@ -170,7 +170,7 @@ export async function verifyWebhook(
   if (!isChained && !isTest && !(await askPaypal(sent, body)))
     throw new NotificationNotGenuine(
       'chain_incomplete',
-      'The certificate chain is incomplete, and PayPal does not vouch.',
+      'The certificate chain is incomplete, and PayPal did not confirm the signature.',
     );
   return { notificationId: `${sent.id}.${hash('sha256', body).slice(0, 24)}`, isTest, isChained };
 }
@@ -182,10 +182,10 @@ function header(headers: Record<string, string | undefined>, name: string, form:
   return value;
 }
 
-/** A key that came from one of PayPal's own addresses, and whether it also leads to a root. */
+/** A key from one of PayPal's own URLs, and whether its certificate leads to a root. */
 type WebhookKey = Pick<JudgedKey, 'key' | 'isChained'>;
 
-/** Finds the key that a webhook names by the address of its certificate, fetched if the budget allows it; throws NotificationNotGenuine. */
+/** Finds the key of a webhook by the URL of its certificate, downloaded if the budget allows it; throws NotificationNotGenuine. */
 type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<WebhookKey>;
 
 interface Kept {
@@ -195,15 +195,15 @@ interface Kept {
 
 const LARGEST = 64 * 1024;
 const KEEP_MS = 24 * 3600 * 1000;
-/** PayPal may add what is missing. */
+/** Shorter, because PayPal may add the missing certificate. */
 const KEEP_UNCHAINED_MS = 3600 * 1000;
 const REFUSE_AGAIN_MS = 60 * 1000;
 const MOST_KEPT = 50;
 const MOST_AT_ONCE = 4;
 
 /**
- * Fetches webhook certificates from PayPal's own addresses only, one request per address at a time; good ones are kept
- * for a day at most, bad ones refused for a minute without asking again.
+ * Creates a cache of webhook certificates. They are downloaded from PayPal's own URLs only, one request per URL at a time; a valid one is cached
+ * for at most a day, a refused one for a minute.
  */
 export function createCertificateCache(settings: PaypalSettings, send: Transport, now: () => Date): FindWebhookKey {
   const kept = new Map<string, Kept>();
@@ -235,7 +235,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
     return started;
   }
 
-  /** Anybody can make us look for certificates that do not exist: those go first, and never a good one for their sake. */
+  /** The entry to evict: a refused certificate first, because a sender can name any number of URLs that do not exist. */
   function leastWorth(): string {
     const urls = [...kept.keys()];
     return urls.find((url) => 'refused' in (kept.get(url)?.result ?? {})) ?? urls[0] ?? '';
@@ -286,7 +286,7 @@ function judge({ status, body }: WireAnswer, trust: Trust, at: Date): Kept {
   }
 }
 
-/** Events without which something is learned late or never. (developer.paypal.com, "Webhook event names": payments v2 and orders.) */
+/** Required events: without them payments and refunds are noticed late or never. (developer.paypal.com, "Webhook event names": payments v2 and orders.) */
 export const NEEDED_EVENTS = [
   'CHECKOUT.ORDER.APPROVED',
   'CHECKOUT.PAYMENT-APPROVAL.REVERSED',
@@ -298,7 +298,7 @@ export const NEEDED_EVENTS = [
   'PAYMENT.CAPTURE.REVERSED',
 ] as const;
 
-/** Events that are subscribed to where PayPal lists them. */
+/** Optional events, subscribed to if PayPal lists them. */
 export const WELCOME_EVENTS = [
   'PAYMENT.REFUND.PENDING',
   'PAYMENT.REFUND.FAILED',
@@ -319,7 +319,7 @@ const EventList = z.object({ event_types: EventTypes });
 type Webhook = z.infer<typeof Webhook>;
 type Failed = Extract<NotificationsRegistered, { ok: false }>;
 
-/** Finds the webhook for the notify URL or makes it, with every event that is needed; what else it is subscribed to stays. */
+/** Finds or creates the webhook for the notify URL with all wanted events; its other subscriptions stay. */
 export async function findOrMakeWebhook(
   call: Call,
   settings: PaypalSettings,
@@ -352,10 +352,10 @@ async function completed(
   return read(await call(requests.changeWebhookRequest(settings, webhook.id, [...events])), Webhook);
 }
 
-/** What of a webhook can be wrong. */
+/** The names of the webhook checks. */
 export const WEBHOOK_SUBJECTS = ['Webhook ID', 'Webhook address', 'Webhook events'] as const;
 
-/** How it stands with the configured webhook: it exists, leads here and brings every event that is needed. */
+/** Checks the configured webhook: it exists, has the notify URL and all required events. */
 export function webhookChecks(
   body: unknown,
   { mode }: PaypalSettings,
@@ -370,7 +370,7 @@ export function webhookChecks(
       ...[address, events].map((name) => notReached('notifications', name)),
     ];
   }
-  // The simulator is told the address with each order.
+  // The simulator gets the URL with each order.
   const leadsNowhere = mode === 'simulator' && webhook.url === undefined;
   const leadsHere = notifyUrl === undefined || leadsNowhere || webhook.url === notifyUrl;
   const elsewhere = `The webhook leads to ${webhook.url ?? 'no address'} instead of ${notifyUrl}.`;

@@ -12,7 +12,7 @@ import { createOrderRequest, getWebhookRequest } from './requests.ts';
 import type { PaypalSettings } from './settings.ts';
 import { webhookChecks, WEBHOOK_SUBJECTS } from './notification.ts';
 
-/** What a test needs: the account, its token and the way to ask. */
+/** The input of a test: the account, its token and the call. */
 interface Prober {
   settings: PaypalSettings;
   tokens: TokenSource;
@@ -24,7 +24,7 @@ interface Prober {
 const CLIENT = { name: 'Client ID and secret', fields: ['clientSecret'] };
 const PRODUCT = 'Checkout orders (redirect)';
 
-/** Asks for a token and for the webhook, which moves nothing; then, if it is wished, makes an order that nobody is sent to. */
+/** Requests a token and the webhook, which changes nothing; then, on request, creates an order that no payer gets. */
 export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   const client = await traced(async () => credentialChecks('PayPal', [CLIENT], await testClient(prober)));
   const isUsable = client.every(({ status }) => status === 'ok');
@@ -61,19 +61,19 @@ async function testWebhook({ settings, call, notifyUrl }: Prober): Promise<reado
   ];
 }
 
-/** Nobody is sent to the order, so nobody can approve it, and only what is approved can be captured. */
+/** Creates an order. No payer gets its link, so it cannot be approved and captured. */
 async function testOrder({ settings, call, notifyUrl, now }: Prober): Promise<readonly ProbeCheck[]> {
   const reply = await call(createOrderRequest(settings, unseenOrder(notifyUrl, now())));
   if (reply.kind === 'unknown')
     return [wanting('product', PRODUCT, 'failed', { code: reply.cause, message: reply.detail })];
   if (reply.kind === 'refused') {
-    const message = `PayPal makes no order of ${CURRENCY} 1.00 for this account: ${reply.reason}`;
+    const message = `PayPal refused an order of ${CURRENCY} 1.00 for this account: ${reply.reason}`;
     return [wanting('product', PRODUCT, 'failed', { code: reply.code, message })];
   }
   const order = readOrder(reply.body);
   if (!order)
     return [wanting('product', PRODUCT, 'failed', { code: 'unparsable', message: 'The response is not an order.' })];
-  const left = `PayPal has no way to cancel the order ${order.id} of the test: nobody was sent to it, and it ends by itself.`;
+  const left = `PayPal has no call to cancel the order ${order.id} of the test: no payer got its link, and it expires.`;
   const payee = order.purchase_units[0].payee?.merchant_id;
   const isOurs = !settings.merchantId || !payee || payee === settings.merchantId;
   if (isOurs) return [passed('product', PRODUCT, left)];

@@ -1,4 +1,4 @@
-/** One exchange: sent with an access token; the answer is read as JSON, sorted by its status and taken apart by schemas. */
+/** One exchange: sent with an access token; the answer is classified by its status and read by schemas. */
 import { z } from 'zod';
 import {
   type Transport,
@@ -9,7 +9,7 @@ import {
 } from '../../payments/channel.ts';
 import { hasUniqueMembers } from '../unique-members.ts';
 
-/** Text that must not be read: it is not JSON, or an object in it names a member twice. */
+/** A text that is not JSON, or in which an object has a member twice. */
 export class UnreadableJson extends Error {
   readonly why: 'unparsable' | 'duplicate_key';
   constructor(why: UnreadableJson['why'], detail: string) {
@@ -46,7 +46,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The first member name that an object of this (valid) JSON text has twice, quoted as written. */
+/** The first duplicate member name in an object of this (valid) JSON text, quoted as written. */
 function duplicateMember(text: string): string | undefined {
   const open: (Set<string> | null)[] = [];
   let lastString = '';
@@ -72,9 +72,9 @@ const Text = z.string().optional().catch(undefined);
 const Amount = z.object({ currency_code: z.string(), value: z.string() });
 const Details = z.object({ reason: Text }).optional().catch(undefined);
 const Payee = z.object({ merchant_id: Text }).optional().catch(undefined);
-/** An instant as PayPal writes it. */
+/** An instant in an answer of PayPal. */
 export const Time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
-/** Links of a resource; none when they cannot be read. */
+/** The links of a resource; empty if they cannot be read. */
 export const Links = z
   .array(z.object({ rel: z.string(), href: z.string() }))
   .catch([])
@@ -149,14 +149,14 @@ const Refusal = z.object({
 export type PaypalAmount = z.infer<typeof Amount>;
 /** An order with exactly one purchase unit. */
 export type PaypalOrder = z.infer<typeof Order>;
-/** A capture: where the money is. */
+/** A capture: the payment of an order. */
 export type PaypalCapture = z.infer<typeof Capture>;
 /** A refund of a capture. */
 export type PaypalRefund = z.infer<typeof Refund>;
-/** An access token and its life in seconds. */
+/** An access token and its lifetime in seconds. */
 type PaypalToken = z.infer<typeof Token>;
 
-/** An answer that says nothing certain, and why. */
+/** An unusable answer, and why. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -164,7 +164,7 @@ export interface Unknown {
   refusal?: { code: string; reason: string };
 }
 
-/** A documented 4xx answer: `name` is the error's, `code` its issue (or the name), `reason` PayPal's own words and debug id. */
+/** A documented 4xx answer: `name` of the error, `code` = its issue (or the name), `reason` = PayPal's text and debug id. */
 export interface Refused {
   kind: 'refused';
   status: number;
@@ -173,10 +173,10 @@ export interface Refused {
   reason: string;
 }
 
-/** What one call came to. */
+/** The result of one call. */
 export type Reply = { kind: 'ok'; body: unknown } | Refused | Unknown;
 
-/** Sorts an answer of the REST API: only 200 and 201 with readable JSON are a success, 429, 5xx and nonsense are unknown. */
+/** Classifies an answer: only 200 and 201 with readable JSON are a success; 429, 5xx and unreadable answers are unknown. */
 function readReply(answer: WireAnswer): Reply {
   const { status } = answer;
   if (status === 200 || status === 201) return readBody(answer.body);
@@ -212,37 +212,37 @@ function readRefusal({ status, body }: WireAnswer): Refused | Unknown {
   return { kind: 'refused', status, name, code, reason };
 }
 
-/** Builds the outcome that says nothing. */
+/** Builds an unknown outcome. */
 export function unknown(cause: UnknownCause, detail: string): Unknown {
   return { kind: 'unknown', cause, detail };
 }
 
-/** The order in a successful body; undefined when it is not one (or has not exactly one purchase unit). */
+/** The order in a successful body; undefined if it is not one (or does not have exactly one purchase unit). */
 export function readOrder(body: unknown): PaypalOrder | undefined {
   return Order.safeParse(body).data;
 }
 
-/** The capture in a successful body; undefined when it is not one. */
+/** The capture in a successful body; undefined if it is not one. */
 export function readCapture(body: unknown): PaypalCapture | undefined {
   return Capture.safeParse(body).data;
 }
 
-/** The refund in a successful body; undefined when it is not one. */
+/** The refund in a successful body; undefined if it is not one. */
 export function readRefund(body: unknown): PaypalRefund | undefined {
   return Refund.safeParse(body).data;
 }
 
-/** What PayPal says about a webhook's signature; undefined when it does not say. */
+/** PayPal's result of a webhook verification; undefined if there is none. */
 export function readVerification(body: unknown): 'SUCCESS' | 'FAILURE' | undefined {
   return Verification.safeParse(body).data?.verification_status;
 }
 
-/** The access token in a successful body of the token call; undefined when it is not one. */
+/** The access token in a successful body of the token call; undefined if it is not one. */
 function readToken(body: unknown): PaypalToken | undefined {
   return Token.safeParse(body).data;
 }
 
-/** The capture that a refund belongs to, by its link. */
+/** The id of a refund's capture, from its link. */
 export function captureIdOf(links: PaypalRefund['links']): string | undefined {
   const up = links.find(({ rel }) => rel === 'up')?.href ?? '';
   return /\/v2\/payments\/captures\/([A-Za-z0-9-]{1,64})$/.exec(up)?.[1];
@@ -251,43 +251,43 @@ export function captureIdOf(links: PaypalRefund['links']): string | undefined {
 /** An access token, or why there is none. */
 type TokenReply = { kind: 'token'; token: string } | Unknown;
 
-/** Hands out one client's access token. */
+/** The source of one client's access token. */
 export interface TokenSource {
-  /** The cached token, or a new one; callers that come at once share one request. */
+  /** The cached token, or a new one; concurrent callers share one request. */
   get(): Promise<TokenReply>;
-  /** A new token, whatever is cached. */
+  /** A new token, even if one is cached. */
   renew(): Promise<TokenReply>;
-  /** Forgets this token (PayPal refused it); a newer one stays. */
+  /** Drops this token from the cache (PayPal refused it); a newer one stays. */
   drop(token: string): void;
 }
 
 interface Held {
   token: string;
   renewAt: number;
-  deadAt: number;
+  expiresAt: number;
 }
 
 const RENEW_AT = 0.9;
 
-/** Keeps one client's token: renewed at 90 % of its life, by one request at a time. */
+/** Creates the source of one client's token: cached, renewed at 90 % of its lifetime by one request at a time. */
 export function createTokenSource(request: WireRequest, send: Transport, now: () => Date): TokenSource {
   let held: Held | null = null;
-  let asking: Promise<TokenReply> | null = null;
+  let renewing: Promise<TokenReply> | null = null;
 
-  async function ask(): Promise<TokenReply> {
-    const askedAt = now().getTime();
+  async function fetchToken(): Promise<TokenReply> {
+    const sentAt = now().getTime();
     const reply = readTokenReply(await sendQuietly(send, request));
     if (reply.kind === 'unknown') return reply;
     const life = reply.seconds * 1000;
-    held = { token: reply.token, renewAt: askedAt + life * RENEW_AT, deadAt: askedAt + life };
+    held = { token: reply.token, renewAt: sentAt + life * RENEW_AT, expiresAt: sentAt + life };
     return { kind: 'token', token: reply.token };
   }
 
   function renew(): Promise<TokenReply> {
-    asking ??= ask().finally(() => {
-      asking = null;
+    renewing ??= fetchToken().finally(() => {
+      renewing = null;
     });
-    return asking;
+    return renewing;
   }
 
   return {
@@ -295,8 +295,8 @@ export function createTokenSource(request: WireRequest, send: Transport, now: ()
     async get() {
       if (held && now().getTime() < held.renewAt) return { kind: 'token', token: held.token };
       const reply = await renew();
-      // In its last tenth the old token still works, so a failed renewal stops nobody.
-      if (reply.kind === 'unknown' && held && now().getTime() < held.deadAt)
+      // The old token is valid until it expires, so a failed renewal does not fail the call.
+      if (reply.kind === 'unknown' && held && now().getTime() < held.expiresAt)
         return { kind: 'token', token: held.token };
       return reply;
     },
@@ -306,7 +306,7 @@ export function createTokenSource(request: WireRequest, send: Transport, now: ()
   };
 }
 
-/** Sends once and sorts the answer; a failed transport is an unknown reply. Throws only what is a fault of ours. */
+/** Sends once and classifies the answer; a failed transport is an unknown reply. Throws only for a fault of the service. */
 async function sendQuietly(send: Transport, request: WireRequest): Promise<Reply & { status?: number }> {
   try {
     const answer = await send(request);
@@ -329,10 +329,10 @@ function readTokenReply(
   return { kind: 'token', token: token.access_token, seconds: token.expires_in };
 }
 
-/** Sends a request with the client's token. Never throws for anything PayPal does. */
+/** Sends a request with the client's token; does not throw for a fault of PayPal. */
 export type Call = (request: WireRequest) => Promise<Reply & { status?: number }>;
 
-/** A caller that renews the token once when PayPal answers 401 (a refused token means that nothing was done). */
+/** Creates a call that renews the token once if PayPal returns 401 (a request with a refused token has no effect). */
 export function createCall(send: Transport, tokens: TokenSource): Call {
   return async (request) => {
     const first = await attempt(request);

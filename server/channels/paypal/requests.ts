@@ -6,12 +6,12 @@ import type { PaypalSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';
 
 /**
- * Longest texts, in bytes of UTF-8: PayPal's OpenAPI document (orders v2 and payments v2) gives the lengths for US-ASCII and says that
- * other characters count as more.
+ * The longest texts, in bytes of UTF-8: PayPal's OpenAPI document (orders v2 and payments v2) gives the lengths for US-ASCII and counts other
+ * characters as more.
  */
 const LONGEST = { description: 127, brandName: 127, noteToPayer: 255 } as const;
 
-/** `POST /v1/oauth2/token`: asks for an access token with the client's own credentials. */
+/** `POST /v1/oauth2/token`: requests an access token with the client's credentials. */
 export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings): WireRequest {
   const basic = Buffer.from(`${clientId}:${clientSecret}`, 'utf8').toString('base64');
   return {
@@ -27,7 +27,7 @@ export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings)
   };
 }
 
-/** `POST /v2/checkout/orders`: the same bytes for the same order on every re-send; amount in major units. */
+/** `POST /v2/checkout/orders`: a repeat is byte-identical; amount in major units. */
 export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder): WireRequest {
   const options = order.options.paypal ?? {};
   const body = {
@@ -63,7 +63,7 @@ export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder):
     orderNo: order.orderNo,
   });
   if (settings.mode !== 'simulator') return request;
-  // PayPal knows the webhook's address from its dashboard; the simulator has none and is told with each order.
+  // PayPal has the webhook's URL from its dashboard; the simulator gets it with each order.
   return { ...request, headers: { ...request.headers, 'simulator-notify-url': order.notifyUrl } };
 }
 
@@ -101,12 +101,12 @@ export function getRefundRequest(settings: PaypalSettings, id: string, ref?: Ref
   return get(settings, `/v2/payments/refunds/${encodeURIComponent(id)}`, about);
 }
 
-/** `GET /v1/notifications/webhooks/{id}`: tells whether the configured webhook is one of this client's. */
+/** `GET /v1/notifications/webhooks/{id}`: returns the configured webhook if it belongs to this client. */
 export function getWebhookRequest(settings: PaypalSettings): WireRequest {
   return get(settings, `/v1/notifications/webhooks/${encodeURIComponent(settings.webhookId)}`, { call: 'probe' });
 }
 
-/** `POST /v1/notifications/verify-webhook-signature`: the event's own bytes stand in it unchanged, because the signature is over them. */
+/** `POST /v1/notifications/verify-webhook-signature`: contains the event's bytes unchanged, because they are signed. */
 export function verifyWebhookRequest(settings: PaypalSettings, sent: Transmission, event: Buffer): WireRequest {
   const question = JSON.stringify({
     auth_algo: sent.algorithm,
@@ -135,13 +135,13 @@ export function listEventTypesRequest(settings: PaypalSettings): WireRequest {
   return get(settings, '/v1/notifications/webhooks-event-types', { call: 'webhooks' });
 }
 
-/** `POST /v1/notifications/webhooks`. PayPal has one webhook for an address, so a repeat is refused. */
+/** `POST /v1/notifications/webhooks`. PayPal has one webhook per URL and refuses a repeat. */
 export function createWebhookRequest(settings: PaypalSettings, url: string, events: readonly string[]): WireRequest {
   const event_types = events.map((name) => ({ name }));
   return aboutWebhooks(settings, 'POST', '', { url, event_types });
 }
 
-/** `PATCH /v1/notifications/webhooks/{id}`: the whole list of events anew. */
+/** `PATCH /v1/notifications/webhooks/{id}`: replaces the list of events. */
 export function changeWebhookRequest(settings: PaypalSettings, id: string, events: readonly string[]): WireRequest {
   const value = events.map((name) => ({ name }));
   return aboutWebhooks(settings, 'PATCH', `/${encodeURIComponent(id)}`, [
@@ -155,7 +155,7 @@ function aboutWebhooks({ apiUrl }: PaypalSettings, method: 'POST' | 'PATCH', pat
   return { method, url, headers, body: JSON.stringify(body), about: { call: 'webhooks' } };
 }
 
-/** An amount in PayPal's form: major units with the decimals that PayPal takes (HUF, JPY, TWD: none). */
+/** An amount in PayPal's form: major units with the decimals that PayPal accepts (HUF, JPY, TWD: none). */
 export function paypalAmount(money: Money): { currency_code: string; value: string } {
   return { currency_code: money.currency, value: majorText(money) };
 }

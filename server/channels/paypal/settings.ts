@@ -3,7 +3,7 @@ import { type ChannelInput, ChannelMisconfigured, type FeeRate, type Mode } from
 import { readFeeRate } from '../fee-rate.ts';
 import { readPems } from './signature.ts';
 
-/** The certificate kind that vouches for the simulator's webhook certificate; never read in the other modes. */
+/** The certificate kind that verifies the simulator's webhook certificate; not read in the other modes. */
 export const SIMULATOR_CA = 'paypal_simulator_ca';
 
 const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
@@ -11,28 +11,28 @@ const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
   sandbox: 'https://api-m.sandbox.paypal.com',
 };
 
-/** The certificate kind for an intermediate that PayPal's webhook certificate comes without. */
+/** The certificate kind for an intermediate that is missing in PayPal's certificate file. */
 export const WEBHOOK_INTERMEDIATE = 'paypal_webhook_intermediate';
 
-/** What every part of the adapter needs of one configuration version. */
+/** One configuration version, as all parts of the adapter use it. */
 export interface PaypalSettings {
   mode: Mode;
-  /** Base address of the REST API, without a slash at the end. */
+  /** The base URL of the REST API, without a slash at the end. */
   apiUrl: string;
   clientId: string;
   clientSecret: string;
   webhookId: string;
-  /** When set, every order must name this payee. */
+  /** If set, every order must have this payee. */
   merchantId: string | null;
-  /** What PayPal charges; undefined = fees in bills are not compared. */
+  /** The configured fee rate; undefined = fees in bills are not compared. */
   rate: FeeRate | undefined;
-  /** The authorities that are trusted in simulator mode; empty in the others, where only the public roots count. */
+  /** The trusted authorities in simulator mode; empty in the other modes, which trust the public roots. */
   simulatorRoots: readonly X509Certificate[];
-  /** Certificates that may stand between a webhook certificate and a root; trusted only through the root. */
+  /** Intermediates between a webhook certificate and a root; trusted only through the root. */
   intermediates: readonly X509Certificate[];
 }
 
-/** Reads a configuration; throws ChannelMisconfigured naming the field. */
+/** Reads a configuration; throws ChannelMisconfigured with the field. */
 export function readSettings(input: ChannelInput): PaypalSettings {
   return {
     mode: input.mode,

@@ -1,11 +1,11 @@
-/** The signed text of a webhook, and whether the certificate of its key is one of PayPal. */
+/** The signed text of a webhook, and the check of PayPal's certificate. */
 import type { Buffer } from 'node:buffer';
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { crc32 } from 'node:zlib';
 import type { Mode } from '../../payments/channel.ts';
 
-/** The headers of a delivery, as they were sent. */
+/** The signature headers of a delivery. */
 export interface Transmission {
   id: string;
   time: string;
@@ -14,7 +14,7 @@ export interface Transmission {
   algorithm: string;
 }
 
-/** The signed text of a webhook: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal`. (PayPal, Webhooks integration.) */
+/** The signed text of a webhook: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal` (PayPal, Webhooks integration). */
 export function webhookText(transmissionId: string, transmissionTime: string, webhookId: string, body: Buffer): string {
   return [transmissionId, transmissionTime, webhookId, String(crc32(body))].join('|');
 }
@@ -35,7 +35,7 @@ const HOSTS: Readonly<Record<Exclude<Mode, 'simulator'>, readonly string[]>> = {
 const PATH = /^\/v1\/notifications\/certs\/[A-Za-z0-9-]{1,128}$/;
 const LONGEST_CHAIN = 6;
 
-/** Whether a certificate may be fetched from this address: https, one of PayPal's hosts for the mode, the certs path, nothing else. */
+/** Whether a certificate may be fetched from this URL: https, one of PayPal's hosts for the mode, only the certs path. */
 export function isCertificateUrl(text: string, mode: Mode, apiUrl: string): boolean {
   if (mode === 'simulator') return text.startsWith(apiUrl) && PATH.test(text.slice(apiUrl.length));
   return HOSTS[mode].some((host) => {
@@ -44,21 +44,21 @@ export function isCertificateUrl(text: string, mode: Mode, apiUrl: string): bool
   });
 }
 
-/** What a webhook certificate may lead to, and through which certificates beside those in its own file. */
+/** The trusted roots, and the intermediates that may be used besides those in a certificate's own file. */
 export interface Trust {
   roots: readonly X509Certificate[];
   intermediates: readonly X509Certificate[];
 }
 
-/** What one file of webhook certificates is good for. */
+/** The key of a webhook certificate, and the result of its check. */
 export interface JudgedKey {
   key: KeyObject;
-  /** False: it is PayPal's by its name and in date, but the certificates up to a root are not all there. */
+  /** False = name and dates are right, but a certificate between it and a root is missing. */
   isChained: boolean;
   until: Date;
 }
 
-/** The key of the first certificate in `pem`; throws CertificateRefused unless it is PayPal's, in date, and issued by a trusted root or by nobody known. */
+/** The key of the first certificate in `pem`; throws CertificateRefused unless it is PayPal's, in date, and leads to a trusted root or its issuer is missing. */
 export function judgeKey(pem: string, { roots, intermediates }: Trust, at: Date): JudgedKey {
   const [leaf, ...others] = readPems(pem);
   if (!leaf) throw new CertificateRefused('The file contains no certificate.');
@@ -68,14 +68,14 @@ export function judgeKey(pem: string, { roots, intermediates }: Trust, at: Date)
   return { key: leaf.publicKey, isChained, until: leaf.validToDate };
 }
 
-/** The roots that Node ships, parsed once when first needed. */
+/** The roots of Node, parsed on first use. */
 export function publicRoots(): readonly X509Certificate[] {
   parsedRoots ??= rootCertificates.map((pem) => new X509Certificate(pem));
   return parsedRoots;
 }
 let parsedRoots: readonly X509Certificate[] | undefined;
 
-/** Every certificate of a PEM text, in its order; throws CertificateRefused when one cannot be read. */
+/** Every certificate of a PEM text, in order; throws CertificateRefused if one cannot be read. */
 export function readPems(text: string): X509Certificate[] {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length > LONGEST_CHAIN) throw new CertificateRefused('The certificate chain is too long.');
@@ -100,9 +100,9 @@ function checkStrength({ publicKey }: X509Certificate): void {
 }
 
 /**
- * Walks from a certificate to a trusted root, by every way at once: an authority may have several certificates of one name and key, of
- * which some have ended. Every step is in date, signed, and by a certificate that may sign; each certificate is passed once. False when
- * the issuer of a certificate is missing; throws when there is one and it is not the issuer.
+ * Whether a certificate leads to a trusted root. All paths are tried, because an authority may have several certificates of one name and key,
+ * some of them expired. Every step is in date and signed by a CA certificate. False if an issuer is missing; throws if every issuer is there
+ * and no path leads to a root.
  */
 function climb(
   from: X509Certificate,
@@ -128,7 +128,7 @@ function climb(
   throw new CertificateRefused('The certificate chain does not lead to a trusted root.');
 }
 
-/** Whether somebody of the issuer's name is there, who did not issue it: then it is a forgery, and nothing is missing. */
+/** Whether a known certificate has the issuer's name; if it did not sign, the certificate is forged and no issuer is missing. */
 function isNamed(known: readonly X509Certificate[], { issuer }: X509Certificate): boolean {
   return known.some(({ subject }) => subject === issuer);
 }

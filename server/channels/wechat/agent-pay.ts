@@ -2,33 +2,33 @@ import { randomBytes, type KeyObject } from 'node:crypto';
 import { preorderText, signRsa } from './signature.ts';
 
 /*
- * WeChat agent pay ("微信支付 Agent Pay", protocol X402). Source: the README of the merchant demo (`mch-demo`, Go and Java) that SkillHub
- * hands out, and public ports of it: members, their order in the signed text, seconds as text, `product_id` as SP and eight digits, 15 minutes.
+ * WeChat agent pay ("微信支付 Agent Pay", protocol X402). Source: the README of SkillHub's merchant demo (`mch-demo`, Go and Java), and public
+ * ports of it: members, their order in the signed text, seconds as text, `product_id` as SP and eight digits, 15 minutes.
  */
 
-/** The host of real money. */
+/** The host of live payments. */
 export const AGENT_PAY_LIVE = 'https://payapp.weixin.qq.com';
 
-/** What the payer would pay with anywhere else, from the answer to the create. */
+/** The payment data from the answer to the create. */
 interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;
 }
 
-/** A skill as SkillHub knows it. */
+/** A skill at SkillHub. */
 interface AgentSkill {
   id: string;
   version: string;
 }
 
-/** Who signs: a developer of SkillHub and one key of it. */
+/** The signer: a SkillHub developer and one of its keys. */
 interface AgentDeveloper {
   developerId: string;
   keyId: string;
   key: KeyObject;
 }
 
-/** The body of a preorder, signed; `at` is the clock of channels. The amount is that of the order behind `payData` and stands nowhere. */
+/** Signs the body of a preorder; `at` is the clock for channels. The body has no amount: it is that of the order of `payData`. */
 export async function signPreorder(
   { developerId, keyId, key }: AgentDeveloper,
   { skill, payData, seconds }: { skill: AgentSkill; payData: PayData; seconds: number },
@@ -56,7 +56,7 @@ export async function signPreorder(
   };
 }
 
-/** The payment code of an answer; undefined when there is none that fits into a header. */
+/** Reads the payment code of an answer; undefined if there is none that fits into a header. */
 export function readPaymentCode(body: Buffer): string | undefined {
   try {
     const { payment_code: code } = JSON.parse(body.toString('utf8')) as { payment_code?: unknown };

@@ -1,4 +1,4 @@
-/** The meaning of a verified answer: to a create, a query, a close, a refund; and the platform certificates in one. */
+/** The meaning of verified answers: to a create, a query, a close, a refund, and a certificate download. */
 import { X509Certificate, randomBytes } from 'node:crypto';
 import type {
   CloseOutcome,
@@ -33,7 +33,7 @@ import { type Account, appOf, merchantOf, namesOf } from './requests.ts';
 import type { Settings } from './settings.ts';
 import { answerText, appText, isFresh, jsapiText, openText, plainSerial, signRsa, verifyRsa } from './signature.ts';
 
-/** The answer to a payer's code: the trade itself, paid at once or while the payer types the password. */
+/** Reads the answer to a payment by payer's code: the trade, paid at once or pending while the payer types the password. */
 export function readCodePaid(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
   if (reply.kind !== 'refused') return readQueried(reply, account, order, receivedAt);
   if (reply.code === 'USERPAYING') return { kind: 'pending' };
@@ -44,7 +44,7 @@ export function readCodePaid(reply: Reply, account: Account, order: OrderRef, re
   return { ...spent, definite: true };
 }
 
-/** A create that was refused: definite only when signed and with a code that cannot hide a trade. */
+/** Reads the refusal of a create: definite only if it is signed and its code rules out a trade. */
 function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
   const definite = signed && isDefinite(code, message);
@@ -54,7 +54,7 @@ function readPlaceRefusal(refused: Refused): Outcome {
   return signed && !definite ? { ...declined, doubt: createDoubt(code, message) } : declined;
 }
 
-/** The answer to a query. Success carries the amount that WeChat names, also when it is not the order's (settling decides). */
+/** Reads the answer to a query. A payment has WeChat's amount, even if it differs from the order's (settling decides). */
 export function readQueried(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'refused') {
@@ -66,8 +66,8 @@ export function readQueried(reply: Reply, account: Account, order: OrderRef, rec
 }
 
 /**
- * What a trade's words say, in an answer or a notice (amounts in fen). With `expected`, an unpaid trade of another amount is
- * a mismatch; a paid one is reported as it is. `receivedAt` stands in for a missing success_time.
+ * Reads the state of a trade in an answer or a notification (amounts in fen). With `expected`, an unpaid trade of another amount is a mismatch;
+ * a paid one is reported with its own amount. `receivedAt` replaces a missing success_time.
  */
 export function readTrade(members: Members, receivedAt: Date, expected?: Money): Outcome {
   const meaning = TRADE_STATES.get(textIn(members, 'trade_state')) ?? 'pending';
@@ -87,14 +87,14 @@ export function readTrade(members: Members, receivedAt: Date, expected?: Money):
   return { kind: meaning };
 }
 
-/** The openid in the eyes of the app that the order was placed with: a partner's answer has the sub-merchant's only then. */
+/** The payer's openid for the app of the order; a partner's answer has sub_openid only for an app of the sub-merchant. */
 function readPayer(payer: Members): string | undefined {
   return textIn(payer, 'openid') || textIn(payer, 'sub_openid') || textIn(payer, 'sp_openid') || undefined;
 }
 
 /**
- * A reversed trade of a payer's code. Had it been paid, the money went back with it. Which members it has then is not
- * documented: one with the number and the amount of a payment was paid, another one was not.
+ * Reads a reversed payment by payer's code; if it was paid, the reverse returned the money. Its members are not documented: with the number and
+ * the amount of a payment it was paid, otherwise not.
  */
 function readRevoked(members: Members, amount: Money | undefined, receivedAt: Date): Outcome {
   const channelNo = textIn(members, 'transaction_id');
@@ -103,7 +103,10 @@ function readRevoked(members: Members, amount: Money | undefined, receivedAt: Da
   return { kind: 'paid', channelNo, amount, at, refundsHint: true, refundedTotal: amount.minor };
 }
 
-/** The answer to a reverse: it names the order again, and a partner's the merchant ("撤销", sp_mchid and sub_mchid). Like that of a close, but it may have given back what was paid. */
+/**
+ * Reads the answer to a reverse, which may have returned money: it names the order and, in partner mode, the merchants ("撤销", sp_mchid and
+ * sub_mchid).
+ */
 export function readReversed(reply: Reply, account: Account, order: OrderRef): CloseOutcome {
   if (reply.kind !== 'said') return readClosed(reply);
   const whose = account.sub ? merchantOf(account) : {};
@@ -111,7 +114,7 @@ export function readReversed(reply: Reply, account: Account, order: OrderRef): C
   return stranger ? unknown('mismatch', stranger) : { kind: 'closed' };
 }
 
-/** The answer to a close (204). A refusal never closes anything: it means that the trade has to be queried now. */
+/** Reads the answer to a close (204). A refusal means that the trade must be queried now, except a signed ORDER_CLOSED. */
 export function readClosed(reply: Reply): CloseOutcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'said') {
@@ -124,12 +127,12 @@ export function readClosed(reply: Reply): CloseOutcome {
   return unknownRefusal(reply) ?? { kind: 'refused', code, reason: message };
 }
 
-/** Which refund an answer must be about; one that somebody else made may have any amount. */
+/** The refund that an answer must be about; `refundAmount` is absent for a refund that was made elsewhere. */
 type Asked = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
 
 /**
- * The answer to a refund. A payment that is known is not found now and then, and is by the same request a little later, so
- * that says nothing about the refund. NO_AUTH is about this refund ("申请退款": 没有退款权限), the credential was good.
+ * Reads the answer to a refund. WeChat Pay sometimes does not find a known payment and finds it shortly after, so "not found" does not decide
+ * the refund. NO_AUTH is about this refund ("申请退款": 没有退款权限), not about the credential.
  */
 export function readRefundMade(reply: Reply, refund: RefundOrder, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
@@ -140,22 +143,22 @@ export function readRefundMade(reply: Reply, refund: RefundOrder, receivedAt: Da
   return readRefunded(reply, refund, receivedAt);
 }
 
-/** The answer to a refund or to its retry: HTTP 200 means accepted, only `status` says whether it is done. */
+/** Reads the answer to a refund or to its retry: HTTP 200 means accepted; `status` is the result. */
 export function readRefunded(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'said') return readRefundOf(reply.members, refund, receivedAt);
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
-/** The answer to a refund query. */
+/** Reads the answer to a refund query. */
 export function readRefundQueried(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
   return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
 }
 
 /**
- * The answer to a query about a refund that somebody else made. It says whose money went back (`transaction_id`), because an order
- * may have been paid twice; whether that payment is the order's, and had its amount, is for settling to compare.
+ * Reads the answer to a query about a refund that was made elsewhere. The outcome names the refunded payment (`transaction_id`), because an
+ * order may have been paid twice; settling compares it and its amount with the order.
  */
 export function readRefundLookedUp(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'said') return readRefundQueried(reply, refund, receivedAt);
@@ -166,12 +169,12 @@ export function readRefundLookedUp(reply: Reply, refund: Asked, receivedAt: Date
   return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
 }
 
-/** Accounts of the merchant that a refund may end in (refund query, `user_received_account`: 退还商户). */
+/** The merchant's own accounts that a refund may go to (refund query, `user_received_account`: 退还商户). */
 const MERCHANTS_OWN: ReadonlySet<string> = new Set(['商户基本账户', '商户结算银行账户']);
 
 /**
- * What a refund's words say, in an answer (`status`) or a notice (`refund_status`); amounts in fen. With `expected`, a refund
- * that is not done and has another amount is a mismatch; a done one is reported as it is.
+ * Reads the state of a refund in an answer (`status`) or a notification (`refund_status`); amounts in fen. With `expected`, an unfinished refund
+ * of another amount is a mismatch; a finished one is reported with its own amount.
  */
 export function readRefund(members: Members, word: string, receivedAt: Date, expected?: Money): RefundOutcome {
   const meaning = REFUND_STATES.get(word) ?? 'pending';
@@ -195,7 +198,7 @@ export function readRefund(members: Members, word: string, receivedAt: Date, exp
   return { kind: 'pending', channelRefundNo };
 }
 
-/** The first name in `expected` that the members carry with another value, as a sentence. */
+/** A sentence about the first member whose value differs from `expected`; undefined = none. */
 export function strangerIn(members: Members, expected: Readonly<Record<string, string>>): string | undefined {
   const name = Object.keys(expected).find((key) => members[key] !== expected[key]);
   return name === undefined ? undefined : `${name} is ${String(members[name])}.`;
@@ -211,7 +214,7 @@ function readRefundOf(members: Members, refund: Asked, receivedAt: Date): Refund
   return readRefund(members, textIn(members, 'status'), receivedAt, refund.refundAmount);
 }
 
-/** WeChat names fen as a JSON integer and leaves CNY out now and then. */
+/** Reads fen as a JSON integer; WeChat Pay sometimes omits the currency CNY. */
 function readFen(amount: Members, name: string): Money | undefined {
   const { currency = 'CNY', [name]: fen } = amount;
   if (typeof fen !== 'number' || !Number.isSafeInteger(fen) || fen < 0 || typeof currency !== 'string')
@@ -225,7 +228,7 @@ function readTime(members: Members, name: string): Date | undefined {
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-/** Only the application's own 404 says that there is nothing; an empty one is a proxy's or a wrong path's. */
+/** Only a 404 with the expected code means "not found"; one without may come from a proxy or a wrong path. */
 function isAbsent({ status, code }: Refused, expected: string): boolean {
   return status === 404 && code === expected;
 }
@@ -234,10 +237,10 @@ function rejected({ status, code, message }: Refused) {
   return unknown('rejected', `HTTP ${status} ${code} ${message}`.trim());
 }
 
-/** An h5_url dies after five minutes, and the same create gives another ("H5下单"); whoever gets one has a minute at least. */
+/** An h5_url expires after five minutes, and the same create returns a new one ("H5下单"); a payer has at least one minute. */
 const H5_URL_SECONDS = 240;
 
-/** The answer to a create: pending with what the payer needs in this scene. */
+/** Reads the answer to a create: pending with the payment data of the scene. */
 export async function readPlaced(reply: Reply, settings: Settings, order: PlaceOrder, now: Date): Promise<Outcome> {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'refused') return readPlaceRefusal(reply);
@@ -281,7 +284,7 @@ async function jsapiParams({ merchantKey }: Settings, { appId, prepayId, timesta
   return { appId, timeStamp: timestamp, nonceStr: nonce, package: `prepay_id=${prepayId}`, signType: 'RSA', paySign };
 }
 
-/** The parameters of the open SDK's `PayReq`. A partner names itself there, too (wechatpay-java, partnerpayments `AppServiceExtension`). */
+/** The parameters of the open SDK's `PayReq`; `partnerid` is the partner in partner mode (wechatpay-java, partnerpayments `AppServiceExtension`). */
 async function appParams({ mchid, merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
   const sign = await signRsa(appText(appId, timestamp, nonce, prepayId), merchantKey);
   return {
@@ -295,13 +298,13 @@ async function appParams({ mchid, merchantKey }: Settings, { appId, prepayId, ti
   };
 }
 
-/** WeChat brings the payer back to `redirect_url` when the link carries one. */
+/** Adds `redirect_url`, to which WeChat returns the payer. */
 function withReturn(h5Url: string, returnUrl: string): string {
   if (!returnUrl) return h5Url;
   return `${h5Url}${h5Url.includes('?') ? '&' : '?'}redirect_url=${encodeURIComponent(returnUrl)}`;
 }
 
-/** The certificates do not open: the APIv3 key is another one. */
+/** The certificates cannot be decrypted: the configured APIv3 key is wrong. */
 export class AnswerNotDecrypted extends Error {
   constructor() {
     super('The platform certificates cannot be decrypted with the APIv3 key.');
@@ -309,7 +312,7 @@ export class AnswerNotDecrypted extends Error {
   }
 }
 
-/** What `GET /v3/certificates` hands out and may be used now, as PEM texts, the one that is valid longest last; throws for anything doubtful. */
+/** The valid, not distrusted certificates of `GET /v3/certificates` as PEM texts, sorted by the end of validity; throws for any doubt. */
 export function readCertificatePems(
   answer: WireAnswer,
   settings: Pick<Settings, 'apiV3Key' | 'publicKeyIds' | 'publicKeys' | 'distrustedSerials'>,
@@ -327,8 +330,8 @@ export function readCertificatePems(
 }
 
 /**
- * Reads `GET /v3/certificates` into verify keys by serial; throws for anything doubtful. The APIv3 key vouches for the
- * certificates, and one of them (or a WeChat Pay public key) for the answer, so the first fetch needs no key beforehand.
+ * Reads `GET /v3/certificates` into verification keys by serial; throws for any doubt. Decryption with the APIv3 key proves the certificates,
+ * and one of them (or a WeChat Pay public key) verifies the answer, so the first download needs no key.
  */
 export function readCertificates(
   answer: WireAnswer,

@@ -16,8 +16,8 @@ import {
 } from '../bill-rows.ts';
 
 /**
- * The columns of a trade bill (ALL) that are read: pay.weixin.qq.com, "交易账单详细说明" (docs/merchant/products/bill-download/format-trade). Which
- * there are, and where, has changed over the years; accounts with the older format have 总金额 for 应结订单金额, and are told that this is missing.
+ * The columns of a trade bill (ALL) that are read: pay.weixin.qq.com, "交易账单详细说明" (docs/merchant/products/bill-download/format-trade). The
+ * columns and their order have changed over the years; the older format has 总金额 for 应结订单金额 and is rejected with a missing column.
  */
 const NAMES = [
   '交易时间',
@@ -40,7 +40,7 @@ const NAMES = [
 /** The name of a column that is read. */
 type Column = (typeof NAMES)[number];
 
-/** Texts of the merchant's own: whatever stands in them, the columns behind them are counted from the end. */
+/** The last free text of the merchant: it may contain cell separators, so the columns after it are counted from the end. */
 const LAST_TEXT = '商户数据包';
 
 /** The sums in the last line (the same document). */
@@ -55,13 +55,13 @@ const SUM_NAMES = [
 ] as const;
 type SumName = (typeof SUM_NAMES)[number];
 
-/** What a row of cells is read with. */
+/** The columns of the table, and the reader of its cells. */
 interface Table {
   cellsOf(text: string, line: number): string[];
   at(cells: readonly string[], column: Column): number;
 }
 
-/** The table under a header. */
+/** Reads the header of the table. */
 function readHeader(text: string, line: number): Table {
   const header = headerCells(text);
   const columns = findColumns(header, NAMES, line);
@@ -82,7 +82,7 @@ function readHeader(text: string, line: number): Table {
   };
 }
 
-/** The sums of the bill under their header, money in hundred-thousandths of a yuan; throws BillMalformed. */
+/** Reads the sums of the bill, money in hundred-thousandths of a yuan; throws BillMalformed. */
 function readSums(header: string, row: string, line: number): Record<SumName, bigint> {
   const columns = findColumns(headerCells(header), SUM_NAMES, line - 1);
   if (!row.startsWith('`')) throw wrongCell(line, 0, 'A sum without a backtick', row);
@@ -96,32 +96,32 @@ function readSums(header: string, row: string, line: number): Record<SumName, bi
   return Object.fromEntries(sums) as Record<SumName, bigint>;
 }
 
-/** The names in a header, which has backticks or, as in most bills, none. */
+/** The names in a header, with or, as in most bills, without backticks. */
 function headerCells(text: string): string[] {
   return text.split(',').map((name) => name.replace(/^`/, '').trim());
 }
 
-/** A cell without a backtick runs into the one before it: the first that cannot be text of the merchant's is named. */
+/** The error for a row with too few cells: a cell without a backtick joins the one before it, so the first one is named. */
 function missingCells(row: string, found: number, width: number, line: number): BillMalformed {
   const bare = row.split(',').findIndex((cell) => !cell.startsWith('`'));
   if (bare >= 0) return wrongCell(line, bare, 'A cell without a backtick', row.split(',')[bare] ?? '');
   return new BillMalformed('wrong_columns', `${found} cells, not ${width}.`, { line });
 }
 
-/** Days of WeChat Pay begin with those of Beijing. */
+/** WeChat Pay's days are those of Beijing. */
 export const UTC_OFFSET_MINUTES = 480;
 
-/** Whose bill it must be: a partner's names both merchants. */
+/** The merchant of the bill; a partner's bill names both merchants. */
 interface BillOwner {
   mchid: string;
   subMchid: string | undefined;
-  /** The file has the rows of all merchants of the partner: those of others are left out. */
+  /** The file has the rows of all merchants of the partner; rows of other merchants are skipped. */
   isWhole?: boolean;
 }
 
 /**
- * Reads a trade bill (交易账单, ALL), in GZIP or plain, and behind it the bill of refunds from the available balance (RECHARGE_REFUND) where there
- * is one; throws BillMalformed.
+ * Reads a trade bill (交易账单, ALL), in GZIP or plain, and the bill of refunds from the available balance (RECHARGE_REFUND) after it, if there is
+ * one; throws BillMalformed.
  */
 export async function* readTradeBill(
   file: string,
@@ -138,11 +138,11 @@ export async function* readTradeBill(
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
   const part = rows.end(reader.end());
-  // A shortfall of a bill of several merchants says nothing about one of them.
+  // A shortfall of a bill of several merchants does not show which merchant is affected.
   yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
 }
 
-/** Fees are written with five decimals. */
+/** Fees have five decimals. */
 const FEE_DECIMALS = 5;
 const PER_FEN = 1000;
 
@@ -163,16 +163,16 @@ const SUMS = [
 ] as const;
 
 /**
- * Words of a refund that did not happen: FAIL in bills, the others in queries ("交易账单详细说明", "查询单笔退款"). Every other word but SUCCESS leaves its
- * end open, and no later bill tells it.
+ * States of a failed refund: FAIL in bills, the others in queries ("交易账单详细说明", "查询单笔退款"). Every other state but SUCCESS is open, and no
+ * later bill has its result.
  */
 const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
 
 function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   const sums = createSums(SUMS, rows);
-  // The sums of a bill of several merchants are those of all of them.
+  // The stated sums of a bill of several merchants cover all of them.
   const own = owner.isWhole ? createSums(SUMS, rows) : sums;
-  /** Rows of others that could not be read: then the sums of the bill say nothing. */
+  /** A row of another merchant was unreadable, so the sums cannot be compared. */
   let hasGap = false;
   let table: Table | undefined;
   let sumsHeader: string | undefined;
@@ -194,7 +194,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
           continue;
         } else if (totals) {
           if (text.includes('交易时间')) beginSecond(text, line);
-          else if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A line behind the sums.', { line });
+          else if (text.trim() !== '')
+            throw new BillMalformed('wrong_columns', 'There is a line after the sums.', { line });
         } else if (sumsHeader !== undefined) {
           stated = added(stated, readSums(sumsHeader, text, line));
           totals = requireSums(stated, line);
@@ -222,7 +223,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     },
   };
 
-  /** No document of today has the second bill's form: in another one than the first's it is left out, and its refunds are missed. */
+  /** Begins the second bill. Its format is not documented today: if it differs from the first one's, the second bill is skipped. */
   function beginSecond(text: string, line: number): void {
     try {
       table = readHeader(text, line);
@@ -256,8 +257,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     const ordered = fen('订单金额');
     const asked = fen('申请退款金额');
     const isRefund = event === 'REFUND' || (event === 'REVOKED' && asked > 0);
-    // A refund is in the bill of the day on which WeChat Pay accepted it, by which its time is told, too ("交易账单详细说明"); of older
-    // bills no document says so.
+    // A refund is in the bill of the day on which WeChat Pay accepted it, with the time of acceptance ("交易账单详细说明"); older bills are not
+    // documented, so an earlier time is accepted.
     if (time >= end || (!isRefund && time < begin))
       throw new BillMalformed('wrong_day', `${cell('交易时间')} is not of this day.`, {
         line,
@@ -269,10 +270,10 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     if (asked < 0) throw wrong('申请退款金额');
     const fee = readDecimal(cell('手续费'), FEE_DECIMALS);
     if (Number.isNaN(fee)) throw wrong('手续费');
-    // WeChat Pay settles 应结订单金额 − 退款金额 − 手续费: the order, and the part of it that goes back, less the vouchers that the merchant gives
-    // (免充值). Those that were paid for (充值券: 代金券金额, 充值券退款金额) are settled like money.
+    // WeChat Pay settles 应结订单金额 − 退款金额 − 手续费: order and refund, each less the merchant's own vouchers (免充值). Prepaid vouchers (充值券:
+    // 代金券金额, 充值券退款金额) are settled like money.
     const [settled, returned, vouchers] = [fen('应结订单金额'), fen('退款金额'), fen('充值券退款金额')];
-    // Every cell is read before the first is added: a row that cannot be read is in no sum.
+    // Every cell is read before the first is added, so that an unreadable row is in no sum.
     add('rows', 1);
     add('settled', settled);
     add('returned', returned);
@@ -299,7 +300,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
       event: isRefund ? `${event} ${cell('退款状态')}` : event,
       orderNo: numberIn(cell('商户订单号')),
-      // A refund that failed is not in the bill: one of this number that is done here is missing.
+      // Without its number, a failed refund does not match a refund that succeeded in the service, which is then reported missing.
       refundNo: isFailed ? null : numberIn(cell('商户退款单号')),
       channelTradeNo: numberIn(cell('微信订单号')),
       channelRefundNo: isFailed ? null : numberIn(cell('微信退款单号')),
@@ -313,7 +314,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     };
   }
 
-  /** Whether a row of a bill of several merchants is not this merchant's; one that does not say whose it is belongs to none. */
+  /** Whether a row of a bill of several merchants is another merchant's; a row without a readable merchant counts as one. */
   function namesOther(of: Table, text: string, line: number): boolean {
     try {
       const cells = of.cellsOf(text, line);
@@ -323,7 +324,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     }
   }
 
-  /** Adds a row of another merchant to the sums of the bill, which are those of all; nothing else of it is read. */
+  /** Adds a row of another merchant to the sums, which cover all merchants; the row is not returned. */
   function addOther(of: Table, text: string, line: number): void {
     try {
       readRow(of, text, line);
@@ -333,7 +334,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     }
   }
 
-  /** The numbers of a row that cannot be read, where its cells are those of the columns. */
+  /** The numbers of an unreadable row, if its cells match the columns. */
   function unread(of: Table, text: string, line: number): Unread {
     count += 1;
     try {
@@ -360,13 +361,13 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     return isOurs;
   }
 
-  /** All of WeChat Pay's sums count every row, whatever became of a refund; those that it says failed are taken off again. */
+  /** Compares WeChat Pay's sums, which include failed refunds; the returned totals exclude them. */
   function requireSums(stated: Record<SumName, bigint>, line: number): BillTotals {
     const perFen = BigInt(PER_FEN);
-    const money = (name: (typeof SUMS)[number], said: SumName): void => {
-      const exact = stated[said] % perFen;
-      if (exact !== 0n) throw wrongCell(line, 0, said, String(stated[said]));
-      sums.require(name, stated[said] / perFen, said, line);
+    const money = (name: (typeof SUMS)[number], column: SumName): void => {
+      const rest = stated[column] % perFen;
+      if (rest !== 0n) throw wrongCell(line, 0, column, String(stated[column]));
+      sums.require(name, stated[column] / perFen, column, line);
     };
     if (!hasGap) requireAll();
     const fees = (own.of('fees') - own.of('failedFees')) / perFen;
@@ -401,7 +402,7 @@ function added(
   return Object.fromEntries(names.map((name) => [name, before[name] + more[name]])) as Record<SumName, bigint>;
 }
 
-/** WeChat Pay writes 0 where there is no number. */
+/** WeChat Pay writes 0 for a missing number. */
 function numberIn(text: string): string | null {
   return text === '' || text === '0' ? null : text;
 }

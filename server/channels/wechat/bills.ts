@@ -14,7 +14,7 @@ import { UTC_OFFSET_MINUTES, readTradeBill } from './bill-file.ts';
 import { type Ask, type DownloadSigned, unknown, unknownRefusal } from './reply.ts';
 import type { Settings } from './settings.ts';
 
-/** WeChat Pay says 10 o'clock of the next day, and keeps bills for three months. */
+/** WeChat Pay documents 10:00 of the next day, and keeps bills for three months. */
 export const WECHAT_BILLS: BillCalendar = {
   utcOffsetMinutes: UTC_OFFSET_MINUTES,
   readyAfterMinutes: 630,
@@ -27,7 +27,7 @@ const Named = z.object({
   download_url: z.url(),
 });
 
-/** How WeChat Pay is asked. */
+/** The calls to WeChat Pay, and the configuration for bills. */
 interface BillCalls {
   ask: Ask;
   download: DownloadSigned;
@@ -36,7 +36,7 @@ interface BillCalls {
   rate: FeeRate | undefined;
 }
 
-/** The trade bills (交易账单): of a partner that of the one merchant that it acts for here. */
+/** The trade bills (交易账单); in partner mode those of the one sub-merchant of the configuration. */
 export function wechatBills(calls: BillCalls): BillDesk {
   const { rate, settings } = calls;
   const { mchid, sub } = settings;
@@ -44,17 +44,17 @@ export function wechatBills(calls: BillCalls): BillDesk {
   return {
     ...(rate && { rate }),
     fetch: (day) => fetchSure(calls, day),
-    // Each row names the merchants, and one of others is refused; that the keys are this merchant's the answer proves.
+    // Each row names its merchants, and the reader rejects a row of another merchant.
     payeeIn: async () => payeeOf(settings),
     read: (file, day, { isLenient = false, isWhole = false } = {}) =>
       readTradeBill(file, day, { ...owner, isWhole }, isLenient),
   };
 }
 
-/** WeChat Pay's word for a day without a bill. */
+/** WeChat Pay's code for a day without a bill. */
 const NONE = 'NO_STATEMENT_EXIST';
 
-/** A bill that is there: where its file is, and its hash. */
+/** An available bill: the URL of its file, and its hash. */
 interface Offered {
   kind: 'offered';
   url: URL;
@@ -62,8 +62,8 @@ interface Offered {
 }
 
 /**
- * WeChat Pay makes no bill of its own for a small merchant (小微商户): its payments stand in the partner's bill of all merchants alone ("下载账单", sub_mch_id).
- * How it refuses such a bill no document says, so the partner's is read for every day of which a merchant has none.
+ * A small merchant (小微商户) has no bill of its own: its payments are only in the partner's bill of all merchants ("下载账单", sub_mch_id). The
+ * refusal of such a bill is not documented, so the partner's bill is fetched for every day without a bill of the merchant.
  */
 async function fetchSure(calls: BillCalls, day: string): Promise<BillAnswer> {
   const own = await fetchBill(calls, day);
@@ -80,7 +80,7 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   const all = await askFor(calls, day, 'ALL');
   const isMore = calls.settings.refundFunds !== undefined && (all.kind === 'offered' || all.kind === 'empty');
   const more = isMore ? await askFor(calls, day, 'RECHARGE_REFUND') : undefined;
-  // Only documents of the older API name this bill, so that it is refused says nothing about the other.
+  // Only documents of the older API name this bill, so its refusal does not affect the other bill.
   if (more === undefined || more.kind === 'empty' || more.kind === 'refused') return downloaded(calls, all);
   if (more.kind !== 'offered') return more;
   if (all.kind !== 'offered') return downloaded(calls, more);
@@ -89,8 +89,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
 }
 
 /**
- * Asks for one of the bills of a day. ALL has no refunds that were paid from the available balance (充值退款, "下载交易账单", bill_type): they
- * have a bill of their own. That these are the refunds with `funds_account` AVAILABLE is inferred from the documents.
+ * Requests one of the bills of a day. ALL has no refunds from the available balance (充值退款, "下载交易账单", bill_type): they have a bill of
+ * their own. These are the refunds with `funds_account` AVAILABLE, as inferred from the documents.
  */
 async function askFor(
   { ask, settings, now }: BillCalls,
@@ -104,7 +104,7 @@ async function askFor(
   if (reply.kind === 'refused') {
     const { code, message, signed } = reply;
     if (code === 'STATEMENT_CREATING') return { kind: 'not_ready', code };
-    // That there is nothing is said of a whole day, so it must be WeChat Pay that says it, when its bills are there.
+    // An empty day counts only if the answer is signed and the bills of the day are due.
     const when = { day, calendar: WECHAT_BILLS, now: now(), sureAfterMinutes: WECHAT_BILLS.readyAfterMinutes };
     if (code === NONE) return signed ? noBill(code, { ...when, payee: payeeOf(settings) }) : unknown('unsigned', code);
     const silence = code === 'NO_AUTH' ? undefined : unknownRefusal(reply);
@@ -128,7 +128,7 @@ async function downloaded(
 
 const LINE_END = '\r\n';
 
-/** Two bills in one file, the second on a line of its own: GZIP, too, may follow GZIP. */
+/** Joins two bills into one file, the second on a new line; GZIP members may be concatenated. */
 async function* joined(
   first: AsyncIterable<Uint8Array>,
   askSecond: () => Promise<BillAnswer>,
@@ -146,23 +146,23 @@ async function* joined(
   for await (const piece of second.bytes) {
     if (begin.byteLength < 2) begin = Buffer.concat([begin, piece]);
     if (begin.byteLength >= 2 && isGzip(begin) !== isPacked)
-      throw new BillMalformed('not_a_bill', 'Of two bills of a day one is packed, and one is not.');
+      throw new BillMalformed('not_a_bill', 'One of the two bills of the day is packed, and the other is not.');
     yield piece;
   }
 }
 
-/** The merchant that a bill is of: a sub-merchant has one for each partner that acts for it. */
+/** The payee of a bill; a sub-merchant has a separate bill for each of its partners. */
 function payeeOf({ mchid, sub }: BillCalls['settings']): string {
   return sub ? `${mchid}/${sub.mchid}` : mchid;
 }
 
-/** The request is signed for the host that was asked, or its spare; nobody else gets a signature. */
+/** Only the configured host and its spare get a signed request. */
 function isTrusted(url: URL, { base, spareBase }: BillCalls['settings']): boolean {
   if (url.username !== '' || url.password !== '') return false;
   return [base, spareBase].some((one) => one !== undefined && new URL(one).origin === url.origin);
 }
 
-/** The bytes as they came. The hash is that of the bill before it was packed, and stands in a signed answer; the file is not signed. */
+/** Passes the bytes on and checks the hash of the unpacked bill; the hash is in a signed answer, the file is not signed. */
 async function* verified(bytes: AsyncIterable<Uint8Array>, expected: string): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha1');
   yield* unpackedBeside(bytes, (plain) => hash.update(plain));

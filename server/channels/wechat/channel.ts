@@ -35,8 +35,8 @@ import { probe } from './probe.ts';
 import { appIdsOf, readSettings } from './settings.ts';
 
 /**
- * One WeChat Pay merchant, or one of a partner (API v3). The instance holds the platform's keys: keep it for the life of its configuration
- * version. Throws ChannelMisconfigured for a configuration that cannot work.
+ * Creates the channel of one WeChat Pay merchant, or of one merchant of a partner (API v3). It caches the platform's keys, so keep it as long
+ * as its configuration version. Throws ChannelMisconfigured for an unusable configuration.
  */
 export function createWechatChannel(input: ChannelInput): Channel {
   const settings = readSettings(input);
@@ -54,24 +54,24 @@ export function createWechatChannel(input: ChannelInput): Channel {
   }
 
   /**
-   * Ends the trade of a payer's code. One that is paid is told and not touched: a reverse would give the money back. What is
-   * paid between the question and the reverse does go back, and is found by asking once more. `again`: an earlier reverse may
-   * have been made, or may still be: one more makes certain that the money goes back.
+   * Ends a payment by payer's code. A paid one is reported and not reversed, because a reverse returns the money. A payment that arrives
+   * between query and reverse is returned, and a second query finds it. `again`: the result of an earlier reverse is unknown, so a paid order
+   * is reversed again to make sure that the money is returned.
    */
   async function reverse(order: OrderRef, again = false): Promise<CloseOutcome> {
     const before = await query(order);
     const ended = readEnded(before);
     if (ended && !(again && ended.kind === 'paid')) return ended;
-    const said = readReversed(await ask(requests.reverseRequest(settings, order)), settings, order);
-    if (said.kind !== 'closed') return said;
+    const reversed = readReversed(await ask(requests.reverseRequest(settings, order)), settings, order);
+    if (reversed.kind !== 'closed') return reversed;
     const after = await query(order);
     if (after.kind === 'unknown') return after;
-    if (after.kind === 'paid') return { ...said, returned: { channelNo: after.channelNo, at: after.at } };
-    // A question that lags behind the reverse says nothing about the money.
+    if (after.kind === 'paid') return { ...reversed, returned: { channelNo: after.channelNo, at: after.at } };
+    // The query may lag behind the reverse, so its result does not decide about the money.
     const isEnded = after.kind === 'closed' || after.kind === 'absent';
     return isEnded
-      ? said
-      : { kind: 'unknown', cause: 'busy', detail: `It is reversed, and still shown as ${after.kind}.` };
+      ? reversed
+      : { kind: 'unknown', cause: 'busy', detail: `The order is reversed, but the query still returns ${after.kind}.` };
   }
 
   async function queryRefund(refund: RefundRef): Promise<RefundOutcome> {
@@ -123,7 +123,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
   };
 }
 
-/** Has WeChat Pay tell complaints at the notification URL of the project. */
+/** Registers the project's notification URL for complaints at WeChat Pay. */
 export async function registerWechatNotifications(input: ChannelInput): Promise<NotificationsRegistered> {
   const settings = readSettings(input);
   const { now } = input;
@@ -134,20 +134,20 @@ export async function registerWechatNotifications(input: ChannelInput): Promise<
   return registerComplaintNotifications({ ...input, ask: createAsk(send, judge) });
 }
 
-/** What a trade that is not to be reversed any more says about its end; undefined = it can still be paid. */
-function readEnded(said: Outcome): CloseOutcome | undefined {
-  if (said.kind === 'closed' || said.kind === 'unknown') return said;
-  if (said.kind !== 'paid') return undefined;
-  const { channelNo, at, amount, refundedTotal = 0n } = said;
+/** The close outcome of a trade that is not reversed: paid, closed or unknown; undefined = it can still be paid. */
+function readEnded(outcome: Outcome): CloseOutcome | undefined {
+  if (outcome.kind === 'closed' || outcome.kind === 'unknown') return outcome;
+  if (outcome.kind !== 'paid') return undefined;
+  const { channelNo, at, amount, refundedTotal = 0n } = outcome;
   return refundedTotal >= amount.minor ? { kind: 'closed', returned: { channelNo, at } } : { kind: 'paid' };
 }
 
-/** An order as a query would name it, before anything is known of it. */
+/** The reference of an order without numbers of the channel. */
 function placedRef(order: PlaceOrder): OrderRef {
   return { ...order, channelOrderId: null, channelTradeNo: null };
 }
 
-/** What needs no answer from anybody: nothing was sent, so nothing can exist. */
+/** Refuses an order that WeChat Pay cannot accept; definite, because nothing is sent. */
 function refusePlace({ scene, openId, payCode, clientIp, amount, options }: PlaceOrder): Outcome | undefined {
   const refused = (code: string, reason: string): Outcome => ({ kind: 'declined', code, reason, definite: true });
   if (!requests.PRODUCTS[scene]) return refused('SCENE_UNKNOWN', `WeChat Pay does not support the scene ${scene}.`);

@@ -14,10 +14,10 @@ import { type Ask, type Refused, type Unknown, unknown, unknownRefusal } from '.
 import { type Account, type Call, beijingTime } from './requests.ts';
 
 const PATH = '/v3/merchant-service/complaints-v2';
-/** Complaints of one page. */
+/** Complaints per page. */
 const PAGE = 50;
 const UPLOAD = '/v3/merchant-service/images/upload';
-/** Images of 2 MB (pay.weixin.qq.com, chapter10_2_10 of API v3), four with an answer. */
+/** At most four images of 2 MB per answer (pay.weixin.qq.com, chapter10_2_10 of API v3). */
 const IMAGES = {
   channel: 'WeChat Pay',
   kinds: ['image/jpeg', 'image/png', 'image/bmp'],
@@ -25,10 +25,10 @@ const IMAGES = {
   mostBytes: 2 * 1024 * 1024,
 } as const;
 const Uploaded = z.object({ media_id: z.string().min(1) });
-/** Characters of an answer. */
+/** The most characters of an answer. */
 const LONGEST_ANSWER = 200;
 
-/** What is read of a complaint. The payer's phone number is encrypted for the merchant, and stays unread. */
+/** The members of a complaint that are read. The payer's phone number is encrypted for the merchant and not read. */
 const Complaint = z.object({
   complaint_id: z.string(),
   complaint_time: z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
@@ -59,11 +59,11 @@ const Page = z.object({
 });
 
 /**
- * Complaints of payers (消费者投诉 2.0). A complaint takes no money: what the merchant or WeChat Pay gives back is a refund, and
- * told as such. It ends when the merchant says that it is dealt with.
+ * Complaints of payers (消费者投诉 2.0). A complaint takes no money; money that the merchant or WeChat Pay returns is a refund and reported as
+ * such. It ends when the merchant declares it settled.
  */
 export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
-  // A partner reads the complaints of all its merchants; who is complained about is one of them.
+  // A partner reads the complaints of all its merchants, so the sub-merchant's number selects them.
   const mchid = account.sub?.mchid ?? account.mchid;
   return { read, list, answer, finish };
 
@@ -77,7 +77,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return found.complainted_mchid === mchid ? { kind: 'found', dispute: disputeOf(found) } : { kind: 'absent' };
   }
 
-  /** WeChat Pay lists by the day of the complaint, and the payer may go on with one that was over: the list begins long before. */
+  /** WeChat Pay lists by the day of the complaint, and a payer may continue a closed one, so the list begins `EARLIER_MS` earlier. */
   async function list(since: Date, page = '0'): Promise<DisputePage> {
     const begin = new Date(since.getTime() - EARLIER_MS);
     const days = { begin_date: dayOf(begin), end_date: dayOf(new Date(begin.getTime() + LIST_MS)) };
@@ -97,7 +97,11 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
 
   async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction> {
     if ([...text].length > LONGEST_ANSWER)
-      return { kind: 'refused', code: 'PARAM_ERROR', reason: `WeChat Pay takes ${LONGEST_ANSWER} characters.` };
+      return {
+        kind: 'refused',
+        code: 'PARAM_ERROR',
+        reason: `WeChat Pay accepts at most ${LONGEST_ANSWER} characters.`,
+      };
     const typed = typedFiles(files, IMAGES);
     if ('kind' in typed) return typed;
     const images: string[] = [];
@@ -109,7 +113,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return post(id, 'response', { response_content: text, ...(images.length > 0 ? { response_images: images } : {}) });
   }
 
-  /** The number by which an answer names the image. Only `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API v3). */
+  /** Uploads an image and returns its media_id. Only `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API v3). */
   async function uploaded({ name, kind, bytes }: TypedFile): Promise<string | DisputeAction> {
     const meta = JSON.stringify({ filename: name, sha256: hash('sha256', bytes) });
     const form = multipartForm([
@@ -123,7 +127,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return reply.kind === 'unknown' ? reply : refusal(reply);
   }
 
-  /** The merchant's word ends it; the payer may complain again. */
+  /** Ends the complaint; the payer may complain again. */
   function finish(id: string): Promise<DisputeAction> {
     return post(id, 'complete', {});
   }
@@ -142,11 +146,11 @@ function refusal(reply: Refused): DisputeAction {
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
-/** A list reaches over 30 days at most, of which this much is before the time that is asked for; it ends on a day that is to come. */
+/** A list covers at most 30 days; 24 of them are before `since`, so that it ends in the future. */
 const LIST_MS = 29 * 86_400_000;
 const EARLIER_MS = 24 * 86_400_000;
 
-/** Whatever is not listed is examined: nothing ends by a word that nobody knows. */
+/** An unlisted state is `under_review`, so an unknown state never ends a dispute. */
 const STATES: Readonly<Record<string, DisputeState>> = { PENDING: 'needs_answer', PROCESSED: 'won' };
 
 function disputeOf(found: Complaint): ChannelDispute {
@@ -158,7 +162,7 @@ function disputeOf(found: Complaint): ChannelDispute {
     orderNo: orders[0]?.out_trade_no ?? null,
     reason: found.problem_type ?? 'OTHERS',
     amount: { minor, currency: 'CNY' },
-    // In a complaint under way a new message of the payer waits for the merchant.
+    // A new message of the payer in an open complaint needs an answer of the merchant.
     state: STATES[state] ?? (waits ? 'needs_answer' : 'under_review'),
     dueAt: null,
     openedAt: found.complaint_time,

@@ -1,4 +1,4 @@
-/** The kind of WeChat Pay: what the service knows without an account, what a merchant registers there, and which certificates can be downloaded. */
+/** The channel kind of WeChat Pay: its limits, fields and certificates, the registrations of a merchant, and the certificate download. */
 import {
   type Addresses,
   type CertKindSpec,
@@ -24,7 +24,7 @@ const PUBLIC_KEYS_ONLY =
 const OWN_CERTIFICATE =
   'The merchant certificate is not handed out by the API: renew it by hand in the merchant platform (Account center, API security) before it expires.';
 
-/** Fetches the platform certificates: opened with the APIv3 key, signed by one of them or by a public key that is trusted. */
+/** Downloads the platform certificates: decrypted with the APIv3 key, signed by one of them or by a trusted public key. */
 async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded> {
   const settings = readSettings(input);
   const send = createSender(settings, input.send, input.now);
@@ -44,7 +44,7 @@ async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded
 const PLATFORM = 'Merchant platform (pay.weixin.qq.com), Product center';
 
 /**
- * What a merchant has to register for this service. Sources: "H5支付" and "JSAPI支付", 开发配置 (H5 支付域名, JSAPI 支付授权目录), and
+ * The registrations of a merchant for this service. Sources: "H5支付" and "JSAPI支付", 开发配置 (H5 支付域名, JSAPI 支付授权目录), and
  * "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). Native, App and payment codes need no address; notifications go to the address of each order.
  */
 function wechatRegistrations(
@@ -83,9 +83,9 @@ function wechatRegistrations(
 
 const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
 
-/** code_url and prepay_id die after two hours. An h5_url does after five minutes, but is renewed while the order lives. */
+/** code_url and prepay_id expire after two hours. An h5_url expires after five minutes, but is renewed until the order expires. */
 const TWO_HOURS = 2 * 3600;
-/** A payer at the till has half a minute or so for the password ("付款码支付": ask for 45 s, then reverse); a slow one has longer. */
+/** A payer at the till has about half a minute for the password ("付款码支付": query for 45 s, then reverse); this allows more. */
 const AT_THE_TILL = 120;
 
 /** One appid or up to ten, separated by commas. */
@@ -204,7 +204,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: [],
     pattern: /^AVAILABLE$/,
-    help: 'AVAILABLE if refunds are to be paid from the available balance instead of what has not been settled yet (funds_account; only merchants with the older flow of funds may say it).',
+    help: 'AVAILABLE if refunds are to be paid from the available balance instead of unsettled funds (funds_account; only for merchants with the older flow of funds).',
   },
   {
     name: 'publicKeyId',
@@ -218,7 +218,7 @@ const FIELDS: readonly FieldSpec[] = [
   PERCENT_FIELD,
 ];
 
-/** What says something only beside a sub-merchant. */
+/** Fields that require a sub-merchant. */
 const SUB_APPS = ['subAppId', 'subAppIdJsapi', 'subAppIdMini', 'subAppIdApp'];
 
 const CERT_KINDS: readonly CertKindSpec[] = [
@@ -252,7 +252,7 @@ const CERT_KINDS: readonly CertKindSpec[] = [
   },
 ];
 
-/** WeChat Pay, API v3, direct merchants and partners: what it needs, what it can do and where its limits are. */
+/** The channel kind of WeChat Pay (API v3), for direct merchants and partners. */
 export const wechatKind: ChannelKind = {
   payWay: 'wechat',
   name: 'WeChat Pay',
@@ -269,7 +269,7 @@ export const wechatKind: ChannelKind = {
   currencies: ['CNY'],
   defaultCurrency: 'CNY',
   limits: {
-    // The channel takes a minute; the rest is for the way there and a clock that is a little off.
+    // WeChat Pay requires one minute; the rest allows for the delay of the call and a wrong clock.
     minExpirySeconds: 90,
     maxRefundsPerOrder: 50,
     refundSpacingSeconds: 60,
@@ -298,7 +298,7 @@ export const wechatKind: ChannelKind = {
     );
     if (!fields.subMchId && SUB_APPS.some((name) => fields[name])) absent.push('subMchId');
     if (!kinds.has(KINDS.merchantKey)) absent.push(KINDS.merchantKey);
-    // The serial can be named instead of uploading the certificate, so the certificate is the simpler wish.
+    // The field merchantSerial can replace the certificate, but the certificate is simpler to provide.
     if (!kinds.has(KINDS.merchantCert) && !fields.merchantSerial) absent.push(KINDS.merchantCert);
     const hasIds = readIds(fields.publicKeyId).length > 0;
     if (hasIds && !kinds.has(KINDS.publicKey)) absent.push(KINDS.publicKey);

@@ -1,4 +1,4 @@
-/** Notices: genuine, and about which order, refund or complaint; and the registered address of complaints. */
+/** Notifications: verification and reading; and the registered address for complaints. */
 import { z } from 'zod';
 import {
   type FetchBudget,
@@ -24,7 +24,7 @@ import {
 import { type Account, merchantOf } from './requests.ts';
 import { openText } from './signature.ts';
 
-/** Whose notices are genuine. */
+/** The account and the keys that notifications are checked against. */
 interface NotificationReader extends Account {
   /** Every app of the configuration. */
   appIds: readonly string[];
@@ -33,8 +33,8 @@ interface NotificationReader extends Account {
 }
 
 /**
- * Reads a notice: RSA signature over the raw bytes, then the sealed resource, then merchant and app; throws NotificationNotGenuine.
- * `outcome.amount` is what WeChat names: whether it is the order's is for settling to compare.
+ * Reads a notification: verifies the RSA signature over the raw bytes, decrypts the resource, checks merchant and app; throws
+ * NotificationNotGenuine. `outcome.amount` is WeChat's amount in fen; settling compares it with the order.
  */
 export async function readNotification(
   reader: NotificationReader,
@@ -66,13 +66,13 @@ export async function readNotification(
     : { ...notification, appIds, ...tradePart(resource, receivedAt) };
 }
 
-/** Profit sharing is told as TRANSACTION.SUCCESS, too, but names neither an order nor its state. */
+/** Profit sharing also sends TRANSACTION.SUCCESS, but without an order number and a state. */
 function isOfPayment(event: string, resource: Members): boolean {
   const isTrade = event.startsWith('TRANSACTION.') && ('out_trade_no' in resource || 'trade_state' in resource);
   return isTrade || event.startsWith('REFUND.');
 }
 
-/** Of another product of the merchant's (profit sharing, transfers, coupons); that its resource opens says whose it is. */
+/** A notification of another product (profit sharing, transfers, coupons); its decryption proves that it is this merchant's. */
 function otherNotification({ mchid: account }: NotificationReader, event: string, envelope: Members): Notification {
   const notificationId = textIn(envelope, 'id');
   if (!notificationId || !event)
@@ -81,8 +81,8 @@ function otherNotification({ mchid: account }: NotificationReader, event: string
 }
 
 /**
- * The app of a trade, in partner mode the partner's and, if the trade names it, the sub-merchant's; whether one is that of the
- * order is for whoever has the order to compare.
+ * The app of a trade; in partner mode the partner's and, if the trade names it, the sub-merchant's. The caller compares them with the order's
+ * app.
  */
 function knownApps({ appIds, sub }: NotificationReader, resource: Members): string[] {
   const members = sub ? ['sp_appid', ...(textIn(resource, 'sub_appid') ? ['sub_appid'] : [])] : ['appid'];
@@ -93,7 +93,7 @@ function knownApps({ appIds, sub }: NotificationReader, resource: Members): stri
   });
 }
 
-/** A complaint names no merchant; that its resource opens with the merchant's own key says whose it is. */
+/** A complaint names no merchant; its decryption with the merchant's key proves that it is this merchant's. */
 function complaintNotification(
   { mchid: account }: NotificationReader,
   event: string,
@@ -104,14 +104,14 @@ function complaintNotification(
   const disputeId = textIn(resource, 'complaint_id');
   if (!notificationId || !disputeId)
     throw new NotificationNotGenuine('malformed', 'The notification has no id or no complaint_id.');
-  // The address is one for all systems of the merchant.
+  // All systems of the merchant share one address, so the order may be another system's.
   return { notificationId, account, event, orderNo: null, refundNo: null, disputeId, isShared: true };
 }
 
 function tradePart(resource: Members, receivedAt: Date): Pick<Notification, 'outcome'> {
   const outcome = readTrade(resource, receivedAt);
   if (outcome.kind === 'unknown') throw new NotificationNotGenuine('malformed', outcome.detail ?? 'Unreadable trade.');
-  // Only success is ever notified; anything else is a hint.
+  // WeChat Pay notifies only of success; any other state is a hint.
   return outcome.kind === 'paid' ? { outcome } : {};
 }
 
@@ -123,7 +123,7 @@ function refundPart(resource: Members, receivedAt: Date): Pick<Notification, 're
   return { refundNo, refund };
 }
 
-/** The signature was genuine, so a resource that does not open means another APIv3 key. */
+/** Decrypts the resource. The signature is verified, so a failure means that the configured APIv3 key is wrong. */
 function openResource(encrypted: Members, apiV3Key: Buffer): Members {
   if (textIn(encrypted, 'algorithm') !== 'AEAD_AES_256_GCM') {
     throw new NotificationNotGenuine('malformed', 'The resource is not encrypted with AEAD_AES_256_GCM.');
@@ -156,7 +156,7 @@ function readMembers(bytes: Buffer | string): Members {
 const TARGET = '/v3/merchant-service/complaint-notifications';
 const Registered = z.object({ url: z.string().min(1) });
 
-/** Where the notices of complaints are to come. */
+/** The call, mode and notification URL for complaints. */
 interface ComplaintNotifications {
   ask: Ask;
   mode: Mode;
@@ -164,8 +164,8 @@ interface ComplaintNotifications {
 }
 
 /**
- * WeChat Pay tells complaints of a merchant at one address, which is found, or made where there is none. One of another system stays
- * as it is, because that would hear of nothing any more; one of another path of ours is changed.
+ * Registers the address for complaints; WeChat Pay has one per merchant. An address on another host is not replaced, because that system
+ * would stop receiving complaints; an address on the same host is.
  */
 export async function registerComplaintNotifications({
   ask,
@@ -187,7 +187,7 @@ export async function registerComplaintNotifications({
 
 const ADDRESS = 'Address for complaints';
 
-/** How a test of the account finds the address; the simulator tells the address of each order. */
+/** Checks the registered address in a test of the configuration; the simulator uses the address of each order. */
 export async function complaintChecks({ ask, mode, notifyUrl }: ComplaintNotifications): Promise<ProbeCheck[]> {
   if (notifyUrl === undefined) return [];
   const known = await readUrl(ask);
@@ -199,14 +199,14 @@ export async function complaintChecks({ ask, mode, notifyUrl }: ComplaintNotific
   return [lacking('complaint_url', known.url === null ? none : elsewhere(known.url))];
 }
 
-/** The same, when the credentials do not work. */
+/** The same check when the credentials failed. */
 export function untestedComplaints({ notifyUrl }: Pick<ComplaintNotifications, 'notifyUrl'>): ProbeCheck[] {
   return notifyUrl === undefined ? [] : [notReached('notifications', ADDRESS)];
 }
 
 async function readUrl(ask: Ask): Promise<{ url: string | null } | Extract<NotificationsRegistered, { ok: false }>> {
   const reply = await ask({ method: 'GET', target: TARGET, about: { call: 'webhooks' } });
-  // With 400, says the document of API v3; as everywhere the code counts.
+  // The document of API v3 names status 400; only the code is checked.
   if (reply.kind === 'refused' && reply.code === 'RESOURCE_NOT_EXISTS') return { url: null };
   if (reply.kind !== 'said') return notKnown(reply);
   const url = Registered.safeParse(reply.members).data?.url;
@@ -219,7 +219,7 @@ function notKnown(reply: Exclude<Reply, { kind: 'said' }>): Extract<Notification
 }
 
 function elsewhere(url: string): string {
-  return `Complaints are told to ${url}; those about this service are found within the hour. WeChat Pay has one address for a merchant: remove it there to register this service.`;
+  return `WeChat Pay sends complaints to ${url}; this service finds its own within the hour. A merchant has one address: remove it at WeChat Pay to register this service.`;
 }
 
 function isSameHost(one: string, other: string): boolean {

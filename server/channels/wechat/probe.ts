@@ -1,4 +1,4 @@
-/** The test of a configuration: its credentials, and the products that are opened. */
+/** The test of a configuration: its credentials, and the products that the merchant has opened. */
 import { randomBytes } from 'node:crypto';
 import {
   type Mode,
@@ -17,7 +17,7 @@ import { type Ask, type Refused, type Reply, type SendSigned, isAboutTime } from
 import { PRODUCTS, certificatesRequest, closeRequest, placeRequest, queryRequest } from './requests.ts';
 import { KINDS, type Settings, appIdsOf } from './settings.ts';
 
-/** What a test needs: the account, and the two ways to ask. */
+/** The input of a test: the account and the calls. */
 interface Prober {
   settings: Settings;
   ask: Ask;
@@ -27,7 +27,7 @@ interface Prober {
   now: () => Date;
 }
 
-/** The products as the merchant platform calls them. */
+/** The names of the products in the merchant platform. */
 const NAMES: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'Native (qr)',
   h5: 'H5 (h5)',
@@ -37,15 +37,15 @@ const NAMES: Readonly<Partial<Record<Scene, string>>> = {
   code: 'Payment code (code)',
 };
 
-/** Two minutes, of which the channel asks for one. */
+/** Two minutes; WeChat Pay requires one. */
 const LIFE_MS = 120_000;
 
-/** No openid has such a sign, so no order can be made for it. */
+/** No openid contains `@`, so no order can be created for it. */
 const NOBODY = 'nobody@test';
 
 /**
- * Makes an order of 0.10 in each product and closes it at once. Nobody can pay it: its code, address or number is given to
- * nobody. Where an order needs a payer (jsapi, mini, code) none is made, because that payer could pay it.
+ * Creates an order of 0.10 CNY in each scene and closes it at once. It cannot be paid, because its code or URL is not given out. In jsapi and
+ * mini the payer does not exist; in code no order is created, because it needs the code of a real payer.
  */
 async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const { settings } = prober;
@@ -56,7 +56,7 @@ async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<
   return [...apps.flat(), ...products.flat()];
 }
 
-/** The same, when the credentials do not work. */
+/** The same checks when the credentials failed. */
 function untestedProducts(settings: Settings, scenes: readonly Scene[]): ProbeCheck[] {
   const apps = appsOf(settings, scenes).map(([appId]) => notReached('credential', appName(appId)));
   return [...apps, ...scenes.map((scene) => notReached('product', nameOf(scene)))];
@@ -85,16 +85,16 @@ function nameOf(scene: Scene): string {
   return NAMES[scene] ?? scene;
 }
 
-/** A native order is refused for an app that is not linked, whatever kind of app it is. */
+/** Tests an app with a native order, which is refused for any kind of app that is not linked. */
 async function testApp(prober: Prober, appId: string, field: string): Promise<ProbeCheck> {
   const name = appName(appId);
-  const said = await tryOrder(prober, 'qr', appId);
-  if (said.kind === 'made') return passed('credential', name, 'Linked to the merchant number.');
-  if (said.kind === 'refused' && isAboutApp(said.refused)) return unlinked('credential', name, field, said.refused);
-  const message = 'Cannot be tested without Native payments, which are not refused for the app itself.';
+  const tried = await tryOrder(prober, 'qr', appId);
+  if (tried.kind === 'made') return passed('credential', name, 'Linked to the merchant number.');
+  if (tried.kind === 'refused' && isAboutApp(tried.refused)) return unlinked('credential', name, field, tried.refused);
+  const message = 'Cannot be tested: the Native order of the test failed, but not because of the app ID.';
   return wanting('credential', name, 'unproven', {
     message,
-    code: said.kind === 'refused' ? said.refused.code : said.cause,
+    code: tried.kind === 'refused' ? tried.refused.code : tried.cause,
   });
 }
 
@@ -102,29 +102,29 @@ async function testProduct(prober: Prober, scene: Scene): Promise<ProbeCheck> {
   const name = nameOf(scene);
   if (scene === 'code') return wanting('product', name, 'unproven', { message: NO_HARMLESS_CODE });
   const [appId = prober.settings.appId] = appIdsOf(prober.settings, scene);
-  const said = await tryOrder(prober, scene, appId);
-  if (said.kind === 'made') return passed('product', name, said.left);
-  if (said.kind === 'silent') return wanting('product', name, 'failed', { code: said.cause, message: said.detail });
-  const { code, message } = said.refused;
+  const tried = await tryOrder(prober, scene, appId);
+  if (tried.kind === 'made') return passed('product', name, tried.left);
+  if (tried.kind === 'silent') return wanting('product', name, 'failed', { code: tried.cause, message: tried.detail });
+  const { code, message } = tried.refused;
   // "NO_AUTH": the product is not opened ("商户号该产品权限未开通", among the codes of every create).
   if (code === 'NO_AUTH')
     return wanting('product', name, 'failed', {
       code,
       message: `The merchant has not opened this product: Product center of the merchant platform. WeChat Pay says: ${message}`,
     });
-  if (isAboutApp(said.refused)) {
+  if (isAboutApp(tried.refused)) {
     const field = appsOfScene(prober.settings, scene).find(([one]) => one === appId)?.[1] ?? 'appId';
-    return unlinked('product', name, field, said.refused);
+    return unlinked('product', name, field, tried.refused);
   }
-  if (needsPayer(scene) && /openid/i.test(`${message} ${said.refused.code}`))
+  if (needsPayer(scene) && /openid/i.test(`${message} ${tried.refused.code}`))
     return wanting('product', name, 'unproven', { code, message: NO_HARMLESS_PAYER });
   return wanting('product', name, 'failed', { code, message });
 }
 
 const NO_HARMLESS_CODE =
-  'Nothing harmless proves it: an order needs the code of a payer, who would pay. Pay a small amount with your own phone, and refund it.';
+  'It cannot be tested without a payment: an order needs the code of a payer. Pay a small amount with your own phone, and refund it.';
 const NO_HARMLESS_PAYER =
-  'WeChat Pay refuses only the payer, whom the test invents: neither the app nor the product. One small payment of your own proves it.';
+  'WeChat Pay refused only the invented payer of the test, neither the app nor the product. Make one small payment yourself to prove it.';
 
 function isAboutApp({ code }: Refused): boolean {
   return /^APPID_(?:MCHID_NOT_MATCH|NOT_EXIST)$/.test(code);
@@ -145,7 +145,7 @@ type Tried =
   | { kind: 'refused'; refused: Refused }
   | { kind: 'silent'; cause: string; detail: string };
 
-/** Makes an order and closes it, also when nothing was said about whether it was made. */
+/** Creates an order and closes it, also if the result of the create is unknown. */
 async function tryOrder({ settings, ask, notifyUrl, now }: Prober, scene: Scene, appId: string): Promise<Tried> {
   const order = unseenOrder(scene, appId, notifyUrl, now());
   if (!PRODUCTS[scene]) return { kind: 'silent', cause: 'scene_unknown', detail: `WeChat Pay has no scene ${scene}.` };
@@ -154,7 +154,7 @@ async function tryOrder({ settings, ask, notifyUrl, now }: Prober, scene: Scene,
   const closed = await ask(closeRequest(settings, { orderNo: order.orderNo }));
   if (reply.kind === 'unknown') return { kind: 'silent', cause: reply.cause, detail: reply.detail };
   const isClosed = closed.kind === 'said' || (closed.kind === 'refused' && closed.code === 'ORDER_CLOSED');
-  const left = `The order ${order.orderNo} of the test could not be closed; nobody has it, and it ends at ${order.expiresAt.toISOString()}.`;
+  const left = `The order ${order.orderNo} of the test could not be closed; its code was not given out, and it expires at ${order.expiresAt.toISOString()}.`;
   return { kind: 'made', left: isClosed ? null : left };
 }
 
@@ -177,10 +177,10 @@ function unseenOrder(scene: Scene, appId: string, notifyUrl: string | undefined,
   };
 }
 
-/** An order that nobody has: our own numbers never look like this. */
+/** The number of an order that does not exist: the service's numbers never look like this. */
 const NOBODYS_ORDER = 'probe0000000000';
 
-/** Asks for an order that does not exist and for the certificates, which moves nothing; then, if it is wished, tries the products. */
+/** Queries an order that does not exist and the certificates, which changes nothing; then, on request, tries the products. */
 export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   const credentials = await testCredentials(prober);
   const isUsable = credentials.every(({ status }) => status !== 'failed');
@@ -192,25 +192,25 @@ export async function probe(prober: Prober, { products }: ProbeRequest = {}): Pr
 
 async function testCredentials({ settings, ask, send, now }: Prober): Promise<ProbeCheck[]> {
   let fault: Fault;
-  const asked = await traced(async () => {
+  const queried = await traced(async () => {
     fault = faultOf(await ask(queryRequest(settings, { orderNo: NOBODYS_ORDER })), settings);
     return credentialChecks('WeChat Pay', subjectsOf(settings), fault);
   });
-  // A wrong APIv3 key shows first as a certificate that cannot be fetched.
+  // A wrong APIv3 key first causes an unknown serial, because the certificates cannot be decrypted.
   const isReceived = !fault || fault.code === 'serial_unknown';
   const encrypted = isReceived
     ? await traced(async () => [await testApiV3Key(settings, send, now)])
     : [untriedDecryption];
   const isDecryptionAtFault = encrypted.some(({ status }) => status === 'failed');
-  return isDecryptionAtFault ? [...asked.map(unlessOk), ...encrypted] : [...asked, ...encrypted];
+  return isDecryptionAtFault ? [...queried.map(unlessOk), ...encrypted] : [...queried, ...encrypted];
 }
 
 const APIV3_KEY = 'APIv3 key';
 const untriedDecryption = wanting('credential', APIV3_KEY, 'unproven', {
-  message: 'Not tested: what is wrong above comes first.',
+  message: 'Not tested: correct the failed checks above first.',
 });
 
-/** Without the APIv3 key no certificate can be fetched, so nothing else is proven to be wrong. */
+/** With a wrong APIv3 key no certificate can be decrypted, so the other faults are unproven. */
 function unlessOk(check: ProbeCheck): ProbeCheck {
   if (check.status !== 'failed') return check;
   return wanting('credential', check.name, 'unproven', { message: 'Cannot be tested without the right APIv3 key.' });
@@ -228,16 +228,16 @@ function subjectsOf({ merchantSerialFrom, publicKeyIds, sub }: Settings): Subjec
   ];
 }
 
-/** Merchants with public keys only are answered 404 there, so only a seal that does not open says that the key is wrong. */
+/** Tests the APIv3 key. Merchants with public keys only get a 404, so only a failed decryption means that the key is wrong. */
 async function testApiV3Key(settings: Settings, send: SendSigned, now: () => Date): Promise<ProbeCheck> {
   try {
     readCertificates(await send(certificatesRequest()), settings, now());
-    return passed('credential', APIV3_KEY, 'It opens the platform certificates.');
+    return passed('credential', APIV3_KEY, 'It decrypts the platform certificates.');
   } catch (error) {
     if (error instanceof AnswerNotDecrypted)
       return wanting('credential', APIV3_KEY, 'failed', wrong('apiV3Key', 'SEAL_NOT_OPENED', error.message));
     const why = error instanceof Error ? error.message : 'The download failed.';
-    const message = `There are no platform certificates to open with it (${why}), as for merchants who have public keys only. The first notification of a payment proves it.`;
+    const message = `There are no platform certificates to decrypt with it (${why}); merchants with public keys only have none. The first notification of a payment proves it.`;
     return wanting('credential', APIV3_KEY, 'unproven', { message });
   }
 }
@@ -248,7 +248,7 @@ function faultOf(reply: Reply, settings: Settings): Fault {
   const { status, code, message } = reply;
   if (code === 'ORDER_NOT_EXIST') return undefined;
   if (status === 401) return wrong(fieldOfSignError(message, settings), code || 'SIGN_ERROR', message);
-  // Whether somebody is a partner, and of whom, WeChat Pay says about the sub-merchant.
+  // WeChat Pay reports a missing partner relation as a fault of the sub-merchant.
   if (/sub_mch_?id/i.test(message)) return wrong('subMchId', code, message);
   if (code === 'NO_AUTH' && settings.sub) return wrong('subMchId', code, message);
   if (code === 'MCH_NOT_EXISTS' || code === 'NO_AUTH') return wrong('mchid', code, message);
@@ -261,7 +261,7 @@ function fieldOfSignError(message: string, { merchantSerialFrom }: Settings): st
   return /mchid|商户号/i.test(message) ? 'mchid' : KINDS.merchantKey;
 }
 
-/** The channel's keys are ours to know: a signature that does not verify is a wrong or missing verify key. */
+/** A signature that does not verify means a wrong or missing verification key in the configuration. */
 function fieldOfDoubt(cause: string, { publicKeyIds }: Settings): string | null {
   const usesPublicKey = publicKeyIds.length > 0;
   if (cause === 'signature_invalid') return usesPublicKey ? KINDS.publicKey : KINDS.platformCert;

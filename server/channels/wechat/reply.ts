@@ -1,4 +1,4 @@
-/** One exchange: signed and sent to one of two addresses; the answer is verified and read as JSON, and its words and codes get their meaning here. */
+/** One exchange: signed and sent to one of two hosts; the answer is verified and parsed, and its states and codes are interpreted. */
 import { randomBytes } from 'node:crypto';
 import {
   type Download,
@@ -16,19 +16,19 @@ import type { Call } from './requests.ts';
 import type { Settings } from './settings.ts';
 import { answerText, isFresh, plainSerial, requestText, signRsa, verifyRsa, writeAuthorization } from './signature.ts';
 
-/** How long the spare address is used before the first one is tried again. */
+/** How long the spare host is used before the first one is tried again. */
 const SPARE_MS = 5 * 60_000;
 
-/** Which of WeChat's two addresses the next try goes to. */
+/** Selects one of WeChat's two hosts for the next attempt. */
 interface AccessPoint {
   current(): string;
-  /** A try at `base` failed with this error; only silence says something about the address. */
+  /** Reports a failed attempt at `base`; only an error without a response switches the host. */
   failed(base: string, error: unknown): void;
 }
 
 /**
- * Where nothing answers, the next try goes to the spare address for five minutes, or back when that is silent, too. One try is
- * one send: whoever asked hears that the outcome is unknown, and what comes next is the same request again or a question.
+ * After an attempt without a response, further attempts go to the spare host for five minutes, or back if the spare does not respond either.
+ * An attempt is sent once: the caller gets an unknown outcome, and repeats the request or queries.
  */
 function createAccessPoint({ base, spareBase }: Settings, now: () => Date): AccessPoint {
   let spareUntil = -Infinity;
@@ -41,7 +41,7 @@ function createAccessPoint({ base, spareBase }: Settings, now: () => Date): Acce
   };
 }
 
-/** Bytes that are not one JSON object with unique member names; `why` is the stable word for it. */
+/** Bytes that are not one JSON object with unique member names; `why` is a stable cause. */
 export class UnreadableJson extends Error {
   readonly why: Extract<UnknownCause, 'unparsable' | 'duplicate_key'>;
   constructor(why: UnreadableJson['why'], detail: string) {
@@ -53,10 +53,10 @@ export class UnreadableJson extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Members of an object that came from outside; nothing is known about their values. */
+/** The members of an untrusted object; their values are unchecked. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Reads UTF-8 bytes as one JSON object; throws UnreadableJson, also when a member name occurs twice in one object. */
+/** Reads UTF-8 bytes as one JSON object; throws UnreadableJson, also for a duplicate member name. */
 export function readObject(bytes: Buffer | string): Members {
   const { value, text } = parse(bytes);
   if (!isObject(value)) throw new UnreadableJson('unparsable', 'The text is not a JSON object.');
@@ -64,13 +64,13 @@ export function readObject(bytes: Buffer | string): Members {
   return value;
 }
 
-/** The object below a member; empty when it is not one. */
+/** The object in a member; empty if it is not an object. */
 export function objectIn(members: Members, name: string): Members {
   const value = members[name];
   return isObject(value) ? value : {};
 }
 
-/** The text of a member; empty when it is not text. */
+/** The text of a member; empty if it is not a string. */
 export function textIn(members: Members, name: string): string {
   const value = members[name];
   return typeof value === 'string' ? value : '';
@@ -89,21 +89,21 @@ function isObject(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a word of WeChat's `trade_state` means to us; a word that is not here is pending. */
+/** The meaning of WeChat's `trade_state`; an unlisted one is pending. */
 export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' | 'closed' | 'revoked'> = new Map([
   ['NOTPAY', 'pending'],
   ['USERPAYING', 'pending'],
   ['ACCEPT', 'pending'],
   ['PAYERROR', 'pending'],
   ['SUCCESS', 'paid'],
-  /** Appears after any refund, even a partial one: the trade is paid, look at its refunds. */
+  /** The state after any refund, even a partial one: the trade is paid. */
   ['REFUND', 'refunded'],
   ['CLOSED', 'closed'],
-  /** A payer's code that was reversed, paid or not. */
+  /** A reversed payment by payer's code, paid or not. */
   ['REVOKED', 'revoked'],
 ]);
 
-/** What a word of WeChat's refund `status` means to us; a word that is not here is pending. */
+/** The meaning of WeChat's refund `status`; an unlisted one is pending. */
 export const REFUND_STATES: ReadonlyMap<string, 'pending' | 'succeeded' | 'failed' | 'abnormal'> = new Map([
   ['PROCESSING', 'pending'],
   ['SUCCESS', 'succeeded'],
@@ -111,7 +111,7 @@ export const REFUND_STATES: ReadonlyMap<string, 'pending' | 'succeeded' | 'faile
   ['ABNORMAL', 'abnormal'],
 ]);
 
-/** Codes of a refused create that cannot hide a trade: the request itself could never have made one. */
+/** Codes of a refused create that rule out a trade. */
 const DEFINITE_CODES: ReadonlySet<string> = new Set([
   'PARAM_ERROR',
   'INVALID_REQUEST',
@@ -124,15 +124,15 @@ const DEFINITE_CODES: ReadonlySet<string> = new Set([
   'REQUEST_BLOCKED',
 ]);
 
-/** Whether a create that was refused so made no trade; INVALID_REQUEST is also said of a number that has one ("201 商户订单号重复"). */
+/** Whether a refusal rules out a trade; INVALID_REQUEST is also returned for a number that has one ("201 商户订单号重复"). */
 export function isDefinite(code: string, message: string): boolean {
   return DEFINITE_CODES.has(code) && !isRepeated(message);
 }
 
-/** Codes of a refused create that say that there is a trade of this number, or may be one. */
+/** Codes of a refused create that mean that a trade of this number exists or may exist. */
 const KNOWN_CODES: ReadonlySet<string> = new Set(['ORDER_PAID', 'ORDER_CLOSED', 'OUT_TRADE_NO_USED', 'TRADE_ERROR']);
 
-/** Why a signed refusal of a create decides nothing. */
+/** Why a signed refusal of a create does not decide the order. */
 export function createDoubt(code: string, message: string): RefusalDoubt {
   return KNOWN_CODES.has(code) || isRepeated(message) ? 'trade_may_exist' : 'unlisted';
 }
@@ -141,7 +141,7 @@ function isRepeated(message: string): boolean {
   return message.includes('重复');
 }
 
-/** Codes that refuse a payer's code for good: another code, or another card, and so another order, is needed. */
+/** Codes that refuse a payer's code for good: the payer needs another code or card, and the merchant another order. */
 export const SPENT_CODES: ReadonlySet<string> = new Set([
   'AUTH_CODE_EXPIRE',
   'AUTH_CODE_ERROR',
@@ -151,7 +151,7 @@ export const SPENT_CODES: ReadonlySet<string> = new Set([
   'BUYER_MISMATCH',
 ]);
 
-/** Codes that mean: this credential, not this order, is wrong. */
+/** Codes that mean that the credential is wrong, not the order. */
 const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
   'SIGN_ERROR',
   'NO_AUTH',
@@ -159,7 +159,7 @@ const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
   'APPID_MCHID_NOT_MATCH',
 ]);
 
-/** Codes that mean: too often, ask again later. */
+/** Codes that mean that the call was too frequent and must be repeated later. */
 const BUSY_CODES: ReadonlySet<string> = new Set(['FREQUENCY_LIMITED', 'RATELIMIT_EXCEEDED', 'FREQUENCY_LIMIT_EXCEED']);
 
 const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOSED ORDER_PAID SIGN_ERROR NO_AUTH
@@ -167,12 +167,12 @@ const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOS
   AUTH_CODE_EXPIRE AUTH_CODE_ERROR AUTH_CODE_INVALID NOT_SUPPORT_CARD BUYER_MISMATCH
   RESOURCE_NOT_EXISTS MCH_NOT_EXISTS FREQUENCY_LIMITED FREQUENCY_LIMIT_EXCEED RATELIMIT_EXCEEDED SYSTEM_ERROR BANK_ERROR`;
 
-/** Documented codes by their spelling without `_`, which the channel still uses here and there. */
+/** Documented codes by their spelling without `_`, which WeChat Pay still uses in some answers. */
 const OLD_SPELLINGS: ReadonlyMap<string, string> = new Map(
   DOCUMENTED.split(/\s+/).map((code) => [code.replaceAll('_', ''), code]),
 );
 
-/** A code of the channel in its documented spelling; ORDERPAID becomes ORDER_PAID, unknown codes stay as they are. */
+/** A code in its documented spelling: ORDERPAID becomes ORDER_PAID; unknown codes stay unchanged. */
 function readCode(code: string): string {
   return OLD_SPELLINGS.get(code.replaceAll('_', '')) ?? code;
 }
@@ -185,7 +185,7 @@ export interface Unknown {
   refusal?: { code: string; reason: string };
 }
 
-/** A refusal in the channel's documented spelling; only a signed one can be relied on alone. */
+/** A refusal, with its code in the documented spelling; an unsigned one may be forged. */
 export interface Refused {
   kind: 'refused';
   status: number;
@@ -194,10 +194,10 @@ export interface Refused {
   signed: boolean;
 }
 
-/** A genuine 2xx, a refusal, or nothing. The members of a 204 are empty; a 202 has a trade (a payer's code) or says nothing. */
+/** A verified 2xx, a refusal, or unknown. The members of a 204 are empty; a 202 has a trade (payer's code) or is unknown. */
 export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unknown;
 
-/** Reads an answer: redirects and 5xx say nothing, every 2xx must verify, a 4xx that claims a signature must too. */
+/** Reads an answer: redirects and 5xx are unknown; every 2xx must verify, and so must a 4xx with a signature. */
 async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   const { status } = answer;
   if (status >= 300 && status < 400) return unknown('redirected', `HTTP ${status}`);
@@ -213,7 +213,7 @@ async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   return readMembers(answer);
 }
 
-/** While the payer types the password codepay answers 202 with the trade (merchants report USERPAYING so); else it means: again. */
+/** Reads a 202: while the payer types the password, codepay returns the trade (as merchants report); without one the request must be repeated. */
 function readUnfinished(answer: WireAnswer): Reply {
   const again = unknown('in_progress', 'HTTP 202: the same request must be repeated.');
   if (answer.body.length === 0) return again;
@@ -221,25 +221,25 @@ function readUnfinished(answer: WireAnswer): Reply {
   return reply.kind === 'said' && textIn(reply.members, 'trade_state') === '' ? again : reply;
 }
 
-/** What a failed exchange says. Anything but TransportFailed is a fault of ours and says as little. */
+/** The unknown outcome of a failed exchange; an error other than TransportFailed is a fault of the service. */
 function unknownFrom(error: unknown): Unknown {
   if (error instanceof TransportFailed) return unknown(error.why, error.message);
   return unknown('network', error instanceof Error ? error.message : 'The request failed.');
 }
 
-/** An unknown outcome, which changes nothing. */
+/** Builds an unknown outcome. */
 export function unknown(cause: UnknownCause, detail: string): Unknown {
   return { kind: 'unknown', cause, detail };
 }
 
-/** Refusals that say nothing about the trade: too often, a clock that is off, a credential that is wrong. */
+/** The unknown outcome of a refusal that is not about the trade: too frequent, a wrong clock or credential. Undefined for others. */
 export function unknownRefusal({ status, code, message, signed }: Refused): Unknown | undefined {
   const detail = `HTTP ${status} ${code} ${message}`.trim();
   if (status === 429 || BUSY_CODES.has(code)) return unknown('busy', detail);
   if (status === 401) return unknown(isAboutTime(message) ? 'clock_skew' : 'misconfigured', detail);
   if (CREDENTIAL_CODES.has(code))
     return { ...unknown('misconfigured', detail), ...(signed ? { refusal: { code, reason: message } } : {}) };
-  // Without a code the answer is not the application's: a proxy, an unknown path, a wrong verb.
+  // An answer without a code does not come from the API: a proxy, an unknown path, a wrong method.
   return code === '' ? unknown('http_status', detail) : undefined;
 }
 
@@ -287,13 +287,13 @@ function codeOf(answer: WireAnswer): string {
 /** Sends a call and reads its answer; never throws. */
 export type Ask = (call: Call) => Promise<Reply>;
 
-/** Signs and sends a call, with the answer left as it came; throws TransportFailed. */
+/** Signs and sends a call and returns the raw answer; throws TransportFailed. */
 export type SendSigned = (call: Call) => Promise<WireAnswer>;
 
-/** Downloads what WeChat Pay named an address for, signed like a call; throws TransportFailed. */
+/** Downloads a file with a signed request; throws TransportFailed. */
 export type DownloadSigned = (url: URL) => Promise<WireFile>;
 
-/** Signs the request for a file; whether the address is WeChat Pay's is for the caller to know. */
+/** Creates the signed download; the caller must check that the URL is WeChat Pay's. */
 export function createDownloader(settings: Settings, download: Download, now: () => Date): DownloadSigned {
   return async (url) => {
     const about = { call: 'bill file' };
@@ -303,7 +303,7 @@ export function createDownloader(settings: Settings, download: Download, now: ()
   };
 }
 
-/** Signs every call with the merchant key, a fresh nonce and `now`; the host is not part of what is signed. */
+/** Creates the sender: every call is signed with the merchant key, a new nonce and `now`; the host is not signed. */
 export function createSender(settings: Settings, send: Transport, now: () => Date): SendSigned {
   const { publicKeyIds, base } = settings;
   const root = new URL(base).pathname.replace(/\/$/, '');
@@ -316,7 +316,7 @@ export function createSender(settings: Settings, send: Transport, now: () => Dat
       authorization: await authorize(settings, { ...call, target: root + target }, now()),
     };
     if (body !== undefined) headers['content-type'] = form?.contentType ?? 'application/json';
-    // Without it an answer may be signed by a platform certificate while keys are being switched.
+    // Without this header WeChat Pay may sign with a platform certificate during a change of keys.
     if (publicKeyIds[0]) headers['wechatpay-serial'] = publicKeyIds[0];
     const point = accessPoint.current();
     try {
@@ -328,7 +328,7 @@ export function createSender(settings: Settings, send: Transport, now: () => Dat
   };
 }
 
-/** Asks WeChat Pay: sends once and reads the answer with the judge. */
+/** Creates the call that sends once and verifies the answer with the judge. */
 export function createAsk(send: SendSigned, judge: Judge): Ask {
   return async (call) => {
     try {
@@ -350,27 +350,27 @@ async function authorize(settings: Settings, { method, target, body = '' }: Call
 /** Header names are lower-case. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
-/** Why something was not signed by WeChat Pay, in stable words. */
+/** Why a signature was not verified; `cause` is stable. */
 interface Doubt {
   cause: Extract<UnknownCause, 'unsigned' | 'clock_skew' | 'serial_unknown' | 'signature_invalid'>;
   detail: string;
 }
 
-/** Who signed, or why it is not known: one of both. */
+/** Either the key that signed or the doubt. */
 type Judgement = { doubt: Doubt; signer?: undefined } | { doubt?: undefined; signer: VerifyKey };
 
 /** An RSA signature of 2048 bits or more, in base64. */
 const SIGNATURE = /^[A-Za-z0-9+/]{341,1400}={0,2}$/;
 
-/** Judges answers and notices by their four headers and raw bytes. */
+/** Verifies answers and notifications by their four headers and raw bytes. */
 export type Judge = (headers: Headers, rawBody: Buffer, budget?: FetchBudget) => Promise<Judgement>;
 
-/** Fetches the platform's current certificates as verify keys by serial; throws when that fails. */
+/** Fetches the platform's current certificates as verification keys by serial; throws on failure. */
 type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string, key: VerifyKey]>>;
 
 /**
- * Judges with all keys of an account at once, platform certificates and WeChat Pay public keys side by side. A platform
- * serial that is not known is fetched (key-ring.ts says how often) and fails closed; one that is distrusted is not.
+ * Creates the judge with all keys of an account: platform certificates and WeChat Pay public keys. An unknown platform serial is fetched
+ * (limits: key-ring.ts) and stays unverified if it is not found; a distrusted one is not fetched.
  */
 export function createJudge(settings: Settings, now: () => Date, fetchPlatformKeys: FetchPlatformKeys): Judge {
   const { publicKeyIds, publicKeys, platformKeys, distrustedSerials } = settings;
@@ -380,7 +380,7 @@ export function createJudge(settings: Settings, now: () => Date, fetchPlatformKe
   async function keysOf(serial: string, budget: FetchBudget | undefined): Promise<readonly VerifyKey[]> {
     if (ids.has(plainSerial(serial))) return publicKeys;
     if (distrustedSerials.has(plainSerial(serial))) return [];
-    // Public keys are handed out by hand only, so asking for one is of no use.
+    // The API does not supply public keys, so a download cannot find one.
     if (/^PUB_KEY_ID_/i.test(serial)) return [];
     const key = await ring.find(serial, budget);
     return key ? [key] : [];
@@ -391,7 +391,7 @@ export function createJudge(settings: Settings, now: () => Date, fetchPlatformKe
     if (!signed) return doubt('unsigned', 'The Wechatpay signature headers are incomplete.');
     const { timestamp, nonce, serial, signature } = signed;
     if (!isFresh(timestamp, now())) return doubt('clock_skew', `Signed at ${timestamp}.`);
-    // What cannot be a signature is not worth asking for a key.
+    // A malformed signature must not cause a key download.
     if (!SIGNATURE.test(signature)) return doubt('signature_invalid', 'The signature is malformed.');
     const keys = await keysOf(serial, budget);
     if (keys.length === 0) return doubt('serial_unknown', `The serial ${serial} is unknown.`);
@@ -405,7 +405,7 @@ function doubt(cause: Doubt['cause'], detail: string): Judgement {
   return { doubt: { cause, detail } };
 }
 
-/** What the four headers say; undefined unless all are there. */
+/** Reads the four signature headers; undefined unless all are present. */
 export function readSigned(
   headers: Headers,
 ): Record<'timestamp' | 'nonce' | 'serial' | 'signature', string> | undefined {

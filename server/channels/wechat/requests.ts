@@ -1,4 +1,4 @@
-/** The calls as they are sent, with the options of a create. */
+/** The calls to WeChat Pay, with the options of a create. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
 import { plainText } from '../transport.ts';
 import { type Settings, type SubMerchant, subAppIdsOf } from './settings.ts';
@@ -7,8 +7,8 @@ type WechatOptions = NonNullable<PlaceOrder['options']['wechat']>;
 type Goods = NonNullable<WechatOptions['goods']>[number];
 
 /**
- * The merchant's options beyond the order, as members of a create ("Native下单", "付款码支付"); prices in fen. Without `settle_info` nothing is
- * frozen for profit sharing (`profit_sharing` is false by default).
+ * The merchant's options as members of a create ("Native下单", "付款码支付"); prices in fen. Without `settle_info` no money is frozen for profit
+ * sharing (`profit_sharing` is false by default).
  */
 export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
   const { attach, goodsTag, supportFapiao, goods }: WechatOptions = options.wechat ?? {};
@@ -20,10 +20,10 @@ export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
   };
 }
 
-/** Where the payer is: every member needs the IP address beside it, the payer's or at a till the till's own. */
+/** The place of the payment; every member also requires an IP address: the payer's or, with a payer's code, the till's. */
 export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<string, unknown> | undefined {
   const { storeId, deviceId }: WechatOptions = options.wechat ?? {};
-  // A till names its shop by the merchant's own code (out_id), the others do so with `id`.
+  // With a payer's code the shop is named by the merchant's own id (`out_id`), otherwise by `id`.
   if (scene === 'code')
     return {
       device_ip: clientIp,
@@ -35,7 +35,7 @@ export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<stri
   return needsAddress(options.wechat) ? { payer_client_ip: clientIp, ...place } : undefined;
 }
 
-/** Whether the IP address of the payer must be known for what was asked. */
+/** Whether the options require the IP address of the payer. */
 export function needsAddress(options: WechatOptions | undefined): boolean {
   return options?.storeId !== undefined || options?.deviceId !== undefined;
 }
@@ -44,28 +44,28 @@ function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unkno
   return { merchant_goods_id: id, goods_name: name, quantity, unit_price: price };
 }
 
-/** What every request of an account says about it. */
+/** The identity of the account in every request. */
 export interface Account {
   mchid: string;
   /** The app of orders that name none. */
   appId: string;
-  /** In partner mode whose money it is. */
+  /** The merchant that a partner acts for; undefined = no partner mode. */
   sub?: SubMerchant | undefined;
 }
 
-/** The app in whose name an order was or is placed: an order keeps it. */
+/** The app of an order; an order keeps it. */
 export function appOf(account: Account, order: Pick<OrderRef, 'appId'>): string {
   return order.appId ?? account.sub?.appId ?? account.appId;
 }
 
-/** Whose money it is, as members of every request, answer and notice; in partner mode the partner's number alone says nothing. */
+/** The merchant as members of every request, answer and notification; in partner mode both numbers identify it. */
 export function merchantOf({ mchid, sub }: Account): Record<string, string> {
   return sub ? { sp_mchid: mchid, sub_mchid: sub.mchid } : { mchid };
 }
 
 /**
- * The same with the app of an order. In partner mode the partner's is always named, and the sub-merchant's if the order is placed
- * in its name ("JSAPI/小程序下单", sub_appid; an answer has it exactly if the order had).
+ * The merchant and the app of an order. In partner mode the partner's app is always named, and the sub-merchant's app if the order was placed
+ * with it ("JSAPI/小程序下单", sub_appid; an answer has it exactly if the order had).
  */
 export function namesOf(account: Account, order: Pick<OrderRef, 'appId'>): Record<string, string> {
   const app = appOf(account, order);
@@ -80,17 +80,17 @@ function isSubApp(account: Account, order: Pick<OrderRef, 'appId'>): boolean {
   return subAppIdsOf(account.sub).includes(appOf(account, order));
 }
 
-/** One API v3 call before it is signed. `target` is path and query, as signed and as sent. */
+/** One unsigned API v3 call. `target` is path and query, as signed and as sent. */
 export interface Call {
   method: 'GET' | 'POST' | 'PUT';
   target: string;
   body?: string;
-  /** Sent instead of `body`, which is what is signed of it: a file goes beside its description. */
+  /** Sent instead of `body`, which is the signed part: the description of the file. */
   form?: { contentType: string; bytes: Buffer };
   about: WireRequest['about'];
 }
 
-/** The last path segment of a create, by scene; a scene that is not here does not exist at this channel. */
+/** The last path segment of a create, by scene; WeChat Pay does not support unlisted scenes. */
 export const PRODUCTS: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'native',
   jsapi: 'jsapi',
@@ -105,8 +105,8 @@ const PARTNER_TRADES = '/v3/pay/partner/transactions';
 const REFUNDS = '/v3/refund/domestic/refunds';
 
 /**
- * POST /v3/pay[/partner]/transactions/{product}: the same bytes for the same order, however often it is sent (amounts in fen). A payer's
- * code (codepay) has neither an expiry nor an address for notices: the answer or a query tells, and a reverse ends it.
+ * POST /v3/pay[/partner]/transactions/{product}: a repeat is byte-identical (amounts in fen). A payment by payer's code (codepay) has neither an
+ * expiry nor a notification URL: the answer or a query has its result, and a reverse ends it.
  */
 export function placeRequest(account: Account, order: PlaceOrder): Call {
   return post(
@@ -128,7 +128,7 @@ export function placeRequest(account: Account, order: PlaceOrder): Call {
   );
 }
 
-/** An openid is one in the eyes of the app in whose name the order is placed. */
+/** The payer; an openid belongs to the app of the order. */
 function payerOf(account: Account, order: PlaceOrder): object | undefined {
   const { scene, openId, payCode } = order;
   if (scene === 'code') return { auth_code: payCode };
@@ -144,7 +144,7 @@ export function queryRequest(account: Account, order: Pick<OrderRef, 'orderNo'>)
 }
 
 /**
- * POST /v3/pay[/partner]/transactions/out-trade-no/{no}/reverse: ends the trade of a payer's code; what was paid goes back to the payer.
+ * POST /v3/pay[/partner]/transactions/out-trade-no/{no}/reverse: ends a payment by payer's code and returns money that was paid.
  */
 export function reverseRequest(account: Account, order: OrderRef): Call {
   const path = `${tradePath(account, order.orderNo)}/reverse`;
@@ -158,15 +158,14 @@ export function closeRequest(account: Account, order: Pick<OrderRef, 'orderNo'>)
 }
 
 /**
- * POST /v3/refund/domestic/refunds: the same bytes for the same refund (amounts in fen). By WeChat's number of the payment as
- * soon as it is known, as WeChat advises: by ours a paid order is now and then not found. A partner's path is the same, and names
- * the sub-merchant ("退款申请").
+ * POST /v3/refund/domestic/refunds: a repeat is byte-identical (amounts in fen). The payment is named by WeChat's number once known, as WeChat
+ * advises, because by order number a paid order is sometimes not found. A partner uses the same path and names the sub-merchant ("退款申请").
  */
 export function refundRequest({ refundFunds, sub }: Pick<Settings, 'refundFunds' | 'sub'>, refund: RefundOrder): Call {
   const transactionId = refund.paymentNo ?? refund.channelTradeNo;
   return post('refund', REFUNDS, numbersOf(refund), {
     sub_mchid: sub?.mchid,
-    // Either one, never both.
+    // WeChat Pay accepts only one of the two.
     ...(transactionId === null ? { out_trade_no: refund.orderNo } : { transaction_id: transactionId }),
     out_refund_no: refund.refundNo,
     reason: plainText(refund.reason, 80, 'bytes') || undefined,
@@ -186,7 +185,7 @@ export function queryRefundRequest({ sub }: Account, refund: Pick<RefundRef, 'or
   return get('query-refund', `${REFUNDS}/${encodeURIComponent(refund.refundNo)}${whose}`, numbersOf(refund));
 }
 
-/** POST …/refunds/{refund_id}/apply-abnormal-refund: pays the refund out to the merchant's own bank account instead. */
+/** POST …/refunds/{refund_id}/apply-abnormal-refund: pays the refund to the merchant's own bank account instead. */
 export function abnormalRefundRequest({ sub }: Account, refund: RefundRef, refundId: string): Call {
   return post('retry-refund', `${REFUNDS}/${encodeURIComponent(refundId)}/apply-abnormal-refund`, numbersOf(refund), {
     sub_mchid: sub?.mchid,
@@ -200,7 +199,7 @@ export function certificatesRequest(): Call {
   return get('certificates', '/v3/certificates', {});
 }
 
-/** An instant as WeChat writes it: RFC 3339 in UTC+8, whole seconds (a fraction is dropped, so a trade never outlives its order). */
+/** Formats an instant as RFC 3339 in UTC+8, rounded down to seconds, so that a trade never outlives its order. */
 export function beijingTime(at: Date): string {
   return `${new Date(Math.floor(at.getTime() / 1000) * 1000 + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
 }
@@ -213,7 +212,7 @@ function tradePath(account: Account, orderNo: string): string {
   return `${tradesOf(account)}/out-trade-no/${encodeURIComponent(orderNo)}`;
 }
 
-/** The channel refuses a notify_url with a query. */
+/** WeChat Pay refuses a notify_url with a query. */
 function bareUrl(url: string): string {
   return url.replace(/[?#].*$/s, '');
 }
@@ -233,7 +232,7 @@ function post(call: string, target: string, about: Omit<WireRequest['about'], 'c
   return { method: 'POST', target, body: JSON.stringify(body, omitNull), about: { call, ...about } };
 }
 
-/** The channel takes a null member for a malformed one. */
+/** WeChat Pay refuses a null member as malformed. */
 function omitNull(_key: string, value: unknown): unknown {
   return value === null ? undefined : value;
 }

@@ -11,9 +11,9 @@ export const KINDS = {
   publicKey: 'wechat_public_key',
 } as const;
 
-/** WeChat Pay has no sandbox: everything but the simulator is this. */
+/** WeChat Pay has no sandbox. */
 const LIVE = 'https://api.mch.weixin.qq.com';
-/** Another way to the same service ("备域名" in the document of every call; "跨城冗灾升级指引"). */
+/** The spare host of the same service ("备域名" in the document of every call; "跨城冗灾升级指引"). */
 const LIVE_SPARE = 'https://api2.mch.weixin.qq.com';
 
 type SceneAppIds = Readonly<Partial<Record<Scene, readonly string[]>>>;
@@ -21,41 +21,41 @@ type SceneAppIds = Readonly<Partial<Record<Scene, readonly string[]>>>;
 /** A merchant that a partner (服务商) acts for. */
 export interface SubMerchant {
   mchid: string;
-  /** An app of its own for orders that name none; without one they are placed in the name of the partner's. */
+  /** The default app of its orders; undefined = the partner's app. */
   appId: string | undefined;
   sceneAppIds: SceneAppIds;
 }
 
-/** One configuration, its keys imported once. */
+/** One configuration, with its keys imported once. */
 export interface Settings {
-  /** Address before `/v3`; its path, if any, is part of what is signed. */
+  /** The URL before `/v3`; its path, if any, is part of the signed text. */
   base: string;
-  /** The same at another place of WeChat's, for when nothing answers at the first; the simulator has none. */
+  /** The spare URL, used when `base` does not answer; the simulator has none. */
   spareBase: string | undefined;
   mchid: string;
-  /** The default app, and that of orders that name none. */
+  /** The default app. */
   appId: string;
   /** The apps of scenes that have their own, the default of the scene first. */
   sceneAppIds: SceneAppIds;
-  /** In partner mode whose money it is; then the account and the apps above are the partner's. */
+  /** The sub-merchant in partner mode; then the account and the apps above are the partner's. */
   sub: SubMerchant | undefined;
   apiV3Key: Buffer;
-  /** The account that refunds are paid from; undefined = what has not been settled yet, as WeChat does by itself. */
+  /** The account that refunds are paid from; undefined = unsettled funds, WeChat's default. */
   refundFunds: string | undefined;
   merchantSerial: string;
-  /** Where the serial comes from: the certificate, or the field. */
+  /** The source of the serial: the certificate kind or the field. */
   merchantSerialFrom: string;
   merchantKey: KeyObject;
-  /** Ids of WeChat Pay public keys; the first is asked for in every request. Empty = platform certificates only. */
+  /** Ids of WeChat Pay public keys; the first is sent in every request. Empty = platform certificates only. */
   publicKeyIds: readonly string[];
   publicKeys: readonly VerifyKey[];
-  /** Platform certificates that are stored; others are fetched. */
+  /** Stored platform certificates; others are downloaded. */
   platformKeys: readonly (readonly [serial: string, key: VerifyKey])[];
-  /** Serials of platform certificates that verify nothing, whoever hands them out. */
+  /** Serials of distrusted platform certificates; they verify nothing, even if WeChat Pay supplies them. */
   distrustedSerials: ReadonlySet<string>;
 }
 
-/** Imports a configuration; throws ChannelMisconfigured naming the field or certificate kind that cannot be used. */
+/** Imports a configuration; throws ChannelMisconfigured with the unusable field or certificate kind. */
 export function readSettings(input: ChannelInput): Settings {
   const { mode, fields, pems, simulatorUrl } = input;
   const merchantKey = readMerchantKey(first(pems, KINDS.merchantKey));
@@ -83,8 +83,7 @@ export function readSettings(input: ChannelInput): Settings {
 }
 
 /**
- * Every app that the configuration names: first those of the scene, if it has its own, then the default, then the others; each
- * time the sub-merchant's before the partner's.
+ * Every configured app: first those of the scene, then the defaults, then the others; each time the sub-merchant's before the partner's.
  */
 export function appIdsOf(settings: Pick<Settings, 'appId' | 'sceneAppIds' | 'sub'>, scene?: Scene): string[] {
   const { appId, sceneAppIds, sub } = settings;
@@ -93,7 +92,7 @@ export function appIdsOf(settings: Pick<Settings, 'appId' | 'sceneAppIds' | 'sub
   return [...new Set([...own, ...(sub?.appId ? [sub.appId] : []), appId, ...subAppIdsOf(sub), ...all(sceneAppIds)])];
 }
 
-/** The apps that are the sub-merchant's: a payer there has an openid of its own. */
+/** The apps of the sub-merchant; their openids are `sub_openid`. */
 export function subAppIdsOf(sub: SubMerchant | undefined): string[] {
   return sub ? [...(sub.appId ? [sub.appId] : []), ...all(sub.sceneAppIds)] : [];
 }
@@ -106,7 +105,7 @@ function readSub(fields: ChannelInput['fields']): SubMerchant | undefined {
   const { subMchId: mchid, subAppId, subAppIdJsapi, subAppIdMini, subAppIdApp } = fields;
   if (!mchid) {
     if (subAppId || subAppIdJsapi || subAppIdMini || subAppIdApp)
-      throw new ChannelMisconfigured('subMchId', 'subMchId is missing: apps of a sub-merchant are named.');
+      throw new ChannelMisconfigured('subMchId', 'subMchId is missing, but apps of a sub-merchant are configured.');
     return undefined;
   }
   if (mchid === fields.mchid)
@@ -115,7 +114,7 @@ function readSub(fields: ChannelInput['fields']): SubMerchant | undefined {
   return { mchid, appId: subAppId, sceneAppIds };
 }
 
-/** The ids in a field, separated by commas: several keys while one is being replaced, or several apps of a scene. */
+/** The comma-separated ids in a field: several keys during a rotation, or several apps of a scene. */
 export function readIds(field: string | undefined): string[] {
   return (field ?? '')
     .split(',')
@@ -147,7 +146,7 @@ function readMerchantKey(pem: string): KeyObject {
   );
 }
 
-/** The certificate's serial when there is one, else the field; both must agree, and the certificate with the key. */
+/** The serial of the certificate, otherwise of the field; both must match, and the certificate must match the key. */
 function readMerchantSerial(field: string | undefined, pem: string | undefined, key: KeyObject): string {
   if (!pem) return required({ merchantSerial: field ?? '' }, 'merchantSerial');
   const certificate = readCertificate(KINDS.merchantCert, pem);
@@ -161,7 +160,7 @@ function readMerchantSerial(field: string | undefined, pem: string | undefined, 
       `merchantSerial does not match: the merchant certificate has the serial ${serial}.`,
     );
   }
-  // Kept as the certificate writes it: what is compared without zeros is still sent with them.
+  // Sent as the certificate has it, with leading zeros; only the comparison drops them.
   return certificate.serialNumber;
 }
 
@@ -189,7 +188,7 @@ function readPlatformCertificate(input: ChannelInput, pem: string): readonly [st
   return [certificate.serialNumber, storedKey(input, pem, key)];
 }
 
-/** A certificate that is trusted again is not distrusted any more, whatever became of an earlier upload of it. */
+/** A currently trusted certificate is not distrusted, even if an earlier upload of it was. */
 function readDistrusted({ distrusted }: ChannelInput, trusted: Settings['platformKeys']): Set<string> {
   const pems = distrusted?.[KINDS.platformCert] ?? [];
   const serials = pems.map((pem) => plainSerial(readCertificate(KINDS.platformCert, pem).serialNumber));
@@ -214,7 +213,7 @@ function first(pems: ChannelInput['pems'], kind: string): string {
   return text;
 }
 
-/** The cause is left out: messages of the parser may quote the input. */
+/** Drops the cause, because messages of the parser may quote the input. */
 function attempt<T>(kind: string, wrong: string, read: () => T): T {
   try {
     return read();

@@ -1,16 +1,16 @@
-/** How requests, answers and notices are signed, and how sealed members are opened (AEAD_AES_256_GCM). */
+/** The signatures of requests, answers and notifications, and the decryption of encrypted members (AEAD_AES_256_GCM). */
 import { type KeyObject, createCipheriv, createDecipheriv, sign, verify } from 'node:crypto';
 
 /** The only authorization scheme of API v3. */
 export const SCHEME = 'WECHATPAY2-SHA256-RSA2048';
 
-/** Seconds that a timestamp may be off, in requests, answers and notices alike (API v3, signature verification). */
+/** Seconds that a timestamp of a request, answer or notification may be off (API v3, signature verification). */
 export const WINDOW_SECONDS = 300;
 
-/** A signature that begins like this is WeChat's test of whether we verify at all; it never verifies. */
+/** WeChat's test signatures begin like this; they check that the merchant verifies, and are never valid. */
 export const SIGNTEST = 'WECHATPAY/SIGNTEST/';
 
-/** What a request is signed over. `target` is path and query as sent, `timestamp` Unix seconds. */
+/** The signed parts of a request. `target` is path and query as sent, `timestamp` is in Unix seconds. */
 export interface SignedRequest {
   method: string;
   target: string;
@@ -28,7 +28,7 @@ export interface Authorization {
   signature: string;
 }
 
-/** The text of a request signature: five lines, each ended by a line feed (API v3, request signature). */
+/** The signed text of a request: five lines, each with a line feed (API v3, request signature). */
 export function requestText({ method, target, timestamp, nonce, body }: SignedRequest): Buffer {
   return Buffer.concat([
     Buffer.from(`${method}\n${target}\n${timestamp}\n${nonce}\n`),
@@ -37,7 +37,7 @@ export function requestText({ method, target, timestamp, nonce, body }: SignedRe
   ]);
 }
 
-/** The text of an answer's or notice's signature, over the bytes as received (204: an empty body line). */
+/** The signed text of an answer or notification: the bytes as received (204: an empty body line). */
 export function answerText(timestamp: string, nonce: string, rawBody: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${timestamp}\n${nonce}\n`), rawBody, Buffer.from('\n')]);
 }
@@ -52,10 +52,10 @@ export function appText(appId: string, timestamp: string, nonce: string, prepayI
   return Buffer.from(`${appId}\n${timestamp}\n${nonce}\n${prepayId}\n`);
 }
 
-/** Where payment codes of agents are asked for; the signed text names this path, whatever stands before it. */
+/** The path for payment codes of agents; the signed text has this path without the prefix of the URL. */
 export const PREORDER_PATH = '/palmpayminiapp/clawagentpay/preorder';
 
-/** What is signed of a preorder of agent pay: five lines, each ended by a line feed, the last one too (SkillHub's merchant demo). */
+/** The signed text of an agent pay preorder: five lines, each with a line feed, the last one too (SkillHub's merchant demo). */
 export function preorderText(timestamp: string, nonce: string, paymentRequired: string): Buffer {
   return Buffer.from(`POST\n${PREORDER_PATH}\n${timestamp}\n${nonce}\n${paymentRequired}\n`);
 }
@@ -65,7 +65,7 @@ export function writeAuthorization({ mchid, nonce, timestamp, serial, signature 
   return `${SCHEME} mchid="${mchid}",nonce_str="${nonce}",timestamp="${timestamp}",serial_no="${serial}",signature="${signature}"`;
 }
 
-/** Reads an `Authorization` header, its members in any order; undefined when it is not one, lacks or repeats a member. */
+/** Reads an `Authorization` header with its members in any order; undefined if it is malformed or a member is missing or repeated. */
 export function readAuthorization(header: string | undefined): Authorization | undefined {
   if (!header?.startsWith(`${SCHEME} `)) return undefined;
   const members = new Map<string, string>();
@@ -90,13 +90,13 @@ export function signRsa(text: Buffer, key: KeyObject): Promise<string> {
   });
 }
 
-/** Whether `signature` (base64) is the SHA256withRSA signature of exactly this text by this key; false for anything malformed. */
+/** Whether `signature` (base64) is the SHA256withRSA signature of this text by this key; false if it is malformed. */
 export function verifyRsa(text: Buffer, signature: string, key: KeyObject): boolean {
   if (signature.startsWith(SIGNTEST) || !/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return false;
   return verify('RSA-SHA256', text, key, Buffer.from(signature, 'base64'));
 }
 
-/** A serial in the one form in which serials are compared: upper case, no leading zeros. */
+/** A serial in the form for comparison: upper case, no leading zeros. */
 export function plainSerial(serial: string): string {
   return serial
     .trim()
@@ -112,14 +112,14 @@ export function isFresh(timestamp: string, now: Date): boolean {
 /** Length of the GCM tag at the end of every ciphertext, in bytes. */
 const TAG = 16;
 
-/** An encrypted member of a notice or of `GET /v3/certificates` (AEAD_AES_256_GCM, base64). */
+/** An encrypted member of a notification or of `GET /v3/certificates` (AEAD_AES_256_GCM, base64). */
 export interface EncryptedText {
   ciphertext: string;
   nonce: string;
   associatedData: string;
 }
 
-/** Opens an AEAD_AES_256_GCM text with the APIv3 key (32 bytes); throws for a wrong key, tag, nonce or associated data. */
+/** Decrypts an AEAD_AES_256_GCM text with the APIv3 key (32 bytes); throws for a wrong key, tag, nonce or associated data. */
 export function openText({ ciphertext, nonce, associatedData }: EncryptedText, apiV3Key: Buffer): string {
   const bytes = Buffer.from(ciphertext, 'base64');
   if (bytes.length <= TAG) throw new Error('The ciphertext is too short.');
@@ -129,7 +129,7 @@ export function openText({ ciphertext, nonce, associatedData }: EncryptedText, a
   return Buffer.concat([decipher.update(bytes.subarray(0, -TAG)), decipher.final()]).toString('utf8');
 }
 
-/** Seals a text as WeChat Pay does; the opposite of openText (only the simulator seals). */
+/** Encrypts a text as WeChat Pay does, for the simulator; the inverse of openText. */
 export function encryptText(text: string, nonce: string, associatedData: string, apiV3Key: Buffer): EncryptedText {
   const cipher = createCipheriv('aes-256-gcm', apiV3Key, nonce, { authTagLength: TAG });
   cipher.setAAD(Buffer.from(associatedData));

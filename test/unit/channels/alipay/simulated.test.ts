@@ -310,7 +310,7 @@ test('a merchant that signed only for the other QR product is told so, and its c
   const before = connect(alipayKind, input);
   const refused = await before.place(order);
   t.like(refused, { kind: 'declined', code: 'ACQ.ACCESS_FORBIDDEN', definite: true });
-  t.regex(refused.kind === 'declined' ? refused.reason : '', /test of the configuration/);
+  t.regex(refused.kind === 'declined' ? refused.reason : '', /test the configuration/);
   const told = await before.probe();
   t.like(told, { ok: true, note: { field: 'qrProductCode', code: 'ACQ.ACCESS_FORBIDDEN' } });
   const after = connect(alipayKind, { ...input, fields: { ...alipay.fields, qrProductCode: 'QR_CODE_OFFLINE' } });

@@ -37,7 +37,7 @@ test('a good client: token, webhook and an order that nobody is sent to', async 
     'Webhook events: ok',
     'Checkout orders (redirect): ok',
   ]);
-  t.regex(result.checks?.at(-1)?.message ?? '', /no way to cancel the order \w+ of the test: .* ends by itself/);
+  t.regex(result.checks?.at(-1)?.message ?? '', /no call to cancel the order \w+ of the test: .* it expires/);
   t.is((await probe(await accountOf('plain'))).checks?.length, 4, 'no order without the wish');
 });
 

@@ -111,5 +111,5 @@ test('an order that could not be closed is named, and when it ends', async (t) =
   await world.post('/sim/faults', { payWay: 'wechat', account: 'unclosed', call: 'close', fault: '502', times: 9 });
   const check = named(await checksOf(config, ['h5']), 'H5');
   t.like(check, { status: 'ok' });
-  t.regex(check?.message ?? '', /could not be closed; nobody has it, and it ends at \d{4}-/);
+  t.regex(check?.message ?? '', /could not be closed; its code was not given out, and it expires at \d{4}-/);
 });
