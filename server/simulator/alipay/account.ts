@@ -1,4 +1,4 @@
-/** An account at Alipay: its ids, keys, certificates and products, and how each of them is replaced. */
+/** An Alipay account: its ids, keys, certificates and products, and their rotation. */
 import { type KeyObject, createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { ALIPAY_BILL_RULES } from './bill-rules.ts';
 import { certSerial, readCertificates, rootCertSerial } from '../../channels/alipay/signature.ts';
@@ -9,15 +9,15 @@ import { SimulatorRefusal } from '../requests.ts';
 import { randomDigits } from '../trades.ts';
 
 /**
- * Who issues what, as the certificates of Alipay's own Node SDK (its test fixtures) show: Alipay's are issued by "Class 2" to
- * Alipay's company and the merchant's PID, those of apps by "Class 1" to PID and app id.
+ * The issuers, as in the certificates of the test fixtures of Alipay's own Node SDK: "Class 2" issues Alipay's certificates to Alipay's company
+ * and the merchant's PID, "Class 1" those of apps to PID and app id.
  */
 const ISSUERS = {
   alipay: 'Ant Financial Certification Authority Class 2 simulated',
   app: 'Ant Financial Certification Authority Class 1 simulated',
 } as const;
 
-/** Whose certificate: the merchant that the app belongs to, and the app. */
+/** The owner of a certificate: the app and its merchant. */
 interface Owner {
   pid: string;
   appId: string;
@@ -28,7 +28,7 @@ const NAMES: Readonly<Record<keyof typeof ISSUERS, (owner: Owner) => string>> = 
   app: ({ pid, appId }) => `${pid}-${appId}`,
 };
 
-/** A new key of Alipay's or the app's, and its certificate with the one that issued it, as PEM. */
+/** A new key of Alipay or the app, and its certificate with the issuer's, as PEM. */
 async function newCredential(
   { authority }: Core,
   whose: keyof typeof ISSUERS,
@@ -47,20 +47,20 @@ function certificateOf(
   return issuer.certify(NAMES[whose](owner), publicKey, 'Alipay');
 }
 
-/** The serial of a certificate file, as Alipay counts it. */
+/** Alipay's serial of a certificate file. */
 function serialOfFile(pem: string): string {
   const [leaf] = readCertificates(pem);
-  if (leaf === undefined) throw new Error('The file holds no certificate.');
+  if (leaf === undefined) throw new Error('The file contains no certificate.');
   return certSerial(leaf);
 }
 
-/** The products that precreate sells; the first one without a word (reference of alipay.trade.precreate). */
+/** The products of precreate; the first is the default (reference of alipay.trade.precreate). */
 export const QR_PRODUCTS: readonly string[] = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'];
 
-/** The product of a payer's code (alipay.trade.pay). */
+/** The product of payments by payer's code (alipay.trade.pay). */
 export const TILL_PRODUCT = 'FACE_TO_FACE_PAYMENT';
 
-/** The product code that each page scene must carry; `former` is what many clients still name (fzlee/alipay, yansongda/pay). */
+/** The product code of each page scene; `former`: an old code that many clients still send (fzlee/alipay, yansongda/pay). */
 export const PRODUCTS: Readonly<Record<string, { scene: string; code: string; former?: string }>> = {
   'alipay.trade.page.pay': { scene: 'page', code: 'FAST_INSTANT_TRADE_PAY' },
   'alipay.trade.wap.pay': { scene: 'wap', code: 'QUICK_WAP_WAY', former: 'QUICK_WAP_PAY' },
@@ -77,11 +77,11 @@ const ALL_PRODUCTS: readonly string[] = [
   ...Object.values(PRODUCTS).map(({ code }) => code),
 ];
 
-/** Keys and ids of an account, ready for use. */
+/** The ids and parsed keys of an account. */
 export interface AlipayAccount {
   name: string;
   appId: string;
-  /** The merchant that a create means when it names none. */
+  /** The default merchant of a create. */
   sellerId: string;
   /** Merchants that the app collects for in its own name. */
   sellers: readonly string[];
@@ -91,19 +91,19 @@ export interface AlipayAccount {
   products: readonly string[];
   /** Verifies the merchant's requests. */
   appPublicKey: KeyObject;
-  /** Signs answers and notices. */
+  /** Signs answers and notifications. */
   alipayKey: KeyObject;
   /** Serials of certificate mode. */
   appCertSerial: string;
   rootCertSerial: string;
   alipayCertSerial: string;
-  /** Every certificate of Alipay's for this app by serial, as PEM: what can be downloaded. */
+  /** Every certificate of Alipay for this app by serial, as PEM, for download. */
   alipayCerts: ReadonlyMap<string, string>;
 }
 
 /**
- * Makes an account: `options.signMode: 'certificate'` hands it over in certificate mode; `options.products` = all it signed
- * for; `options.merchantOf` = the account whose merchant has this app, too.
+ * Creates the secrets of an account. `options.signMode: 'certificate'`: its configuration uses certificate mode; `options.products`: the signed
+ * products; `options.merchantOf`: an account of the same merchant.
  */
 export async function newSecrets(
   core: Core,
@@ -128,7 +128,7 @@ export async function newSecrets(
   };
 }
 
-/** The account as channel configuration; the app certificate is what switches certificate mode on. */
+/** The account as channel configuration; an app certificate enables certificate mode. */
 export function configFor({ secrets }: Account, core: Core): SimulatedChannelConfig {
   const {
     appId = '',
@@ -152,8 +152,8 @@ export function configFor({ secrets }: Account, core: Core): SimulatedChannelCon
 }
 
 /**
- * Replaces `app-key` (the merchant's) or `alipay-key` (ours), each with its certificate; `seller`, `merchant` and
- * `app-auth-token` change for whom the app collects.
+ * Replaces `app-key` (the merchant's) or `alipay-key` (Alipay's) with its certificate; `seller`, `merchant` and `app-auth-token` change the
+ * merchants of the app, `sign-mode` its mode.
  */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   const change = Object.hasOwn(MERCHANT_CHANGES, what) ? MERCHANT_CHANGES[what] : undefined;
@@ -173,7 +173,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
   Object.assign(secrets, { [`${whose}Key`]: privateKey, [`${whose}Cert`]: certificate });
 }
 
-/** What `/sim/rotate` changes about the merchants of an app (those before stay merchants of it), and about its way of signing. */
+/** The changes of `/sim/rotate` to the merchants of an app (earlier ones stay) and to its sign mode. */
 const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], sellerId: string) => void>> = {
   seller(secrets, sellerId) {
     secrets['sellers'] = JSON.stringify([...sellersOf(secrets), sellerId]);
@@ -184,13 +184,13 @@ const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], se
     secrets['sellerId'] = sellerId;
     authorise(secrets, newToken());
   },
-  /** The token before is good for nothing from now on. */
+  /** The previous token stops working immediately. */
   'app-auth-token'(secrets) {
     const { [secrets['appAuthToken'] ?? '']: _, ...others } = authorisedIn(secrets);
     secrets['authorised'] = JSON.stringify(others);
     authorise(secrets, newToken());
   },
-  /** From the public key to certificates, or back: what is handed over from now on; requests say themselves which it is. */
+  /** Switches the configuration between public key and certificates; the gateway accepts both. */
   'sign-mode'(secrets) {
     secrets['signMode'] = secrets['signMode'] === 'certificate' ? 'key' : 'certificate';
   },
@@ -205,7 +205,7 @@ function sellersOf({ sellers, sellerId = '' }: Account['secrets']): string[] {
   return sellers === undefined ? [sellerId] : (JSON.parse(sellers) as string[]);
 }
 
-/** Alipay's certificates before the present one: they can still be downloaded. */
+/** Alipay's former certificates, which can still be downloaded. */
 function formerCertsOf({ formerAlipayCerts = '[]' }: Account['secrets']): string[] {
   return JSON.parse(formerAlipayCerts) as string[];
 }
@@ -218,7 +218,7 @@ function newToken(): string {
   return `sim${randomBytes(16).toString('hex')}`;
 }
 
-/** Finds accounts by app id and keeps their keys parsed until they are rotated. */
+/** Finds accounts by app id or name and caches their parsed keys until a rotation. */
 export function createKeyring(core: Core): {
   byAppId(appId: string): AlipayAccount | undefined;
   byName(name: string): AlipayAccount;

@@ -20,22 +20,21 @@ const SIGNED = [
   'service_id',
 ] as const;
 
-/** The service that stands for every other in Alipay's sandbox; a payment for it is good without a proof (`a2m-sandbox-test`). */
+/** The only service in Alipay's sandbox; its payments are verified without a proof (`a2m-sandbox-test`). */
 const SANDBOX_SERVICE = 'api_mock_service_id';
 
 type Facts = Record<string, string>;
 type AccountOf = (appId: string) => AlipayAccount | undefined;
 
-/** What an agent gets for its payment: the value of `Payment-Proof`. */
+/** The result of an agent's payment: the value of `Payment-Proof`. */
 export interface AgentPaid {
   trade: Trade;
   paymentProof: string;
 }
 
 /**
- * The steps of Alipay's agent: reads `Payment-Needed`, checks whose it is and that it was not changed, and pays. A bill that is
- * paid already is not paid again; the proof is the same. The proof is base64url without padding, as section 4.3 of Alipay's product
- * document says.
+ * Pays as Alipay's agent does: reads `Payment-Needed`, verifies its seller and signature, and pays. A paid bill is not paid again and gives the
+ * same proof. The proof is base64url without padding (section 4.3 of Alipay's product document).
  */
 export function payBill(core: Core, header: string, accountOf: AccountOf, clientSession?: string): AgentPaid {
   const { trade, account } = payFacts(core, readBill(header), accountOf);
@@ -50,8 +49,8 @@ export function payBill(core: Core, header: string, accountOf: AccountOf, client
 }
 
 /**
- * The cashier of Alipay's sandbox, which takes a bill in camel case: `POST /openclawpay/agent/v1/pay`. It pays at once, because a
- * trade that begins here counts as paid for every caller; its codes are those that Alipay's guide names, or (inferred).
+ * The cashier of Alipay's sandbox, which accepts a bill in camel case: `POST /openclawpay/agent/v1/pay`. It pays at once, because every trade of
+ * the sandbox cashier counts as paid; its error codes are those of Alipay's guide, or inferred.
  */
 export function cashier(core: Core, body: string, accountOf: AccountOf): object {
   try {
@@ -60,10 +59,10 @@ export function cashier(core: Core, body: string, accountOf: AccountOf): object 
     if (!protocol['sellerSignature']) throw wrong('protocol.sellerSignature must not be empty.');
     const buyer = signature['buyerExternalId'] ?? '';
     if (method['buyerUniqueIdKey'] !== 'buyerExternalId' || protocol['buyerUniqueId'] !== buyer || buyer === '')
-      throw wrong('protocol.buyerUniqueId is not of the buyer.');
+      throw wrong('protocol.buyerUniqueId does not match the buyer.');
     if (!signature['buyerSignature'] || !/^\d{10,}$/.test(signature['timestamp'] ?? ''))
       throw wrong('signature is not complete.');
-    if (method['serviceId'] !== SANDBOX_SERVICE) throw wrong('method.serviceId is not that of the sandbox.');
+    if (method['serviceId'] !== SANDBOX_SERVICE) throw wrong("method.serviceId is not the sandbox's.");
     const { trade } = payFacts(core, { protocol: snakeCased(protocol), method: snakeCased(method) }, accountOf);
     trade.details['isProven'] = true;
     core.trades.record(trade, 'updated');
@@ -96,25 +95,25 @@ function payFacts(
   )
     throw wrong('seller_signature does not match.');
   if (!account.sellers.includes(facts['seller_id'] ?? '') || protocol['seller_unique_id'] !== facts['seller_id'])
-    throw wrong('seller_id is not of the app.');
+    throw wrong('seller_id does not belong to the app.');
   if (!/^[\w-]{1,64}$/.test(facts['service_id'] ?? '')) throw wrong('service_id is missing.');
   const trade = core.trades.find(facts['out_trade_no'] ?? '', { payWay: 'alipay', account: account.name });
   if (!trade || yuan(trade, trade.minor) !== facts['amount'] || facts['currency'] !== 'CNY')
-    throw wrong('No such bill.');
+    throw wrong('The bill is unknown.');
   const isPaid = paymentOf(trade) !== undefined;
-  if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now())) throw wrong('pay_before is over.');
+  if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now())) throw wrong('pay_before has passed.');
   trade.details['resourceId'] = facts['resource_id'];
   if (!isPaid) core.channelSimulator('alipay').pay(core, trade);
   return { trade, account };
 }
 
-/** As the command line of Alipay makes it: base64 of JSON. */
+/** The session in the format of Alipay's command line: base64 of JSON. */
 function sessionOf({ id }: Trade): string {
-  const said = { externalId: '2088000000000000', signature: `session-${id}`, timestamp: '1893456000000' };
-  return Buffer.from(JSON.stringify(said)).toString('base64');
+  const session = { externalId: '2088000000000000', signature: `session-${id}`, timestamp: '1893456000000' };
+  return Buffer.from(JSON.stringify(session)).toString('base64');
 }
 
-/** alipay.aipay.agent.payment.verify: what a proof is worth. A session that comes with it must be the one that the agent got. */
+/** alipay.aipay.agent.payment.verify: verifies a proof. A session in the request must be the agent's. */
 export function verifyProof(
   core: Core,
   { account, content }: AlipayRequest,
@@ -144,7 +143,7 @@ export function verifyProof(
   };
 }
 
-/** alipay.aipay.agent.fulfillment.confirm: the payer has what was paid for; told again it says the same. */
+/** alipay.aipay.agent.fulfillment.confirm: confirms the delivery; a repeat returns the same answer. */
 export function confirmDelivery(core: Core, { account, content }: AlipayRequest): { content: Content } {
   const tradeNo = readText(content['trade_no'], 'trade_no', /^\d{16,64}$/);
   const trade = [...core.ledger.trades.values()].find(

@@ -1,4 +1,4 @@
-/** Answers of the gateway: success and refusal, in which charset, with which times, and signed. */
+/** Answers of the gateway: success and refusal, charset, times and signature. */
 import { randomBytes } from 'node:crypto';
 import { signRsa2 } from '../../channels/alipay/signature.ts';
 import type { Answer } from '../exchange.ts';
@@ -6,10 +6,10 @@ import { type FaultName, duplicateFirstKey } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import type { AlipayAccount } from './account.ts';
 
-/** The charsets that Alipay's messages come in. */
+/** The charsets of Alipay's messages. */
 export type Charset = 'utf-8' | 'GBK';
 
-/** The charset that a `charset` parameter names; undefined when Alipay has none such. */
+/** The charset of a `charset` parameter; undefined if Alipay does not support it. */
 export function charsetOf(name: string): Charset | undefined {
   if (/^utf-?8$/i.test(name)) return 'utf-8';
   return /^gb(k|2312|18030)$/i.test(name) ? 'GBK' : undefined;
@@ -20,7 +20,7 @@ export function decode(bytes: Uint8Array, charset: Charset): string {
   return new TextDecoder(charset === 'GBK' ? 'gb18030' : 'utf-8').decode(bytes);
 }
 
-/** Encodes text in a charset; what GBK does not have becomes `?`, as in Alipay's own messages. */
+/** Encodes text in a charset; characters that GBK lacks become `?`, as in Alipay's own messages. */
 export function encode(text: string, charset: Charset): Buffer {
   if (charset === 'utf-8') return Buffer.from(text, 'utf8');
   const table = gbkTable();
@@ -31,7 +31,7 @@ export function encode(text: string, charset: Charset): Buffer {
 
 let gbk: Map<string, Buffer> | undefined;
 
-/** Node decodes GBK but does not encode it, so the table is the decoder turned around. */
+/** Node decodes GBK but does not encode it, so the table is built with the decoder. */
 function gbkTable(): Map<string, Buffer> {
   if (gbk !== undefined) return gbk;
   const decoder = new TextDecoder('gbk');
@@ -49,7 +49,7 @@ function gbkTable(): Map<string, Buffer> {
 /** The content of a response member. */
 export type Content = Record<string, unknown> & { code: string; msg: string };
 
-/** A refusal of the gateway or of the business; `signed: false` for those that the channel sends without a signature. */
+/** A refusal of the gateway or a business refusal; `signed: false` = Alipay sends it without a signature. */
 export class AlipayRefusal extends Error {
   readonly content: Content;
   readonly signed: boolean;
@@ -78,12 +78,12 @@ export function refused(subCode: string, message: string): AlipayRefusal {
   return new AlipayRefusal('40004', `ACQ.${subCode}`, message);
 }
 
-/** The response member as text: slashes are escaped and non-ASCII is not, as the channel writes it. */
+/** The response member as text, with escaped slashes and unescaped non-ASCII, as Alipay writes it. */
 export function contentText(content: Content): string {
   return JSON.stringify(content).replaceAll('/', String.raw`\/`);
 }
 
-/** A whole answer that carries no signature: of errors that came before the caller was known, or by a fault. */
+/** An unsigned answer: for an error before the caller is known, or by a fault. */
 export function unsignedAnswer(member: string, text: string, charset: Charset = 'utf-8'): Answer {
   return json(`{"${member}":${text}}`, charset);
 }
@@ -96,14 +96,14 @@ interface Unsigned {
   charset: Charset;
 }
 
-/** Signs the exact bytes of the response member, which are in the request's charset or, for some refusals, in GBK; spoilt as `fault` says. */
+/** Signs the exact bytes of the response member, in the request's charset or, for some refusals, in GBK; applies `fault`. */
 export async function encryptAnswer(
   core: Core,
   account: AlipayAccount,
-  { member, text, certificateMode, charset: asked }: Unsigned,
+  { member, text, certificateMode, charset: requested }: Unsigned,
   fault: FaultName | undefined,
 ): Promise<Answer> {
-  const charset = fault === 'refused-in-gbk' ? 'GBK' : asked;
+  const charset = fault === 'refused-in-gbk' ? 'GBK' : requested;
   if (fault === 'no-signature') return unsignedAnswer(member, text, charset);
   const stranger = fault === 'wrong-key' || (fault === 'unknown-serial' && !certificateMode);
   const sign =
@@ -116,7 +116,7 @@ export async function encryptAnswer(
   return json(fault === 'duplicate-key' ? duplicateFirstKey(body, forge(text)) : body, charset);
 }
 
-/** What somebody between would like the answer to say. */
+/** A forged content, as an attacker on the connection would send it. */
 function forge(text: string): string {
   return contentText({
     ...(JSON.parse(text) as Content),
@@ -134,12 +134,12 @@ function json(body: string, charset: Charset): Answer {
 
 const OFFSET_MS = 8 * 3_600_000;
 
-/** An instant as Alipay writes it: `yyyy-MM-dd HH:mm:ss` in UTC+8. */
+/** Formats an instant as `yyyy-MM-dd HH:mm:ss` in UTC+8. */
 export function chinaTime(at: number): string {
   return new Date(at + OFFSET_MS).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Reads `yyyy-MM-dd HH:mm:ss` in UTC+8 into milliseconds; undefined when it is not that or no such day. */
+/** Reads `yyyy-MM-dd HH:mm:ss` in UTC+8 into milliseconds; undefined for another form or an invalid day. */
 export function readChinaTime(text: string): number | undefined {
   if (!/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(text)) return undefined;
   const at = Date.parse(`${text.replace(' ', 'T')}Z`) - OFFSET_MS;

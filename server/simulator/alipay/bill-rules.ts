@@ -1,11 +1,11 @@
 import { type BillRules, CHINA_RULES, decimalsOf } from '../bills/rows.ts';
 
-/** The rules of Alipay for its bills and fees (opendocs.alipay.com, "账单文件说明"). */
+/** Alipay's rules for bills and fees (opendocs.alipay.com, "账单文件说明"). */
 export const ALIPAY_BILL_RULES: BillRules = {
   payWay: 'alipay',
   ...CHINA_RULES,
   numberFrom: (digest) => `20200101${decimalsOf(digest, 20)}`,
-  // No column has a currency, a dispute or a transfer to the bank, and none of its answers a hash.
+  // Its bills have no column for a currency, a dispute or a withdrawal, and its answers have no hash.
   lacks: ['wrong-hash', 'withdrawal', 'currency_differs', 'dispute_unknown_to_us'],
   offers: ['merchant', 'channel', 'share'],
 };

@@ -1,4 +1,4 @@
-/** Bills: of trades and of the account, asked for by day or month and fetched by address. */
+/** Bills of trades and of the account: requested by day or month, downloaded by URL. */
 import iconv from 'iconv-lite';
 import type { Context } from 'koa';
 import { createHash } from 'node:crypto';
@@ -22,16 +22,16 @@ import type { Trade } from '../trade.ts';
 import { AlipayRefusal, type Content, chinaTime, success } from './answers.ts';
 import { type AlipayRequest, sellerOf } from './requests.ts';
 
-/** What a bill says of itself beside its rows. */
+/** The members of a bill besides its rows. */
 interface BillFace extends Span {
-  /** The merchant's number; an account is called by it and 0156. */
+  /** The merchant's number; the account number is this with 0156 appended. */
   pid: string;
   exportedAt: number;
 }
 
 /**
- * The 25 columns and the lines around them: opendocs.alipay.com, "账单文件说明" of alipay.data.dataservice.bill.downloadurl.query, as real files show it
- * that integrators keep in their tests.
+ * The 25 columns and the lines around them: opendocs.alipay.com, "账单文件说明" of alipay.data.dataservice.bill.downloadurl.query, and real files in
+ * the tests of integrators.
  */
 const COLUMNS = [
   '支付宝交易号',
@@ -75,14 +75,14 @@ const SUMMARY_COLUMNS = [
   '实收净额（元）',
 ];
 
-/** The sums of a bill, in fen, as its lines show them: refunds and fees that were kept are negative. */
+/** The sums of a bill, in fen, with the signs of its rows: refunds and charged fees are negative. */
 interface Sums {
   payments: number;
   refunds: number;
   ordered: number;
   received: number;
   returned: number;
-  /** Of the merchant, of payments and of refunds. */
+  /** The merchant's discounts of payments (`given`) and of refunds (`givenBack`). */
   given: number;
   givenBack: number;
   ofAlipay: number;
@@ -105,7 +105,7 @@ function* tradeBill(content: BillContent, face: BillFace): Iterable<string> {
   yield closing(face);
 }
 
-/** 业务明细(汇总): one row for each shop, of which there is none here, and one for all. */
+/** 业务明细(汇总): one row for all shops; the simulator has no single shops. */
 function* tradeSummary(content: BillContent, face: BillFace): Iterable<string> {
   yield* opening('#支付宝业务汇总查询', face, line('业务汇总列表', 41, 40));
   yield `${SUMMARY_COLUMNS.join(',')}\r\n`;
@@ -120,7 +120,7 @@ function* tradeSummary(content: BillContent, face: BillFace): Iterable<string> {
   yield closing(face);
 }
 
-/** The first four lines of every file: what it is, whose, of which time, and the beginning of the list. */
+/** The first four lines of every file: title, account, period, start of the list. */
 function* opening(title: string, { pid, from, to }: BillFace, list: string): Iterable<string> {
   yield `${title}\r\n#账号：[${pid}0156]\r\n`;
   yield `#起始日期：[${dayText(from)}]   终止日期：[${dayText(to)}]\r\n${list}\r\n`;
@@ -136,19 +136,19 @@ export function line(title: string, before: number, after: number): string {
   return `#${'-'.repeat(before)}${title}${'-'.repeat(after)}`;
 }
 
-/** The columns, one of them with another name where that is asked for. */
+/** The columns, one of them renamed with the fault `other-columns`. */
 function columnsFor({ has }: BillContent, columns: readonly string[]): string[] {
   return columns.map((name, index) => (has('other-columns') && index === 1 ? `${name}（新）` : name));
 }
 
-/** A title as a cell holds it: nothing in these files is quoted, so it has no comma and no end of line (an inference). */
+/** A title as a cell: these files quote nothing, so commas and line ends are replaced (an inference). */
 function textCell(text: string, { has }: BillContent): string {
   return has('formula') ? FORMULA : text.replaceAll(',', '，').replaceAll(/[\r\n\t]+/g, ' ');
 }
 
 /**
- * A payment or a refund. That the fee of a payment is negative, what the merchant pays, and comes back positive with a refund
- * is inferred: Alipay's page says only that the column is the fee.
+ * The cells of a payment or refund. The signs of the fee (negative for a payment, positive for a refund) are inferred; Alipay's page says only
+ * that the column is the fee.
  */
 function cellsOf(row: BillRow, content: BillContent): string[] {
   const { tradeNo, orderNo, refundNo, kind, subject, createdAt, at } = row;
@@ -209,7 +209,7 @@ function dayText(at: number): string {
   return chinaTime(at).replace(/^(\d+)-(\d+)-(\d+)/, '$1年$2月$3日');
 }
 
-/** As the pages about bill_type signcustomer and real files of integrators have them. */
+/** The columns of the pages about bill_type signcustomer and of real files of integrators. */
 const ACCOUNT_COLUMNS = [
   '账务流水号',
   '业务流水号',
@@ -224,10 +224,10 @@ const ACCOUNT_COLUMNS = [
   '业务类型',
   '备注',
 ];
-/** The names of the summary's columns are those of files of later years; Alipay's page does not list them. */
+/** The column names of the summary, from files of later years; Alipay's page does not list them. */
 const ACCOUNT_SUMMARY_COLUMNS = ['类型', '收入笔数', '收入金额（+元）', '支出笔数', '支出金额（-元）', '总金额（元）'];
 
-/** What is on an account when its bill begins, in fen. */
+/** The balance of an account at the start of its bill, in fen. */
 const OPENING_BALANCE = 100_000_000;
 
 interface Flow {
@@ -236,7 +236,7 @@ interface Flow {
   minor: number;
 }
 
-/** 账务明细: what came to the account and what left it, fees on lines of their own. */
+/** 账务明细: credits and debits of the account, with fees on separate lines. */
 function* accountBill(content: BillContent, face: BillFace): Iterable<string> {
   yield* opening('#支付宝账务明细查询', face, line('账务明细列表', 41, 40));
   yield `${columnsFor(content, ACCOUNT_COLUMNS).join(',')}\r\n`;
@@ -252,7 +252,7 @@ function* accountBill(content: BillContent, face: BillFace): Iterable<string> {
   yield closing(face);
 }
 
-/** 账务明细(汇总): the sums of the same. */
+/** 账务明细(汇总): the sums of 账务明细. */
 function* accountSummary(content: BillContent, face: BillFace): Iterable<string> {
   yield* opening('#支付宝账务汇总查询', face, line('账务汇总列表', 41, 40));
   yield `${ACCOUNT_SUMMARY_COLUMNS.join(',')}\r\n`;
@@ -301,27 +301,27 @@ function countFlow(sums: { in: number; came: number; out: number; left: number }
   }
 }
 
-/** Where a file is fetched, without a signature; Alipay's own is `/downloadBillFile.resource` of another host. */
+/** The path of a bill file, downloaded without a signature; Alipay's own is `/downloadBillFile.resource` on another host. */
 export const BILL_PATH = '/alipay/downloadBillFile.resource';
-/** How long the address is good (page of alipay.data.dataservice.bill.downloadurl.query: 30 s). */
+/** How long the URL is valid (page of alipay.data.dataservice.bill.downloadurl.query: 30 s). */
 const ADDRESS_MS = 30_000;
-/** The first day of which there are bills (same page). */
+/** The first day with bills (same page). */
 const FIRST_MS = Date.UTC(2016, 0, 1) - 8 * 3_600_000;
-/** When yesterday's bill is there, after midnight (same page: usually 9 o'clock; of a month on its third day). */
+/** When a bill is ready after the end of its period (same page: usually 9:00 of the next day; a month's bill on the third day). */
 const READY_MS = { day: 9 * 3_600_000, month: 2 * 86_400_000 };
 
-/** By the type of a bill: the name of its file, and how file and summary are written. */
+/** By type of bill: the name of its file, and the writers of list and summary. */
 const TYPES: Readonly<Record<string, { name: string; list: BillWriter; summary: BillWriter }>> = {
   trade: { name: '业务明细', list: tradeBill, summary: tradeSummary },
   signcustomer: { name: '账务明细', list: accountBill, summary: accountSummary },
 };
 type BillWriter = (content: BillContent, face: BillFace) => Iterable<string>;
 
-/** alipay.data.dataservice.bill.downloadurl.query: where the bill of a day or a month is. */
+/** alipay.data.dataservice.bill.downloadurl.query: the URL of the bill of a day or a month. */
 export function queryBill(core: Core, request: AlipayRequest): { content: Content } {
-  const { account, content: asked, sellers } = request;
-  const type = String(asked['bill_type']);
-  const day = String(asked['bill_date']);
+  const { account, content: parameters, sellers } = request;
+  const type = String(parameters['bill_type']);
+  const day = String(parameters['bill_date']);
   const isDay = day.length === 10;
   const span = isDay ? spanOfDay(ALIPAY_BILL_RULES, day) : spanOfMonth(ALIPAY_BILL_RULES, day);
   const now = core.clock.now();
@@ -331,14 +331,14 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
     core.bills.contentOf({
       rules: ALIPAY_BILL_RULES,
       account: account.name,
-      // A bill is the merchant's, whichever of its apps asks (same page: 商户).
+      // A bill belongs to the merchant and covers all its apps (same page: 商户).
       beside: core.accounts.of('alipay').map(({ name: one }) => one),
       ...span,
       isOurs: (trade) => sellerOf(trade, sellerIn(core, trade, account)) === pid,
       timeOf: ({ at, doneAt }) => doneAt ?? at,
     }),
   );
-  // Of a day that is not over the channel knows of no bill at all (as integrators report it).
+  // For a day that is not over, Alipay refuses the arguments (as integrators report).
   if (content.has('real-hours') && span.to > now) throw badArguments();
   const isEarly = content.has('real-hours') && now < span.to + READY_MS[isDay ? 'day' : 'month'];
   if (isEarly || content.has('late') || isEmpty(content)) throw noBill();
@@ -358,13 +358,13 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
   return { content: success({ bill_download_url: `${core.url}${BILL_PATH}?${about}` }) };
 }
 
-/** The account of a trade as it is now; of the one that asks what it was when it asked. */
+/** The seller of a trade's account as it is now; for the requesting account, as at the request. */
 function sellerIn(core: Core, trade: Trade, asking: AlipayRequest['account']): { sellerId: string } {
   const sellerId = core.accounts.get('alipay', trade.account)?.secrets['sellerId'] ?? '';
   return trade.account === asking.name ? asking : { sellerId };
 }
 
-/** Serves a file by its address; how Alipay refuses an address that is over was not found. */
+/** Serves a file by its URL; Alipay's answer for an expired URL is not documented. */
 export async function serveBill(core: Core, ctx: Context): Promise<void> {
   const token = ctx.URL.searchParams.get('token') ?? '';
   const file = core.bills.find(token);
@@ -388,7 +388,7 @@ function gone(status: number): Answer {
   return { status, body: '链接已失效\n', headers: { 'Content-Type': 'text/plain; charset=utf-8' } };
 }
 
-/** A zip with names in GBK, which it does not say. */
+/** A zip with names in GBK, without a flag for the charset. */
 function fileOf(content: BillContent, face: BillFace, type: string, name: string): AsyncIterable<Buffer> {
   const { name: title, list, summary } = TYPES[type]!;
   const charset = content.has('wrong-charset') ? 'utf8' : 'gbk';
@@ -404,7 +404,7 @@ function fileOf(content: BillContent, face: BillFace, type: string, name: string
   return content.has('cut') ? firstHalf(zip) : zip;
 }
 
-/** Only refunds that were made are in a bill. */
+/** Keeps only done rows; a bill has no unfinished refunds. */
 function listed(content: BillContent): BillContent {
   return { ...content, rows: content.rows.filter(({ state }: BillRow) => state === 'done') };
 }
@@ -413,7 +413,7 @@ function noBill(): AlipayRefusal {
   return new AlipayRefusal('40004', 'isp.bill_not_exist', '账单不存在');
 }
 
-/** The code of the group is an inference; the sub_code is what integrators log. */
+/** The code is an inference; the sub_code is from logs of integrators. */
 function badArguments(): AlipayRefusal {
   return new AlipayRefusal('40004', 'isv.invalid_arguments', '入参不合法');
 }

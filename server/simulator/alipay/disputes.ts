@@ -1,4 +1,4 @@
-/** Complaints: the deeds of a payer, and the calls by which a merchant reads and ends them. */
+/** Complaints: the actions of a payer, and the calls by which a merchant reads and ends them. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Call, FaultName } from '../faults.ts';
@@ -11,7 +11,7 @@ import { type AlipayRequest, sellerOf, tradeNoOf, yuan } from './requests.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Alipay's words for a complaint, with what they are shown as. Source: see server/simulator/README.md. */
+/** Alipay's statuses of a complaint and their descriptions. Source: see server/simulator/README.md. */
 const COMPLAINT_STATUS = {
   WAIT_PROCESS: '待处理',
   PROCESSING: '处理中',
@@ -26,7 +26,7 @@ const COMPLAINT_STATUS = {
 } as const;
 type ComplaintStatus = keyof typeof COMPLAINT_STATUS;
 
-/** What a merchant can say that was done; the spelling of the last one is Alipay's. */
+/** The results that a merchant can declare; the spelling of the last one is Alipay's. */
 const PROCESS_CODES = {
   CONSENSUS_WITH_CLIENT: '已联系到用户，协商一致，无异议',
   RECTIFICATION_NO_REFUND: '不涉及退款，已针对投诉内容进行整改',
@@ -35,13 +35,13 @@ const PROCESS_CODES = {
   ORTHER: '其他',
 } as const;
 
-/** A complaint inside the details of its trade. */
+/** A complaint, stored in the details of its trade. */
 interface AlipayComplaint {
   id: number;
   taskId: string;
   minor: number;
   content: string;
-  /** What is stored; time makes an untouched one overdue. */
+  /** The stored status; see `statusOf` for overdue ones. */
   status: ComplaintStatus;
   processCode: keyof typeof PROCESS_CODES | null;
   remark: string;
@@ -56,7 +56,7 @@ function complaintsOf({ details }: Trade): AlipayComplaint[] {
   return (details['complaints'] as AlipayComplaint[] | undefined) ?? [];
 }
 
-/** What a payer does, or the merchant in Alipay's own console: `open`, `review`, `win` (dealt with), `cancel` (withdrawn). */
+/** An action of the payer, or of the merchant in Alipay's console: `open`, `review`, `win` (settled), `cancel` (withdrawn). */
 export function actOnComplaint(core: Core, trade: Trade, action: DisputeAction): object {
   if (action.act === 'open') return open(core, trade, action);
   const complaint = complaintsOf(trade).at(-1);
@@ -64,7 +64,7 @@ export function actOnComplaint(core: Core, trade: Trade, action: DisputeAction):
   if (action.act === 'review') complaint.status = 'PROCESSING';
   else if (action.act === 'win') process(core, complaint, 'CONSENSUS_WITH_CLIENT', '', []);
   else if (action.act === 'cancel') withdraw(core, complaint);
-  else throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so nobody loses or appeals.');
+  else throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so it cannot be lost or appealed.');
   core.trades.record(trade, 'updated', { number: String(complaint.id) });
   return { ...complaint, id: String(complaint.id) };
 }
@@ -90,12 +90,12 @@ function open(core: Core, trade: Trade, action: DisputeAction): object {
   return { ...complaint, id: String(complaint.id) };
 }
 
-/** Whether the merchant has said what was done, or the payer took it back. */
+/** Whether the merchant has declared a result, or the payer has withdrawn the complaint. */
 export function isOver({ status }: AlipayComplaint): boolean {
   return status === 'PROCESSED' || status === 'OVERDUE_PROCESSED' || status.startsWith('DROP_');
 }
 
-/** The merchant's one word about a complaint; nothing follows it. */
+/** Stores the merchant's result, which ends the complaint. */
 export function process(
   core: Core,
   complaint: AlipayComplaint,
@@ -117,12 +117,12 @@ function withdraw(core: Core, complaint: AlipayComplaint): void {
   complaint.status = late[statusOf(core, complaint)] ?? 'DROP_COMPLAIN';
 }
 
-/** The word of now: one that nobody dealt with in time is overdue. */
+/** The current status: an unanswered complaint is overdue after its deadline. */
 function statusOf(core: Core, { status, dueAt }: AlipayComplaint): ComplaintStatus {
   return status === 'WAIT_PROCESS' && core.clock.now() >= dueAt ? 'OVERDUE' : status;
 }
 
-/** A complaint as the list and the details show it. Members: the response models of alipay-sdk-java-all. */
+/** A complaint in the list and the detail answer. Members: the response models of alipay-sdk-java-all. */
 export function present(core: Core, trade: Trade, complaint: AlipayComplaint, sellerId: string): object {
   const status = statusOf(core, complaint);
   const { id, taskId, minor, content, createdAt, dueAt, processedAt, processCode, remark, images } = complaint;
@@ -162,7 +162,7 @@ export function present(core: Core, trade: Trade, complaint: AlipayComplaint, se
   };
 }
 
-/** Integers of a request: Alipay's own clients write them as numbers or as text. */
+/** Integers of a request: Alipay's own clients send them as numbers or as text. */
 const Whole = z.union([z.int(), z.string().regex(/^\d{1,18}$/)]).transform(Number);
 const Time = z.string().transform((text, ctx) => {
   const at = readChinaTime(text);
@@ -191,7 +191,7 @@ const FinishRequest = z.object({
   img_file_list: z.array(z.object({ img_url: z.string().min(1), img_url_key: z.string().min(1) })).default([]),
 });
 
-/** Complaints of consumers (RiskGO): methods and members are those of the request and response models of alipay-sdk-java-all. */
+/** Complaints of consumers (RiskGO); methods and members are those of the models of alipay-sdk-java-all. */
 export const COMPLAINT_METHODS: Readonly<
   Record<
     string,
@@ -210,16 +210,16 @@ interface Found {
 }
 
 function list(core: Core, request: AlipayRequest, fault: FaultName | undefined): { content: Content } {
-  const asked = parse(ListRequest, request);
-  const { status_list: states, task_id: task, task_id_list: tasks, trade_no: tradeNo } = asked;
+  const query = parse(ListRequest, request);
+  const { status_list: states, task_id: task, task_id_list: tasks, trade_no: tradeNo } = query;
   const found = (fault === 'query-lag' ? [] : allOf(core, request))
-    .filter(({ complaint: { createdAt } }) => isWithin(createdAt, asked.gmt_complaint_start, asked.gmt_complaint_end))
-    .filter(({ complaint: { processedAt } }) => isWithin(processedAt, asked.gmt_process_start, asked.gmt_process_end))
+    .filter(({ complaint: { createdAt } }) => isWithin(createdAt, query.gmt_complaint_start, query.gmt_complaint_end))
+    .filter(({ complaint: { processedAt } }) => isWithin(processedAt, query.gmt_process_start, query.gmt_process_end))
     .filter(({ complaint }) => states === undefined || states.includes(statusOf(core, complaint)))
     .filter(({ complaint: { taskId } }) => (task ?? taskId) === taskId && (tasks?.includes(taskId) ?? true))
     .filter(({ trade }) => tradeNo === undefined || String(trade.details['tradeNo']) === tradeNo)
     .toSorted((a, b) => b.complaint.createdAt - a.complaint.createdAt || b.complaint.id - a.complaint.id);
-  const { current_page_num: page, page_size: size } = asked;
+  const { current_page_num: page, page_size: size } = query;
   return {
     content: success({
       total_size: found.length,
@@ -238,12 +238,12 @@ function read(core: Core, request: AlipayRequest, fault: FaultName | undefined):
   return { content: success({ ...present(core, trade, complaint, request.account.sellerId) }) };
 }
 
-/** All that are named, or none. */
+/** Ends all named complaints, or none. */
 function finish(core: Core, request: AlipayRequest): { content: Content } {
   const { id_list: ids, process_code: code, remark, img_file_list: images } = parse(FinishRequest, request);
   const found = ids.map((id) => named(core, request, id));
   if (found.some(({ complaint }) => isOver(complaint)))
-    throw new AlipayRefusal('40004', 'COMPLAINT_PROCESSED', 'The complaint was dealt with already.');
+    throw new AlipayRefusal('40004', 'COMPLAINT_PROCESSED', 'The complaint was already processed.');
   if (images.some(({ img_url, img_url_key: key }) => filesOf(core).get(key) !== `${request.account.name} ${img_url}`))
     throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'img_file_list is invalid.');
   const urls = images.map(({ img_url: url }) => url);
@@ -254,7 +254,7 @@ function finish(core: Core, request: AlipayRequest): { content: Content } {
   return { content: success({ complaint_process_success: true }) };
 }
 
-/** By the simulator, whose each file is and where: they do not outlive it. */
+/** The account and URL of each uploaded file, by simulator; not stored beyond its life. */
 const uploaded = new WeakMap<Core, Map<string, string>>();
 
 function filesOf(core: Core): Map<string, string> {
@@ -263,7 +263,7 @@ function filesOf(core: Core): Map<string, string> {
   return files;
 }
 
-/** One image of 5 MB at most (comment of `file_content` in alipay-sdk-java-all). */
+/** Stores one image of at most 5 MB (comment of `file_content` in alipay-sdk-java-all). */
 function upload(core: Core, { account, files }: AlipayRequest): { content: Content } {
   const file = files.find(({ name }) => name === 'file_content');
   const { bytes = Buffer.alloc(0), fileName = '' } = file ?? {};

@@ -10,7 +10,7 @@ import { type Charset, charsetOf, chinaTime, encode } from './answers.ts';
 import { formEncode, receivedOf, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './requests.ts';
 import { CANCELLED } from './trades.ts';
 
-/** Tells the merchant of a payment or (with `refund`) of a refund, at the payment's notify_url; nothing without one. */
+/** Sends a notification of a payment or (with `refund`) of a refund to the trade's notify_url, if it has one. */
 export function tell(core: Core, trade: Trade, account: AlipayAccount, refund?: Refund): void {
   const payment = paymentOf(trade);
   if (trade.notifyUrl === null || payment === undefined) return;
@@ -46,16 +46,20 @@ export function tell(core: Core, trade: Trade, account: AlipayAccount, refund?: 
 }
 
 /**
- * Tells what the payer's bank said to a refund, to the app's gateway, which is here the address of the trade. Source: "收单退款冲退完成通知"
- * (alipay.trade.refund.depositback.completed): only of refunds that were made with `deposit_back_info`; after F Alipay has put the
- * money into the payer's balance. Throws SimulatorRefusal for a refund that was made without.
+ * Sends the bank's result of a refund to the app gateway, which is here the trade's notify_url. Source: "收单退款冲退完成通知"
+ * (alipay.trade.refund.depositback.completed): only for refunds with `deposit_back_info`; with F Alipay has credited the payer's balance.
+ * Throws SimulatorRefusal for a refund without `deposit_back_info`.
  */
 export function notifyBank(core: Core, trade: Trade, account: AlipayAccount, refund: Refund): void {
   if (!refund.notifiesBank)
-    throw new SimulatorRefusal(409, 'not_asked_for', 'Alipay tells of refunds that were made with deposit_back_info.');
+    throw new SimulatorRefusal(
+      409,
+      'not_asked_for',
+      'Alipay notifies of the bank only for refunds that were made with deposit_back_info.',
+    );
   if (trade.notifyUrl === null) return;
   const at = core.clock.now();
-  const said = {
+  const content = {
     trade_no: tradeNoOf(trade),
     out_trade_no: trade.orderNo,
     out_request_no: refund.refundNo,
@@ -69,7 +73,7 @@ export function notifyBank(core: Core, trade: Trade, account: AlipayAccount, ref
     app_id: account.appId,
     version: '1.1',
     charset: 'utf-8',
-    biz_content: JSON.stringify(said),
+    biz_content: JSON.stringify(content),
   };
   const id = core.trades.newNumber(() => randomBytes(16).toString('hex'));
   core.notifications.send(
@@ -79,7 +83,7 @@ export function notifyBank(core: Core, trade: Trade, account: AlipayAccount, ref
   );
 }
 
-/** Writes and signs one delivery in the notice's charset; only `notify_time` differs between deliveries. */
+/** Encodes and signs one delivery in the notification's charset; only `notify_time` differs between deliveries. */
 export async function signNotification(
   core: Core,
   account: AlipayAccount,

@@ -1,4 +1,4 @@
-/** Refunds: made, repeated and queried. */
+/** Refunds: created, repeated and queried. */
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import { moveRefund } from '../refunds.ts';
@@ -7,7 +7,7 @@ import { chinaTime, refused, success } from './answers.ts';
 import { type AlipayRequest, readText, readYuan, refundedSum, tradeNoOf, tradeStatus, yuan } from './requests.ts';
 import { existing, facts, type Said } from './trades.ts';
 
-/** alipay.trade.refund: gives back a part of a paid trade, or says again that it did. */
+/** alipay.trade.refund: refunds a part of a paid trade; a repeat returns the same result. */
 export function refund(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
   const trade = existing(core, request);
   const minor = readYuan(request.content['refund_amount'], 'refund_amount');
@@ -24,7 +24,7 @@ export function refund(core: Core, request: AlipayRequest, fault: FaultName | un
   return refundAnswer(trade, made.state === 'succeeded', fault);
 }
 
-/** No money moves twice: a repeat says fund_change=N, unless the first try had failed. */
+/** A repeat moves no money and returns fund_change=N, unless the first attempt failed. */
 function repeatRefund(core: Core, trade: Trade, known: Refund, minor: number, fault: FaultName | undefined): Said {
   if (known.minor !== minor) throw refused('DISCORDANT_REPEAT_REQUEST', 'The number was used with another amount.');
   const again = known.state === 'failed';
@@ -36,12 +36,13 @@ function repeatRefund(core: Core, trade: Trade, known: Refund, minor: number, fa
 }
 
 function checkRefundable(core: Core, trade: Trade, minor: number): void {
-  if (trade.fixed === 'refunds-fail') throw refused('SELLER_BALANCE_NOT_ENOUGH', 'Refunds fail, as 0.05 asks for.');
+  if (trade.fixed === 'refunds-fail')
+    throw refused('SELLER_BALANCE_NOT_ENOUGH', 'Refunds fail because of the amount 0.05.');
   if (paymentOf(trade) === undefined) throw refused('TRADE_STATUS_ERROR', 'The trade is not paid.');
   if (tradeStatus(trade, core.clock.now()) === 'TRADE_FINISHED')
     throw refused('TRADE_HAS_FINISHED', 'The trade is finished.');
   if (minor > refundableMinor(trade))
-    throw refused('REFUND_AMT_NOT_EQUAL_TOTAL', 'More than what is left of the payment.');
+    throw refused('REFUND_AMT_NOT_EQUAL_TOTAL', 'The amount is more than the refundable rest of the payment.');
 }
 
 function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined): Said {
@@ -53,7 +54,7 @@ function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined
   };
 }
 
-/** alipay.trade.fastpay.refund.query: one refund by its number; one that is not there is a success without members. */
+/** alipay.trade.fastpay.refund.query: one refund by its number; for an unknown refund a success without members. */
 export function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
   const trade = existing(core, request);
   const refundNo = readText(request.content['out_request_no'], 'out_request_no', /^\w{1,64}$/);
@@ -76,7 +77,7 @@ export function refundQuery(core: Core, request: AlipayRequest, fault: FaultName
   };
 }
 
-/** What a refund query may be asked for beside the usual (reference of alipay.trade.fastpay.refund.query). */
+/** The query options of a refund query (reference of alipay.trade.fastpay.refund.query). */
 const QUERY_OPTIONS: readonly unknown[] = [
   'gmt_refund_pay',
   'refund_detail_item_list',
@@ -84,7 +85,7 @@ const QUERY_OPTIONS: readonly unknown[] = [
   'deposit_back_info',
 ];
 
-/** What a refund may be asked for (reference of alipay.trade.refund); `deposit_back_info` has Alipay tell what the payer's bank says. */
+/** The query options of a refund (reference of alipay.trade.refund); with `deposit_back_info` Alipay notifies of the bank's result. */
 const REFUND_OPTIONS: readonly unknown[] = ['refund_detail_item_list', 'deposit_back_info'];
 
 function depositBack(trade: Trade, { bankSaid, minor }: Refund): Record<string, unknown> {
@@ -101,7 +102,7 @@ function readOptions(
   return options;
 }
 
-/** Without a number of its own a refund is one of the whole amount, named like the order. */
+/** A refund of the whole amount may omit its number; then it has the order's number. */
 function readRefundNo({ content }: AlipayRequest, trade: Trade, minor: number): string {
   if (content['out_request_no'] === undefined && minor === trade.minor) return trade.orderNo;
   return readText(content['out_request_no'], 'out_request_no', /^\w{1,64}$/);

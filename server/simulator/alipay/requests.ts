@@ -1,4 +1,4 @@
-/** Requests to the gateway: taken apart, checked, and the trade that they name. */
+/** Requests to the gateway: parsing, checks, and the trade that they name. */
 import { verifyRsa2 } from '../../channels/alipay/signature.ts';
 import { readMajorText } from '../../money.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -8,13 +8,13 @@ import { randomDigits } from '../trades.ts';
 import type { AlipayAccount } from './account.ts';
 import { AlipayRefusal, type Charset, charsetOf, chinaTime, decode, readChinaTime, refused } from './answers.ts';
 
-/** Raw form parameters: the bytes of each value as they were sent, and the names that came twice. */
+/** Raw form parameters: the bytes of each value as sent, and the duplicate names. */
 interface RawForm {
   values: Map<string, Buffer>;
   repeated: string[];
 }
 
-/** Reads form text (query or body) without deciding on a charset; `+` is a blank. Goes on with a form that was begun. */
+/** Parses form text (query or body) into bytes, without a charset; `+` is a blank. Adds to the given form. */
 export function readForm(text: string, form: RawForm = { values: new Map(), repeated: [] }): RawForm {
   for (const pair of text.split('&')) {
     if (pair === '') continue;
@@ -26,14 +26,14 @@ export function readForm(text: string, form: RawForm = { values: new Map(), repe
   return form;
 }
 
-/** The bytes that a signature covers: every value but `sign` and the empty ones, sorted by name, raw. */
+/** The signed bytes: every raw value but `sign` and empty ones, sorted by name. */
 export function signedBytes({ values }: RawForm): Buffer {
   const names = [...values.keys()].filter((name) => name !== 'sign' && values.get(name)!.length > 0).toSorted();
   const parts = names.map((name) => `${name}=${values.get(name)!.toString('latin1')}`);
   return Buffer.from(parts.join('&'), 'latin1');
 }
 
-/** Writes bytes as a form value. */
+/** Encodes bytes as a form value. */
 export function formEncode(bytes: Buffer): string {
   return bytes
     .toString('latin1')
@@ -46,7 +46,7 @@ function percentDecode(text: string): Buffer {
   let length = 0;
   for (let at = 0; at < bytes.length; at += 1, length += 1) {
     const byte = bytes[at]!;
-    // What is no digit, or not there, has no value, and so has nothing that is reckoned with it.
+    // An invalid or missing digit is NaN, and so is the result.
     const escaped = byte === PERCENT ? digitOf(bytes[at + 1]) * 16 + digitOf(bytes[at + 2]) : NaN;
     if (escaped >= 0) at += 2;
     bytes[length] = escaped >= 0 ? escaped : byte === PLUS ? BLANK : byte;
@@ -67,13 +67,13 @@ function digitOf(code: number | undefined): number {
   return code === undefined ? NaN : DIGITS[code]!;
 }
 
-/** How far a request's timestamp may be from real time. */
+/** The allowed difference between a request's timestamp and real time. */
 const WINDOW_MS = 15 * 60_000;
 
-/** A request whose signature was checked. */
+/** A request with a verified signature. */
 export interface AlipayRequest {
   account: AlipayAccount;
-  /** The merchants that the request may speak for. */
+  /** The merchants for which the request may act. */
   sellers: readonly string[];
   method: string;
   charset: Charset;
@@ -81,11 +81,11 @@ export interface AlipayRequest {
   notifyUrl: string | null;
   returnUrl: string | null;
   content: Readonly<Record<string, unknown>>;
-  /** Files beside the parameters, which are not signed. */
+  /** Files of the form, which are not signed. */
   files: readonly Part[];
 }
 
-/** A parsed request that was not checked yet. */
+/** A parsed, unchecked request. */
 export interface RawRequest {
   form: RawForm;
   method: string;
@@ -93,20 +93,19 @@ export interface RawRequest {
 }
 
 /**
- * Reads the parameters from the query and the body. Alipay's own PHP and .NET clients write the charset into both of them, and it
- * counts once.
+ * Reads the parameters from the query and the body. Alipay's own PHP and .NET clients send the charset in both, which is not a duplicate.
  */
 export function readRequest(query: string, body: string | readonly Part[]): RawRequest {
   if (typeof body !== 'string') return readUpload(query, body);
   const form = readForm(query);
   const inQuery = form.values.get('charset');
   const inBoth = readForm(body, form).values.get('charset');
-  const isSaidTwice = inQuery !== undefined && inBoth !== inQuery && inBoth?.equals(inQuery);
-  if (isSaidTwice) form.repeated.splice(form.repeated.indexOf('charset'), 1);
+  const isInBoth = inQuery !== undefined && inBoth !== inQuery && inBoth?.equals(inQuery);
+  if (isInBoth) form.repeated.splice(form.repeated.indexOf('charset'), 1);
   return { form, method: text(form, 'method'), files: [] };
 }
 
-/** A form with files: its texts are parameters like those of the address. */
+/** Reads a form with files; its text parts are parameters like those of the query. */
 function readUpload(query: string, parts: readonly Part[]): RawRequest {
   const form = readForm(query);
   for (const { name, bytes } of parts.filter(({ fileName }) => fileName === undefined)) {
@@ -116,7 +115,7 @@ function readUpload(query: string, parts: readonly Part[]): RawRequest {
   return { form, method: text(form, 'method'), files: parts.filter(({ fileName }) => fileName !== undefined) };
 }
 
-/** Checks a request as the gateway does; throws AlipayRefusal. A payer's page may be opened long after it was signed. */
+/** Checks a request as the gateway does; throws AlipayRefusal. `checkTime`: false for a payer's page, which may be opened long after signing. */
 export function checkRequest(
   { form, method, files }: RawRequest,
   accountOf: (appId: string) => AlipayAccount | undefined,
@@ -149,7 +148,7 @@ export function checkRequest(
   };
 }
 
-/** A token means the merchant that gave it; without one the app speaks for its own. */
+/** The merchant that issued the token; without a token the app's own merchants. */
 function sellersFor({ sellers, authorised }: AlipayAccount, token: string): readonly string[] {
   if (token === '') return sellers;
   const seller = authorised.get(token);
@@ -157,7 +156,7 @@ function sellersFor({ sellers, authorised }: AlipayAccount, token: string): read
   throw new AlipayRefusal('20001', 'aop.invalid-app-auth-token', 'The app_auth_token is invalid.');
 }
 
-/** Alipay's own client for PHP sends no version when it downloads a certificate, so the gateway cannot insist on one. */
+/** Alipay's own PHP client sends no version with this method, so the version is optional for it. */
 const DOWNLOAD = 'alipay.open.app.alipaycert.download';
 
 function checkCommon(form: RawForm, methods: ReadonlySet<string>, isUpload: boolean): void {
@@ -173,7 +172,7 @@ function checkCommon(form: RawForm, methods: ReadonlySet<string>, isUpload: bool
     ['timestamp', 'isv.missing-timestamp'],
     ['version', 'isv.missing-version'],
     ['charset', 'isv.missing-charset'],
-    // A file comes without it.
+    // An upload has no biz_content.
     ...(isUpload ? [] : [['biz_content', 'isv.missing-biz-content'] as const]),
   ] as const;
   for (const [name, subCode] of required) {
@@ -190,7 +189,7 @@ function checkCommon(form: RawForm, methods: ReadonlySet<string>, isUpload: bool
   allowed('method', methods.has(text(form, 'method')), 'isv.invalid-method');
 }
 
-/** Signature timestamps are judged by real time: the simulated clock is for what happens at the channel. */
+/** Signature timestamps are compared with real time; the simulated clock applies to events at the channel. */
 function checkTimestamp(timestamp: string): void {
   const at = readChinaTime(timestamp);
   if (at === undefined || Math.abs(at - Date.now()) > WINDOW_MS) {
@@ -203,27 +202,31 @@ function checkTimestamp(timestamp: string): void {
   }
 }
 
-/** Certificate mode is on when either serial is sent; then both must be right. */
+/** Certificate mode is on if either serial is sent; then both must be correct. */
 function checkSerials(form: RawForm, account: AlipayAccount): boolean {
   const app = text(form, 'app_cert_sn');
   const root = text(form, 'alipay_root_cert_sn');
   if (app === '' && root === '') return false;
   if (app !== account.appCertSerial)
-    throw new AlipayRefusal('40002', 'isv.invalid-app-cert-sn', 'app_cert_sn is not of this app.');
+    throw new AlipayRefusal('40002', 'isv.invalid-app-cert-sn', 'app_cert_sn does not belong to this app.');
   if (root !== account.rootCertSerial) {
-    throw new AlipayRefusal('40002', 'isv.invalid-alipay-root-cert-sn', 'alipay_root_cert_sn is not of the root file.');
+    throw new AlipayRefusal(
+      '40002',
+      'isv.invalid-alipay-root-cert-sn',
+      'alipay_root_cert_sn does not match the root file.',
+    );
   }
   return true;
 }
 
-/** What was asked for; a member that is empty was not given: clients write every member of their models (smartwalle/alipay, trade_type.go). */
+/** The business content without empty members: clients send every member of their models (smartwalle/alipay, trade_type.go). */
 function contentOf(json: string): Record<string, unknown> {
   try {
     const content: unknown = JSON.parse(json, (_name, value: unknown) => (isEmpty(value) ? undefined : value));
     if (typeof content === 'object' && content !== null && !Array.isArray(content))
       return content as Record<string, unknown>;
   } catch {
-    // Answered below, like anything else that is not an object.
+    // The refusal below covers invalid JSON and anything but an object.
   }
   throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'biz_content is not a JSON object.');
 }
@@ -239,7 +242,7 @@ function addressOf(form: RawForm, name: string): string | null {
     throw new AlipayRefusal(
       '40002',
       'isv.invalid-parameter',
-      `${name} is an http(s) address of at most 256 characters.`,
+      `${name} must be an http(s) address of at most 256 characters.`,
     );
   }
   return url;
@@ -249,12 +252,12 @@ function text({ values }: RawForm, name: string): string {
   return values.get(name)?.toString('utf8') ?? '';
 }
 
-/** Until the payer scans or logs in, Alipay has no trade: query and close say "not exist" while the code still works. */
+/** Whether the trade exists: until the payer scans or logs in, query and close return "not exist" although the code works. */
 export function exists(trade: Trade | undefined): trade is Trade {
   return trade !== undefined && trade.state !== 'offered' && trade.details['scanned'] === true;
 }
 
-/** Alipay's number of the trade, known from its creation on. */
+/** Alipay's number of the trade, assigned at its creation. */
 export function tradeNoOf(trade: Trade): string {
   return String(trade.details['tradeNo']);
 }
@@ -264,21 +267,21 @@ export function sellerOf(trade: Trade, { sellerId }: { sellerId: string }): stri
   return String(trade.details['sellerId'] ?? sellerId);
 }
 
-/** A new, never used trade number: the day and 20 random digits. */
+/** A new unique trade number: the day, `22` and 18 random digits. */
 export function newTradeNo(core: Core): string {
   const day = chinaTime(core.clock.now()).slice(0, 10).replaceAll('-', '');
   return core.trades.newNumber(() => `${day}22${randomDigits(18)}`);
 }
 
-/** The sum of the refunds that are done, in minor units: `refund_fee` is always this sum. */
+/** The sum of the succeeded refunds, in minor units; `refund_fee` is always this sum. */
 export function refundedSum(trade: Trade): number {
   return trade.refunds.filter((refund) => refund.state === 'succeeded').reduce((sum, refund) => sum + refund.minor, 0);
 }
 
-/** So long after its payment a trade takes refunds; then it is finished. */
+/** How long after its payment a trade accepts refunds; then it is finished. */
 const REFUND_WINDOW_MS = 365 * 86_400_000;
 
-/** Alipay's word for the state: TRADE_CLOSED means closed unpaid *or* refunded in full; FINISHED once the refund window is over. */
+/** Alipay's status of a trade: TRADE_CLOSED = closed unpaid *or* refunded in full; TRADE_FINISHED after the refund window. */
 export function tradeStatus(trade: Trade, now: number): string {
   const payment = paymentOf(trade);
   if (payment === undefined) return trade.state === 'closed' ? 'TRADE_CLOSED' : 'WAIT_BUYER_PAY';
@@ -301,7 +304,7 @@ export function readText(value: unknown, name: string, pattern: RegExp): string 
   return value;
 }
 
-/** The merchant's number of the order that a request is about, by whichever number it names it; undefined = it names none. */
+/** The order number of a request, by order or trade number; undefined = it names none. */
 export function orderNoIn(core: Core, { account, content }: AlipayRequest): string | undefined {
   const { out_trade_no: orderNo, trade_no: number } = content;
   if (typeof orderNo === 'string') return orderNo;
@@ -314,7 +317,7 @@ function tradeByNumber(core: Core, account: string, number: string): Trade | und
   );
 }
 
-/** The trade by `trade_no`, which comes first when both are given (reference of alipay.trade.refund), or by the merchant's number. */
+/** The trade by `trade_no`, which takes precedence (reference of alipay.trade.refund), or by order number. */
 export function named(core: Core, { account, content }: AlipayRequest): Trade | undefined {
   const filter = { payWay: 'alipay', account: account.name } as const;
   if (content['trade_no'] === undefined)
@@ -322,7 +325,7 @@ export function named(core: Core, { account, content }: AlipayRequest): Trade | 
   return tradeByNumber(core, account.name, readText(content['trade_no'], 'trade_no', /^\d{1,64}$/));
 }
 
-/** What the merchant receives of a payment, and what the payer pays of it (reference of alipay.trade.query). */
+/** The amounts that the merchant receives and the payer pays, in yuan (reference of alipay.trade.query). */
 export function receivedOf(trade: Trade, { minor }: Payment): Record<'receipt_amount' | 'buyer_pay_amount', string> {
   const { merchant, channel } = trade.offers ?? NO_OFFERS;
   return {

@@ -27,7 +27,7 @@ import { cancel, close, createForMiniProgram, openPage, payByCode, precreate, qu
 
 type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => Said;
 
-/** The methods of the gateway that answer JSON, with the name that faults know them by. */
+/** The methods of the gateway that return JSON, with the name of their call for faults. */
 const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.precreate': { call: 'create', act: precreate },
   'alipay.trade.create': { call: 'create', act: createForMiniProgram },
@@ -45,16 +45,16 @@ const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
 };
 
 const GATEWAY = '/alipay/gateway.do';
-/** At another host of Alipay's than the gateway, so at its own path here. */
+/** Alipay has the cashier on another host than the gateway, so it has its own path here. */
 const CASHIER = '/openclawpay/agent/v1/pay';
 const JSON_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS));
 const PAGE_METHODS: ReadonlySet<string> = new Set(Object.keys(PRODUCTS));
-/** 4m 10m 10m 1h 2h 6h 15h. */
+/** Seconds between deliveries: 4m 10m 10m 1h 2h 6h 15h. */
 const SCHEDULE = [4, 10, 10, 60, 120, 360, 900].map((minutes) => minutes * 60);
 
 const keyrings = new WeakMap<Core, ReturnType<typeof createKeyring>>();
 
-/** Alipay's open API v2 as its gateway behaves. */
+/** Simulates Alipay's open API v2, as its gateway behaves. */
 export const alipaySimulator: ChannelSimulator = {
   payWay: 'alipay',
   billRules: ALIPAY_BILL_RULES,
@@ -65,7 +65,7 @@ export const alipaySimulator: ChannelSimulator = {
   rotate,
   newRefundNumber: newTradeNo,
   mount(router: Router, core: Core) {
-    // In an address, too: python-alipay-sdk asks in no other way.
+    // GET too: python-alipay-sdk sends all parameters in the URL.
     for (const verb of ['get', 'post'] as const) router[verb](GATEWAY, (ctx) => serve(core, ctx));
     router.post(CASHIER, (ctx) => {
       ctx.body = cashier(core, rawBodyOf(ctx).toString(), keysOf(core).byAppId);
@@ -108,21 +108,21 @@ async function serve(core: Core, ctx: Context): Promise<void> {
     call: METHODS[raw.method]!.call,
     orderNo: orderNoIn(core, request),
     act: (fault, word) => {
-      const said = perform(core, request, fault, word);
-      return { status: 200, body: contentText(said.content), silent: said.silent };
+      const result = perform(core, request, fault, word);
+      return { status: 200, body: contentText(result.content), silent: result.silent };
     },
     encrypt: ({ body: text }, fault) => encryptAnswer(core, account, { member, text, certificateMode, charset }, fault),
   });
 }
 
-/** Does what a checked request asks; a refusal of the business is an answer like any other. */
+/** Performs a checked request; a business refusal is a normal answer. */
 function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, word?: string): Said {
   try {
-    if (fault === 'refused' && word !== undefined) throw refused(word, 'Refused, as a fault asks for.');
+    if (fault === 'refused' && word !== undefined) throw refused(word, 'Refused because of a configured fault.');
     if (fault === 'refused-in-gbk' && word !== undefined) throw refused(word, '交易失败：余额不足，请充值。');
     if (fault === 'clock-skew')
-      throw new AlipayRefusal('40002', 'isv.invalid-timestamp', 'The timestamp is not of now.');
-    if (fault === 'same-id-concurrent-refusal') throw refused('SYSTEM_ERROR', 'The same request is being served.');
+      throw new AlipayRefusal('40002', 'isv.invalid-timestamp', 'The timestamp is not current.');
+    if (fault === 'same-id-concurrent-refusal') throw refused('SYSTEM_ERROR', 'The same request is being processed.');
     return METHODS[request.method]!.act(core, request, fault);
   } catch (error) {
     if (error instanceof AlipayRefusal) return { content: error.content };
@@ -130,14 +130,14 @@ function perform(core: Core, request: AlipayRequest, fault: FaultName | undefine
   }
 }
 
-/** A certificate of Alipay's for this app, as the base64 of its file. With which code another serial is refused is not documented. */
+/** Alipay's certificate for this app, as the base64 of its file. The code for an unknown serial is not documented. */
 function downloadCertificate(_core: Core, { account, content }: AlipayRequest): Said {
   const pem = account.alipayCerts.get(readText(content['alipay_cert_sn'], 'alipay_cert_sn', /^[0-9a-f]{32}$/));
   if (pem === undefined) throw refused('INVALID_PARAMETER', 'No certificate of this app has the serial.');
   return { content: success({ alipay_cert_content: Buffer.from(pem).toString('base64') }) };
 }
 
-/** The request, or undefined when it was refused and answered: some refusals of the gateway carry no signature. */
+/** The checked request; undefined = it was refused and answered. Some refusals of the gateway are unsigned. */
 async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<AlipayRequest | undefined> {
   const keys = keysOf(core);
   try {
@@ -162,7 +162,7 @@ async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<Alipa
   }
 }
 
-/** A payer's browser at a signed address: on to the page where he decides, or an error in words. */
+/** Redirects the payer's browser from a signed URL to the payer's page, or shows an error. */
 function servePage(core: Core, ctx: Context, raw: RawRequest): void {
   try {
     ctx.redirect(core.payUrl(openChecked(core, raw)));
@@ -199,7 +199,7 @@ function memberOf(method: string): string {
   return `${method.replaceAll('.', '_')}_response`;
 }
 
-/** An agent of Alipay pays by the value of `Payment-Needed`, in a session of its own or a given one. */
+/** Pays as Alipay's agent by the value of `Payment-Needed`, in its own or a given session. */
 export function payAsAgent(core: Core, header: string, clientSession?: string): AgentPaid {
   return payBill(core, header, keysOf(core).byAppId, clientSession);
 }

@@ -1,4 +1,4 @@
-/** Trades: made in each scene, paid by a code, queried, closed and cancelled. */
+/** Trades: created in each scene, paid by a payer's code, queried, closed and cancelled. */
 import { z } from 'zod';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -27,13 +27,13 @@ const Channels = z
   .max(128)
   .optional();
 
-/** In yuan; clients write it as text or as a number (smartwalle/alipay, GoodsDetail). */
+/** In yuan; clients send text or a number (smartwalle/alipay, GoodsDetail). */
 const Price = z
   .union([z.string(), z.number()])
   .transform(String)
   .pipe(z.string().regex(/^\d{1,9}(\.\d{1,2})?$/));
 
-/** Members of a create beyond the order itself (references of alipay.trade.precreate, create, pay, page.pay, wap.pay and app.pay). */
+/** Optional members of a create (references of alipay.trade.precreate, create, pay, page.pay, wap.pay and app.pay). */
 const Options = z
   .object({
     store_id: Text(32),
@@ -64,17 +64,17 @@ const Options = z
   })
   .refine((options) => !options.enable_pay_channels || !options.disable_pay_channels);
 
-/** Reads them as the gateway would; throws the refusal. Which ways to pay exclude each other is Alipay's own rule. */
+/** Reads the optional members; throws the refusal. Alipay allows only one of enable_pay_channels and disable_pay_channels. */
 function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output<typeof Options> {
   const options = Options.safeParse(content);
   if (options.success) return options.data;
   throw refused('INVALID_PARAMETER', `${options.error.issues[0]?.path.join('.') || 'enable_pay_channels'} is invalid.`);
 }
 
-/** A code dies two hours after it was made, whatever `time_expire` says. */
+/** A QR code expires at most two hours after its creation, even if `time_expire` is later. */
 const QR_MS = 2 * 3_600_000;
 
-/** alipay.trade.precreate: `silent` when the caller shall never hear of it (0.06, the first time). */
+/** alipay.trade.precreate: `silent` = the caller gets no answer (0.06, the first time). */
 export function precreate(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
   const product = request.content['product_code'] ?? QR_PRODUCTS[0];
   if (typeof product !== 'string' || !QR_PRODUCTS.includes(product))
@@ -87,7 +87,7 @@ export function precreate(core: Core, request: AlipayRequest): { content: Conten
   };
 }
 
-/** alipay.trade.create for a mini program: the payer is known, so the trade exists at once and waits for the payer's word. */
+/** alipay.trade.create for a mini program: the payer is known, so the trade exists at once and waits for the payment. */
 export function createForMiniProgram(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
   const { content } = request;
   if (content['product_code'] !== MINI_PRODUCT) throw refused('INVALID_PARAMETER', 'product_code is not JSAPI_PAY.');
@@ -98,31 +98,31 @@ export function createForMiniProgram(core: Core, request: AlipayRequest): { cont
       ? readText(content['buyer_open_id'], 'buyer_open_id', /^[\w-]{1,128}$/)
       : readText(content['buyer_id'], 'buyer_id', /^2088\d{12}$/);
   const { trade, isNew } = createTrade(core, request, 'jsapi', { scanned: true, buyer });
-  if (trade.details['buyer'] !== buyer) throw refused('TRADE_BUYER_NOT_MATCH', 'The trade is of another payer.');
+  if (trade.details['buyer'] !== buyer) throw refused('TRADE_BUYER_NOT_MATCH', 'The trade belongs to another payer.');
   return {
     content: success({ out_trade_no: trade.orderNo, trade_no: tradeNoOf(trade) }),
     silent: isNew && trade.fixed === 'silent',
   };
 }
 
-/** Opens a page, wap or app payment: what the payer's browser or app does with the signed request. */
+/** Opens a page, wap or app payment with the signed request, as the payer's browser or app does. */
 export function openPage(core: Core, request: AlipayRequest): Trade {
   const product = PRODUCTS[request.method];
-  const asked = request.content['product_code'];
-  if (product === undefined || asked === undefined || ![product.code, product.former].includes(String(asked))) {
+  const code = request.content['product_code'];
+  if (product === undefined || code === undefined || ![product.code, product.former].includes(String(code))) {
     throw refused('INVALID_PARAMETER', 'product_code does not belong to this method.');
   }
   requireProduct(request, product.code);
   return createTrade(core, request, product.scene).trade;
 }
 
-/** What a merchant has not signed for is refused before anything else about the trade is looked at (our inference). */
+/** Refuses a product that the merchant has not signed for, before any check of the trade (an inference). */
 function requireProduct({ account }: AlipayRequest, product: string): void {
   if (!account.products.includes(product))
     throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed for this product.');
 }
 
-/** Makes the trade or, for the same number and facts while unpaid, finds it again. */
+/** Creates the trade or, for the same number and content while unpaid, returns the existing one. */
 function createTrade(
   core: Core,
   request: AlipayRequest,
@@ -131,12 +131,13 @@ function createTrade(
 ): { trade: Trade; isNew: boolean } {
   const draft = readDraft(core, request, scene);
   const known = core.trades.find(draft.orderNo, { payWay: 'alipay', account: request.account.name });
-  // A code that nobody scanned leaves no trade behind, so its number is free again.
+  // An unscanned code makes no trade, so its number is free again after the code.
   if (known !== undefined && (known.state === 'offered' || exists(known)))
     return { trade: sameTrade(known, draft), isNew: false };
-  if (fixedOutcome(draft.minor, 'CNY') === 'declined') throw refused('ACCESS_FORBIDDEN', 'Declined, as 0.02 asks for.');
+  if (fixedOutcome(draft.minor, 'CNY') === 'declined')
+    throw refused('ACCESS_FORBIDDEN', 'Declined because of the amount 0.02.');
   const expiresAt = readExpiry(request.content['time_expire'], core.clock.now(), scene);
-  // Where the payer is known there is a trade at once; elsewhere the scan or the login makes it.
+  // With a known payer the trade exists at once; otherwise the scan or the login creates it.
   const state = details['scanned'] === true ? 'open' : 'offered';
   const trade = core.trades.create({ ...draft, details: { ...draft.details, ...details }, expiresAt, state });
   core.startFixed(trade);
@@ -147,7 +148,7 @@ function sameTrade(known: Trade, draft: { minor: number; subject: string }): Tra
   if (known.state === 'paid') throw refused('TRADE_HAS_SUCCESS', 'The trade is paid.');
   if (known.state === 'closed') throw refused('TRADE_HAS_CLOSE', 'The trade is closed.');
   if (known.minor !== draft.minor || known.subject !== draft.subject)
-    throw refused('CONTEXT_INCONSISTENT', 'The trade has other facts.');
+    throw refused('CONTEXT_INCONSISTENT', 'The trade has another amount or subject.');
   return known;
 }
 
@@ -158,7 +159,7 @@ function readDraft(
 ) {
   const usual = sellers.includes(account.sellerId) ? account.sellerId : sellers[0];
   const sellerId = sellers.find((one) => one === (content['seller_id'] ?? usual));
-  if (sellerId === undefined) throw refused('PARTNER_ERROR', 'seller_id is not of this app.');
+  if (sellerId === undefined) throw refused('PARTNER_ERROR', 'seller_id does not belong to this app.');
   const passback = content['passback_params'];
   return {
     payWay: 'alipay' as const,
@@ -181,26 +182,26 @@ function readDraft(
 }
 
 function readExpiry(value: unknown, now: number, scene: string): number | null {
-  const asked = value === undefined ? undefined : readChinaTime(String(value));
-  if (value !== undefined && (asked === undefined || asked <= now))
+  const expiry = value === undefined ? undefined : readChinaTime(String(value));
+  if (value !== undefined && (expiry === undefined || expiry <= now))
     throw refused('INVALID_PARAMETER', 'time_expire is invalid.');
-  if (scene !== 'qr') return asked ?? null;
-  return Math.min(asked ?? Infinity, now + QR_MS);
+  if (scene !== 'qr') return expiry ?? null;
+  return Math.min(expiry ?? Infinity, now + QR_MS);
 }
 
 /** A payer's code: 16 to 24 digits that begin with 25 to 30 (reference of alipay.trade.pay). */
 const CODE = /^(2[5-9]|30)\d{14,22}$/;
-/** A payment can be cancelled for a day; after that it is refunded (reference of alipay.trade.cancel). */
+/** A payment can be cancelled within a day; later it must be refunded (reference of alipay.trade.cancel). */
 const CANCEL_MS = 86_400_000;
 
-/** What the payer of a code does, by its last digit; any other digit pays at once. */
+/** The behaviour of the payer, by the last digit of the code; any other digit pays at once. */
 const PAYERS: Readonly<Record<string, 'asks-password' | 'has-no-money' | 'showed-it-long-ago'>> = {
   '1': 'asks-password',
   '2': 'has-no-money',
   '0': 'showed-it-long-ago',
 };
 
-/** alipay.trade.pay with the code that a payer shows: paid at once, or 10003 while the payer types a password. */
+/** alipay.trade.pay with a payer's code: paid at once, or 10003 while the payer types a password. */
 export function payByCode(
   core: Core,
   request: AlipayRequest,
@@ -225,7 +226,7 @@ export function payByCode(
 function refuseCode(core: Core, authCode: string, payer: (typeof PAYERS)[string] | undefined): void {
   const isUsed = [...core.ledger.trades.values()].some(({ details }) => details['authCode'] === authCode);
   if (isUsed || payer === 'showed-it-long-ago') throw refused('PAYMENT_AUTH_CODE_INVALID', 'The code is used or old.');
-  if (payer === 'has-no-money') throw refused('BUYER_BALANCE_NOT_ENOUGH', 'The payer has not enough money.');
+  if (payer === 'has-no-money') throw refused('BUYER_BALANCE_NOT_ENOUGH', "The payer's balance is too low.");
 }
 
 function answerOf(trade: Trade, fault: FaultName | undefined): Content {
@@ -242,36 +243,36 @@ function answerOf(trade: Trade, fault: FaultName | undefined): Content {
 }
 
 /**
- * alipay.trade.cancel: closes what is not paid, gives back what is, and says which (`action`). What it answers about a trade that
- * it does not have is not documented: here a success that names no action.
+ * alipay.trade.cancel: closes an unpaid trade or refunds a paid one, and reports it as `action`. The answer for an unknown trade is not
+ * documented: here a success without an action.
  */
 export function cancel(core: Core, request: AlipayRequest): { content: Content } {
   const trade = named(core, request);
-  const { out_trade_no: asked } = request.content;
+  const { out_trade_no: orderNo } = request.content;
   if (!exists(trade))
-    return { content: success({ ...(typeof asked === 'string' ? { out_trade_no: asked } : {}), retry_flag: 'N' }) };
-  const said = { out_trade_no: trade.orderNo, retry_flag: 'N', trade_no: tradeNoOf(trade) };
+    return { content: success({ ...(typeof orderNo === 'string' ? { out_trade_no: orderNo } : {}), retry_flag: 'N' }) };
+  const names = { out_trade_no: trade.orderNo, retry_flag: 'N', trade_no: tradeNoOf(trade) };
   const payment = paymentOf(trade);
   if (payment === undefined) {
     core.trades.close(trade);
-    return { content: success({ ...said, action: 'close' }) };
+    return { content: success({ ...names, action: 'close' }) };
   }
   if (core.clock.now() - payment.at > CANCEL_MS) throw refused('TRADE_CANCEL_TIME_OUT', 'It was paid over a day ago.');
   const minor = refundableMinor(trade);
   if (minor > 0) core.refund(trade, { refundNo: `${CANCELLED}${trade.orderNo}`, minor, reason: 'cancelled' });
-  return { content: success({ ...said, action: minor > 0 ? 'refund' : 'close' }) };
+  return { content: success({ ...names, action: minor > 0 ? 'refund' : 'close' }) };
 }
 
-/** How the refund of a cancelled payment is called here; whether a notice names one is not documented, and ours do not. */
+/** The prefix of the refund number of a cancelled payment. It is not documented whether a notification has this number; here it does not. */
 export const CANCELLED = 'cancel_';
 
-/** What a call says; `silent` = it happened, but the caller is never told. */
+/** The answer of a call; `silent` = it took effect, but the caller gets no answer. */
 export interface Said {
   content: Content;
   silent?: boolean;
 }
 
-/** alipay.trade.query: the trade as it stands, or as it stood when a fault makes the query lag. */
+/** alipay.trade.query: the trade's current state, or an earlier one with the fault `query-lag`. */
 export function query(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
   const trade = existing(core, request);
   const payment = fault === 'query-lag' ? undefined : paymentOf(trade);
@@ -294,16 +295,16 @@ export function query(core: Core, request: AlipayRequest, fault: FaultName | und
   };
 }
 
-/** alipay.trade.close: ends what is not paid. */
+/** alipay.trade.close: closes an unpaid trade. */
 export function close(core: Core, request: AlipayRequest): Said {
   const trade = existing(core, request);
   if (trade.state === 'paid' || trade.state === 'closed')
-    throw refused('TRADE_STATUS_ERROR', 'The state of the trade forbids this.');
+    throw refused('TRADE_STATUS_ERROR', 'The trade cannot be closed in this state.');
   core.trades.close(trade);
   return { content: success({ trade_no: tradeNoOf(trade), out_trade_no: trade.orderNo }) };
 }
 
-/** The trade that a request names; throws the refusal when there is none, or none of a merchant that the app collects for. */
+/** The trade that a request names; throws the refusal if there is none of a merchant that the app collects for. */
 export function existing(core: Core, request: AlipayRequest): Trade {
   const { account, sellers } = request;
   const trade = named(core, request);
@@ -312,7 +313,7 @@ export function existing(core: Core, request: AlipayRequest): Trade {
   return trade;
 }
 
-/** The names of a trade and its payer, which every answer about it has. */
+/** The numbers and the payer of a trade, which every answer about it has. */
 export function facts(trade: Trade): Record<string, string> {
   return { trade_no: tradeNoOf(trade), out_trade_no: trade.orderNo, buyer_logon_id: 'pay***@example.com' };
 }

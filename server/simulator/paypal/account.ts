@@ -1,4 +1,4 @@
-/** An account at PayPal: its client, webhooks and certificates, and the tokens that it is given. */
+/** A PayPal account: its client, webhooks, certificates and access tokens. */
 import { createHash, createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { type Account, merchantOf } from '../accounts.ts';
 import { type Credential, issueCertificate, newRsaKeys, pkcs8 } from '../certificates.ts';
@@ -8,14 +8,17 @@ import { refuse, refuseToken } from './answers.ts';
 
 const CERTIFICATE_NAME = 'messageverificationcerts.simulator.paypal.com';
 
-/** A webhook that the merchant registered; without an address only orders that bring one are told about. */
+/** A registered webhook; without a URL it receives only events of orders with a notify URL of their own. */
 export interface Webhook {
   id: string;
   url: string | null;
   eventTypes: string[];
 }
 
-/** Ids, keys and the first webhook of a new account; `options.notifyUrl` is the webhook's address, `options.merchantOf` the account whose merchant has this app, too. */
+/**
+ * Creates the ids, keys and the first webhook of an account; `options.notifyUrl` is the webhook's URL, `options.merchantOf` an account of the same
+ * merchant.
+ */
 export async function newSecrets(
   core: Core,
   options: Readonly<Record<string, unknown>>,
@@ -34,7 +37,10 @@ export async function newSecrets(
   };
 }
 
-/** Replaces the signing certificate (`certificate`, or `leaf-only` without its intermediate; earlier ones stay fetchable), the `clientSecret`, or the payee of new orders (`merchant`). */
+/**
+ * Replaces the signing certificate (`certificate`, or `leaf-only` without its intermediate; earlier ones can still be downloaded), the
+ * `clientSecret`, or the payee of new orders (`merchant`).
+ */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   if (what === 'clientSecret') {
     secrets['clientSecret'] = `sim_${randomBytes(30).toString('base64url')}`;
@@ -55,7 +61,7 @@ function issueCertificateOf({ authority }: Core): Promise<Credential> {
   return authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
 }
 
-/** A certificate by an intermediate that is not in its file: PayPal's own clients bring the intermediate with them (PayPal-PHP-SDK). */
+/** Issues a certificate without its intermediate in the file; PayPal's own clients contain the intermediate (PayPal-PHP-SDK). */
 async function issueLeaf(): Promise<Credential> {
   const [keys, intermediate] = await Promise.all([newRsaKeys(), newRsaKeys()]);
   const nameOf = (CN: string) => ({ C: 'US', O: 'Payment Simulator', OU: 'PayPal', CN });
@@ -70,7 +76,7 @@ async function issueLeaf(): Promise<Credential> {
   return { certificate, privateKey: pkcs8(keys.privateKey) };
 }
 
-/** The account's webhook certificates as PEM, the one that signs first. */
+/** The account's webhook certificates as PEM, the signing one first. */
 export function certificatesOf({ secrets }: Pick<Account, 'secrets'>): string[] {
   return JSON.parse(secrets['certificates'] ?? '[]') as string[];
 }
@@ -90,22 +96,22 @@ export function setWebhooks({ secrets }: Account, webhooks: readonly Webhook[]):
   secrets['webhooks'] = JSON.stringify(webhooks);
 }
 
-/** A random id as PayPal draws them: capital letters and digits. */
+/** A random id in PayPal's form: capital letters and digits. */
 export function newPaypalId(length = 17): string {
   const signs = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ';
   return Array.from({ length }, () => signs[randomInt(signs.length)]).join('');
 }
 
-/** Seconds that an access token lives, as PayPal's do. */
+/** The lifetime of an access token in seconds, as at PayPal. */
 export const TOKEN_SECONDS = 32_400;
 
-/** An access token that needs no memory: client, end and a MAC by the client's secret, so a new secret ends it. */
+/** Issues an access token that is not stored: client, expiry and a MAC with the client secret, so a new secret invalidates it. */
 export function issueToken({ secrets }: Account, now: number): string {
   const text = `A21_${secrets['clientId']}.${Math.floor(now / 1000) + TOKEN_SECONDS}`;
   return `${text}.${mac(secrets, text)}`;
 }
 
-/** The account that `Authorization: Basic` names by client id and secret; throws PaypalRefusal. */
+/** The account of an `Authorization: Basic` header with client id and secret; throws PaypalRefusal. */
 export function accountOfBasic(accounts: readonly Account[], authorization: string | undefined): Account {
   const encoded = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(authorization ?? '')?.[1] ?? '';
   const text = Buffer.from(encoded, 'base64').toString('utf8');
@@ -117,19 +123,19 @@ export function accountOfBasic(accounts: readonly Account[], authorization: stri
   return account;
 }
 
-/** The account whose token `Authorization: Bearer` carries; throws PaypalRefusal when it is unknown or over. */
+/** The account of an `Authorization: Bearer` token; throws PaypalRefusal if the token is unknown or has expired. */
 export function accountOfBearer(accounts: readonly Account[], authorization: string | undefined, now: number): Account {
-  const [, text, clientId, end, encrypt] =
+  const [, text, clientId, end, tokenMac] =
     /^Bearer (A21_([\w-]+)\.(\d{1,12}))\.([\w-]+)$/.exec(authorization ?? '') ?? [];
   const account = accounts.find(({ secrets }) => secrets['clientId'] === clientId);
-  if (!account || text === undefined || !equal(mac(account.secrets, text), encrypt ?? '')) {
+  if (!account || text === undefined || !equal(mac(account.secrets, text), tokenMac ?? '')) {
     throw refuse(401, 'INVALID_TOKEN', 'Token signature verification failed.');
   }
   if (Number(end) * 1000 <= now) throw refuse(401, 'INVALID_TOKEN', 'The token has expired.');
   return account;
 }
 
-/** The one before: nearly every call comes with the token of the last. */
+/** A cache of the last MAC, because most calls use the same token as the call before. */
 let last = { secret: '', text: '', mac: '' };
 
 function mac({ clientSecret: secret = '' }: Account['secrets'], text: string): string {

@@ -1,16 +1,16 @@
-/** Answers: how orders, captures and refunds are presented, and the refusals. */
+/** Answers: orders, captures and refunds, and the refusals. */
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { Core } from '../channel-simulator.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';
 
-/** Who gets the money, and where the API and the payer page of this order are. */
+/** The payee of an order, and the URLs of the API and of its payer page. */
 interface Scenery {
-  /** Base address of the simulated REST API. */
+  /** The base URL of the simulated REST API. */
   apiUrl: string;
-  /** Where the payer approves this order. */
+  /** The URL at which the payer approves the order. */
   payerUrl: string;
   merchantId: string;
-  /** For orders that name no payment source the link is called `approve`. */
+  /** The name of the payer's link; `approve` for orders without a payment source. */
   linkName: 'payer-action' | 'approve';
 }
 
@@ -19,8 +19,8 @@ type Json = Record<string, unknown>;
 const PAYER = { payer_id: 'SIMPAYER00001', email_address: 'payer@simulator.invalid', address: { country_code: 'US' } };
 
 /**
- * The order status that goes with a trade; a capture of any kind completes the order. A refused instrument leaves it approved, as shops
- * report (woocommerce-paypal-payments, issue 4633); that PAYER_ACTION_REQUIRED is the status too is inferred from its name.
+ * The order status of a trade; a capture in any state completes the order. After a refused instrument it stays approved, as shops report
+ * (woocommerce-paypal-payments, issue 4633); the status after the issue PAYER_ACTION_REQUIRED is inferred from its name.
  */
 function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
   if (trade.payments.length > 0) return 'COMPLETED';
@@ -29,7 +29,7 @@ function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
   return linkName === 'approve' ? 'CREATED' : 'PAYER_ACTION_REQUIRED';
 }
 
-/** An order as `GET /v2/checkout/orders/{id}` shows it. */
+/** An order as in `GET /v2/checkout/orders/{id}`. */
 export function presentOrder(trade: Trade, scenery: Scenery): Json {
   const approved = trade.state === 'approved' || trade.payments.length > 0 || 'refusedWith' in trade.details;
   return {
@@ -45,7 +45,7 @@ export function presentOrder(trade: Trade, scenery: Scenery): Json {
   };
 }
 
-/** A capture as `GET /v2/payments/captures/{id}` shows it. */
+/** A capture as in `GET /v2/payments/captures/{id}`. */
 export function presentCapture(trade: Trade, payment: Payment, { apiUrl, merchantId }: Scenery): Json {
   const self = `${apiUrl}/v2/payments/captures/${payment.number}`;
   return {
@@ -71,7 +71,7 @@ export function presentCapture(trade: Trade, payment: Payment, { apiUrl, merchan
   };
 }
 
-/** A refund as `GET /v2/payments/refunds/{id}` shows it. */
+/** A refund as in `GET /v2/payments/refunds/{id}`. */
 export function presentRefund(trade: Trade, refund: Refund, { apiUrl }: Scenery): Json {
   const up = `${apiUrl}/v2/payments/captures/${captureIdOf(trade)}`;
   return {
@@ -124,7 +124,7 @@ function orderLinks(trade: Trade, { apiUrl, payerUrl, linkName }: Scenery): Json
   return [...links, { href: `${self}/capture`, rel: 'capture', method: 'POST' }];
 }
 
-/** Invented, but of PayPal's form (Payments v2, seller receivable breakdown): a fee of three per cent, and nothing while the capture is pending. */
+/** The fee and net amount of a completed capture in PayPal's form (Payments v2, seller receivable breakdown); the fee rate is invented. */
 function breakdown(trade: Trade, minor: number): Json {
   const fee = PAYPAL_BILL_RULES.feeOf(minor);
   return {
@@ -150,7 +150,7 @@ function captureIdOf({ payments }: Trade): string {
   return payments.find(({ state }) => state === 'completed')?.number ?? '';
 }
 
-/** custom_id and invoice_id, as the merchant sent them. */
+/** The custom_id and invoice_id that the merchant sent. */
 function numbersOf({ details }: Trade): Json {
   const { customId, invoiceId } = details;
   return { ...(customId ? { custom_id: customId } : {}), ...(invoiceId ? { invoice_id: invoiceId } : {}) };
@@ -180,7 +180,7 @@ export class PaypalRefusal extends Error {
   }
 }
 
-/** Which error a refusal of this status is, as PayPal names it. */
+/** PayPal's error name and message by status. */
 const NAMES: Readonly<Record<number, readonly [name: string, message: string]>> = {
   400: ['INVALID_REQUEST', 'Request is not well-formed, syntactically incorrect, or violates schema.'],
   401: [
@@ -198,7 +198,7 @@ const NAMES: Readonly<Record<number, readonly [name: string, message: string]>> 
   ],
 };
 
-/** A refusal with one issue, with the name and message that belong to its status. */
+/** Builds a refusal with one issue, and the name and message of its status. */
 export function refuse(
   status: number,
   issue: string,
@@ -211,7 +211,7 @@ export function refuse(
   return new PaypalRefusal(status, { name, message, debug_id: debugId(), details: [detail], links });
 }
 
-/** Issues that PayPal answers with 403 NOT_AUTHORIZED (Orders v2, responses of the calls). */
+/** Issues that PayPal returns with 403 NOT_AUTHORIZED (Orders v2, responses of the calls). */
 const NOT_AUTHORIZED: ReadonlySet<string> = new Set([
   'PERMISSION_DENIED',
   'PAYEE_ACCOUNT_NOT_SUPPORTED',
@@ -219,19 +219,19 @@ const NOT_AUTHORIZED: ReadonlySet<string> = new Set([
   'PAYEE_NOT_CONSENTED',
 ]);
 
-/** The refusal that a fault asks for by its issue. */
+/** Builds the refusal of a fault by its issue. */
 export function refuseWith(issue = 'TRANSACTION_REFUSED', links: readonly object[] = []): PaypalRefusal {
   if (issue === 'INVALID_RESOURCE_ID') return notFound();
   return refuse(
     NOT_AUTHORIZED.has(issue) ? 403 : 422,
     issue,
-    `The simulator was told to refuse with ${issue}.`,
+    `Refused with ${issue} because of a configured fault.`,
     undefined,
     links,
   );
 }
 
-/** There is no such resource, or it is another account's. */
+/** The refusal for a resource that does not exist or belongs to another account. */
 export function notFound(): PaypalRefusal {
   return refuse(
     404,
@@ -240,7 +240,7 @@ export function notFound(): PaypalRefusal {
   );
 }
 
-/** The token call's own form of refusal (RFC 6749). */
+/** Builds a refusal of the token call (RFC 6749). */
 export function refuseToken(status: number, error: string, description: string): PaypalRefusal {
   return new PaypalRefusal(status, { error, error_description: description });
 }
@@ -251,12 +251,12 @@ function debugId(): string {
     .padStart(13, 'f');
 }
 
-/** Base address of the simulated REST API. */
+/** The base URL of the simulated REST API. */
 export function apiUrlOf({ url }: Pick<Core, 'url'>): string {
   return `${url}/paypal`;
 }
 
-/** The addresses and the payee that go with a trade. */
+/** The URLs and the payee of a trade. */
 export function sceneryOf(core: Core, trade: Trade): Scenery {
   return {
     apiUrl: apiUrlOf(core),

@@ -1,4 +1,4 @@
-/** Reports: the transactions of a span, and the balances at an instant. */
+/** Reports: the transactions of a period, and the balances at an instant. */
 import { z } from 'zod';
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { BillContent } from '../bills/book.ts';
@@ -22,8 +22,8 @@ import { PaypalRefusal, apiUrlOf, refuse } from './answers.ts';
 import { type AddRoute, type Request, json } from './requests.ts';
 
 /**
- * What happened, as PayPal's page "Transaction event codes" numbers it: an express checkout payment, a refund by the merchant, a chargeback
- * and its reversal, a hold for a dispute and its cancellation, a withdrawal. Money that is taken for a dispute is a chargeback here, whatever it was.
+ * The event codes of PayPal's page "Transaction event codes": an express checkout payment, a refund by the merchant, a chargeback and its
+ * reversal, a hold for a dispute and its cancellation, a withdrawal. Money taken for any dispute is a chargeback here.
  */
 const EVENT_CODES = {
   payment: 'T0006',
@@ -39,18 +39,18 @@ const STATUSES = { done: 'S', 'under-way': 'P', failed: 'D' } as const;
 
 const GAINS: ReadonlySet<BillRow['kind']> = new Set(['payment', 'dispute-back', 'returned', 'release']);
 
-/** Which way the amount of a row goes: positive when the account gains it. */
+/** The signed amount of a row; positive = a credit. */
 export function signed({ kind, minor }: BillRow): number {
   return GAINS.has(kind) ? minor : -minor;
 }
 
-/** The rows of a window, of which only those of a page are made. */
+/** The rows of a window, created one page at a time. */
 interface Window {
   total: number;
   page(number: number, size: number): BillRow[];
 }
 
-/** The rows that began within a span, the ledger's first; at PayPal both ends of a window belong to it, in whole seconds. */
+/** The rows that began within a span, those of the ledger first; PayPal's windows include both ends, in whole seconds. */
 function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
   const parts = fillers.map((filler) => partOf(filler, from, to));
   const total = parts.reduce((sum, { count }) => sum + count, rows.length);
@@ -82,7 +82,7 @@ function presentRow(row: BillRow, { has }: BillContent): object {
       transaction_initiation_date: reportTime(row.at),
       transaction_updated_date: reportTime(row.at),
       [has('other-columns') ? 'gross_amount' : 'transaction_amount']: amount,
-      // "This field contains a value only when a transaction fee is applied"; what the merchant pays is negative.
+      // "This field contains a value only when a transaction fee is applied"; a fee that the merchant pays is negative.
       ...(fee === 0 ? {} : { fee_amount: amountOf(row, -fee) }),
       transaction_status: statusOf(row),
       ...(has('formula') ? { transaction_subject: FORMULA } : {}),
@@ -92,12 +92,12 @@ function presentRow(row: BillRow, { has }: BillContent): object {
   };
 }
 
-/** An instant as the reports write it: whole seconds, and an offset without a colon (samples of the documents). */
+/** Formats an instant for the reports: whole seconds, and an offset without a colon (samples of the documents). */
 function reportTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}+0000`;
 }
 
-/** `V`: a payment that went back whole (`transaction_status` in the description). */
+/** The status of a row; `V` = a payment that was refunded in full (`transaction_status` in the description). */
 function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
   if (kind !== 'payment' || state !== 'done' || trade === null) return STATUSES[state];
   const paid = trade.payments.find(({ number }) => number === tradeNo);
@@ -105,7 +105,7 @@ function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
   return back.reduce((sum, { minor }) => sum + minor, 0) >= (paid?.minor ?? Infinity) ? 'V' : 'S';
 }
 
-/** What the merchant sent: a refund has the invoice id of the refund. */
+/** The numbers that the merchant sent; the row of a refund has the refund's invoice id. */
 function numbersOf({ kind, trade, orderNo, refundNo }: BillRow): Record<string, unknown> {
   if (trade === null) return orderNo === '' ? {} : { invoice_id: orderNo };
   const { customId, invoiceId } = trade.details;
@@ -140,16 +140,16 @@ function rowAt(rows: readonly BillRow[], parts: readonly Part[], index: number):
   throw new RangeError('No row has this index.');
 }
 
-/** The longest window, the most results of one, and how far back there are any (reporting_transactions_v1 and its list of errors). */
+/** The longest window, the most results of one, and the number of past months with data (reporting_transactions_v1 and its list of errors). */
 const MOST_MS = 31 * 86_400_000;
 const MOST_RESULTS = 10_000;
 const BACK_MONTHS = 36;
-/** How long a transaction may take until it is listed (same description: at most three hours). */
+/** The delay until a transaction is listed (same description: at most three hours). */
 const LAG_MS = 3 * 3_600_000;
 const PATH = '/v1/reporting/transactions';
 const BALANCES_PATH = '/v1/reporting/balances';
 
-/** The description wants an offset with a colon or Z; the samples beside it have none in theirs. */
+/** The description requires an offset with a colon, or Z; its samples have an offset without a colon. */
 const Time = z
   .string()
   .regex(/^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/)
@@ -170,7 +170,7 @@ const Query = z.object({
   transaction_id: z.string().min(17).max(19).optional(),
   balance_affecting_records_only: z.enum(['Y', 'N']).default('Y'),
 });
-/** `ALL` and what an answer without a currency has are as integrators use them; the description has a code of three letters. */
+/** `ALL` and the default follow the use of integrators; the description has only a code of three letters. */
 const BalancesQuery = z.object({
   as_of_time: Time.optional(),
   currency_code: z
@@ -179,7 +179,7 @@ const BalancesQuery = z.object({
     .default('ALL'),
 });
 
-/** Adds Transaction Search v1: what happened on the account of the caller, and what it has. */
+/** Adds Transaction Search v1: the transactions and the balances of the caller's account. */
 export function addReports(add: AddRoute, core: Core): void {
   add('get', PATH, { call: 'bill', act: (request) => list(core, request) });
   add('get', BALANCES_PATH, { call: 'balances', act: (request) => balances(core, request) });
@@ -188,15 +188,15 @@ export function addReports(add: AddRoute, core: Core): void {
 function list(core: Core, request: Request): Answer {
   const query = readQuery(Query, request);
   const now = core.clock.now();
-  const asked = { from: wholeSecond(query.start_date), to: wholeSecond(query.end_date) + 1000 };
-  if (asked.to <= asked.from) throw badQuery('end_date', 'Start date is after end date.');
+  const span = { from: wholeSecond(query.start_date), to: wholeSecond(query.end_date) + 1000 };
+  if (span.to <= span.from) throw badQuery('end_date', 'Start date is after end date.');
   if (query.end_date - query.start_date > MOST_MS) throw badQuery('end_date', 'Date range is greater than 31 days.');
   const { merchantId } = request.account.secrets;
-  const content = core.bills.contentOf({ ...whoseOf(core, request), ...asked });
-  const refreshedAt = refreshedTill(core, content.has, asked, now);
-  if (asked.from < monthsBefore(PAYPAL_BILL_RULES, now, BACK_MONTHS) || asked.from > refreshedAt)
+  const content = core.bills.contentOf({ ...ownerOf(core, request), ...span });
+  const refreshedAt = refreshedTill(core, content.has, span, now);
+  if (span.from < monthsBefore(PAYPAL_BILL_RULES, now, BACK_MONTHS) || span.from > refreshedAt)
     throw badQuery('start_date', 'Data for the given start date is not available.');
-  const shown = { ...asked, to: Math.min(asked.to, wholeSecond(refreshedAt) + 1000) };
+  const shown = { ...span, to: Math.min(span.to, wholeSecond(refreshedAt) + 1000) };
   const isAll = query.balance_affecting_records_only === 'N';
   const rows = content.rows.filter(
     (row) => row.at < shown.to && (query.transaction_id ?? row.number) === row.number && (isAll || affectsBalance(row)),
@@ -208,7 +208,7 @@ function list(core: Core, request: Request): Answer {
   const body = {
     transaction_details: window.page(query.page, query.page_size).map((row) => presentRow(row, content)),
     account_number: content.has('foreign-account') ? 'SIMOTHER00009' : merchantId,
-    start_date: reportTime(asked.from),
+    start_date: reportTime(span.from),
     end_date: reportTime(Math.min(query.end_date, refreshedAt)),
     last_refreshed_datetime: reportTime(refreshedAt),
     page: query.page,
@@ -219,29 +219,29 @@ function list(core: Core, request: Request): Answer {
   return spoilt(json(200, body), content.has);
 }
 
-/** The report is about the PayPal account, whichever of its REST apps asks. */
-function whoseOf(core: Core, { account }: Request) {
+/** The account of a report; it covers all REST apps of the PayPal account. */
+function ownerOf(core: Core, { account }: Request) {
   const { merchantId } = account.secrets;
   const beside = core.accounts.of('paypal').filter(({ secrets }) => secrets['merchantId'] === merchantId);
   return { rules: PAYPAL_BILL_RULES, account: account.name, beside: beside.map(({ name }) => name) } as const;
 }
 
 /**
- * The balances of the account at an instant, the whole second in it. `total_balance` is the sum of the others, and `withheld_balance` what PayPal
- * holds (same description, `balance_detail`): a hold moves money between these two. A payment that is pending is in none of them; what is
- * planted in the list alone changes nothing.
+ * The balances of the account at the end of a second. `total_balance` is the sum of the others, and `withheld_balance` is held by PayPal (same
+ * description, `balance_detail`): a hold moves money from `available_balance` to `withheld_balance`. A pending payment is in none of them, and
+ * rows that are planted only in the list change none.
  */
 function balances(core: Core, request: Request): Answer {
   const query = readQuery(BalancesQuery, request);
   const now = core.clock.now();
-  const asked = wholeSecond(query.as_of_time ?? now);
+  const requested = wholeSecond(query.as_of_time ?? now);
   const has = (name: 'late' | 'real-hours') =>
-    core.bills.conditions.has('paypal', name, [dayOf(PAYPAL_BILL_RULES, asked)]);
-  const refreshedAt = wholeSecond(refreshedTill(core, has, { from: asked, to: asked + 1000 }, now));
-  if (asked < monthsBefore(PAYPAL_BILL_RULES, now, BACK_MONTHS))
+    core.bills.conditions.has('paypal', name, [dayOf(PAYPAL_BILL_RULES, requested)]);
+  const refreshedAt = wholeSecond(refreshedTill(core, has, { from: requested, to: requested + 1000 }, now));
+  if (requested < monthsBefore(PAYPAL_BILL_RULES, now, BACK_MONTHS))
     throw badQuery('as_of_time', 'Data for the given start date is not available.');
-  const at = Math.min(asked, refreshedAt);
-  const until = { ...whoseOf(core, request), from: 0, to: at + 1000 };
+  const at = Math.min(requested, refreshedAt);
+  const until = { ...ownerOf(core, request), from: 0, to: at + 1000 };
   const rows = [...ledgerRows(core.ledger.trades, { ...until, isOfMoney: true }), ...core.bills.plants.foreign(until)];
   const [total, held] = [new Map([['USD', fillerMinor(core, at)]]), new Map<string, number>()];
   for (const row of rows) {
@@ -272,15 +272,15 @@ function balances(core: Core, request: Request): Answer {
   });
 }
 
-/** The description has an offset with a colon, or Z. */
+/** Formats an instant for the balances; the description has an offset with a colon, or Z. */
 function balanceTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** Before that day no filler is in a balance: one that is set without a date has no first day. */
+/** Balances include fillers from this day on, because a filler without a date has no first day. */
 const FILLED_SINCE = Date.UTC(2020, 0, 1);
 
-/** What the payments of another system that fill the days came to. */
+/** The sum of the fillers (payments of another system), less their fees, in minor units. */
 function fillerMinor({ bills: { conditions } }: Core, at: number): number {
   if (!conditions.list().some(({ condition, payWay }) => condition === 'filler' && payWay === 'paypal')) return 0;
   let sum = 0;
@@ -296,14 +296,14 @@ function fillerMinor({ bills: { conditions } }: Core, at: number): number {
 }
 
 /**
- * Without `balance_affecting_records_only=N` there are only transactions that change the balance (same description), which a payment that is
- * pending or was denied does not. When it is completed it is listed with the time at which it began, `transaction_initiation_date`.
+ * Whether a row changes the balance; without `balance_affecting_records_only=N` only these are listed (same description). A pending or denied
+ * payment does not; once completed, it is listed with the time of its start, `transaction_initiation_date`.
  */
 function affectsBalance({ kind, state }: BillRow): boolean {
   return kind !== 'payment' || state === 'done';
 }
 
-/** Until when there are data: all of them at once, three hours late, or none of the days that are late. */
+/** The time up to which there are data: now, three hours ago (`real-hours`), or the start of the first late day (`late`). */
 function refreshedTill(
   core: Core,
   has: (name: 'late' | 'real-hours') => boolean,
@@ -323,13 +323,13 @@ function readQuery<T>(schema: z.ZodType<T>, { query }: Request): T {
   throw badQuery(String(issue?.path[0] ?? ''), 'The value of a field does not conform to the expected format.');
 }
 
-/** One issue about a parameter; its words are those that integrators report, as far as they do. */
+/** Refuses a parameter; the texts are those that integrators report, if any. */
 function badQuery(field: string, issue: string): PaypalRefusal {
   const { status, body } = refuse(400, issue, issue, field);
   return new PaypalRefusal(status, body);
 }
 
-/** Name, words and the two numbers: `error_default` of PayPal's client libraries for Transaction Search. */
+/** Refuses too many results; name, text and the two numbers: `error_default` of PayPal's client libraries for Transaction Search. */
 function tooMany(total: number): PaypalRefusal {
   const { body } = refuse(400, 'RESULTSET_TOO_LARGE', 'Change the filter criteria and try again.');
   return new PaypalRefusal(400, {
@@ -353,7 +353,7 @@ function linksOf(core: Core, { query }: Request, page: number, pages: number): o
   return [link('self', page), ...previous, ...next];
 }
 
-/** A body that ends in its middle, or is in UTF-16, whatever its header says. */
+/** Applies the faults: a body that ends in the middle, or is in UTF-16 although its header names none. */
 function spoilt(answer: Answer, has: (name: 'cut' | 'wrong-charset') => boolean): Answer {
   if (has('cut')) return { ...answer, body: answer.body.slice(0, answer.body.length >> 1) };
   return has('wrong-charset') ? { ...answer, encode: (text) => Buffer.from(text, 'utf16le') } : answer;

@@ -1,4 +1,4 @@
-/** Disputes: their states and events, the deeds of payer and channel, and the calls about them. */
+/** Disputes: their states and events, the actions of payer and channel, and the calls about them. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Core } from '../channel-simulator.ts';
@@ -10,7 +10,7 @@ import { apiUrlOf, notFound, refuse, sceneryOf } from './answers.ts';
 import { tell } from './notifications.ts';
 import { type AddRoute, type Request, json } from './requests.ts';
 
-/** A dispute as PayPal keeps it, inside the details of its trade. Times are milliseconds of the simulated clock. */
+/** A dispute, stored in the details of its trade. Times are milliseconds of the simulated clock. */
 interface SimulatedDispute {
   id: string;
   minor: number;
@@ -18,16 +18,16 @@ interface SimulatedDispute {
   stage: 'INQUIRY' | 'CHARGEBACK';
   status: 'OPEN' | 'WAITING_FOR_SELLER_RESPONSE' | 'UNDER_REVIEW' | 'RESOLVED';
   outcome: string | null;
-  /** What the payer got, and what of it the merchant paid; minor units. */
+  /** The amount that the payer got, and the part that the merchant paid (`taken`); minor units. */
   refunded: number;
   taken: number;
-  /** The number of the refund that took it. */
+  /** The number of the refund for `taken`. */
   refundNumber: string | null;
-  /** Whether `money_movements` tells what was taken. */
+  /** Whether `money_movements` has the amount taken. */
   movements: boolean;
   messages: { by: 'BUYER' | 'SELLER'; text: string; at: number }[];
   evidence: string[];
-  /** How many files came with the evidence. */
+  /** The number of files of the evidence. */
   files: number;
   dueAt: number | null;
   createdAt: number;
@@ -39,14 +39,14 @@ function disputesOf({ details }: Trade): SimulatedDispute[] {
   return (details['disputes'] as SimulatedDispute[] | undefined) ?? [];
 }
 
-/** Whether the merchant may give in now. */
+/** Whether the merchant may accept the claim now. */
 function canAccept({ status }: SimulatedDispute): boolean {
   return status === 'OPEN' || status === 'WAITING_FOR_SELLER_RESPONSE';
 }
 
 type Json = Record<string, unknown>;
 
-/** Tells the merchant; the resource is the dispute as it is now. */
+/** Sends the event with the current dispute as resource. */
 function emitDisputeEvent(
   core: Core,
   trade: Trade,
@@ -57,8 +57,8 @@ function emitDisputeEvent(
 }
 
 /**
- * A dispute as `GET /v1/customer/disputes/{id}` shows it. Members and words: PayPal's OpenAPI description of Disputes v1; the
- * links of each state, with underscores: a merchant's record of a run in PayPal's sandbox.
+ * A dispute as in `GET /v1/customer/disputes/{id}`. Source of members and codes: PayPal's OpenAPI description of Disputes v1; of the links in each
+ * state, with underscores: a merchant's record of a run in PayPal's sandbox.
  */
 function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const { id, status, outcome, messages, dueAt } = dispute;
@@ -103,7 +103,7 @@ function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Js
   };
 }
 
-/** What of it the list shows. */
+/** A dispute as in the list. */
 function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const whole = presentDispute(core, trade, dispute);
   const self = [linkTo(core, dispute.id)];
@@ -161,7 +161,7 @@ function time(at: number): string {
 
 const DAY_MS = 86_400_000;
 
-/** What payer or PayPal do; `open` always begins a dispute, everything else is about the newest one. */
+/** An action of the payer or PayPal; `open` begins a new dispute, every other action applies to the newest one. */
 export function actOnPaypalDispute(core: Core, trade: Trade, disputeAction: DisputeAction): object {
   if (disputeAction.act === 'open') return open(core, trade, disputeAction);
   const dispute = disputesOf(trade).at(-1);
@@ -185,7 +185,7 @@ export function actOnPaypalDispute(core: Core, trade: Trade, disputeAction: Disp
   }
 }
 
-/** The payer is right: PayPal takes the money from the merchant, or with `payout` pays it out of its own pocket. */
+/** Decides for the payer: PayPal takes the money from the merchant, or with `payout` pays it itself. */
 function lose(core: Core, trade: Trade, dispute: SimulatedDispute, how: DisputeAction['refund']): SimulatedDispute {
   dispute.refunded = dispute.minor;
   if (how === 'payout') return resolve(core, trade, dispute, 'RESOLVED_WITH_PAYOUT');
@@ -194,7 +194,7 @@ function lose(core: Core, trade: Trade, dispute: SimulatedDispute, how: DisputeA
   return resolve(core, trade, dispute, 'RESOLVED_BUYER_FAVOUR');
 }
 
-/** Evidence arrives: PayPal examines it. */
+/** Stores evidence; PayPal reviews the dispute. */
 function provideEvidence(
   core: Core,
   trade: Trade,
@@ -207,20 +207,20 @@ function provideEvidence(
   move(core, trade, dispute, { status: 'UNDER_REVIEW', dueAt: null });
 }
 
-/** A message to the payer; only before PayPal examines the dispute. */
+/** Stores a message to the payer; allowed only before PayPal reviews the dispute. */
 function sendMessage(core: Core, trade: Trade, dispute: SimulatedDispute, text: string): void {
   refuseUnless(dispute.stage === 'INQUIRY' && dispute.status !== 'RESOLVED');
   dispute.messages.push({ by: 'SELLER', text, at: core.clock.now() });
   move(core, trade, dispute, {});
 }
 
-/** The merchant gives in. */
+/** The merchant accepts the claim. */
 function acceptClaim(core: Core, trade: Trade, dispute: SimulatedDispute): void {
   refuseUnless(canAccept(dispute));
   lose(core, trade, dispute, 'told');
 }
 
-/** Issue and message: PayPal's list of errors of Disputes v1. */
+/** Refuses an action in the wrong state; issue and message: PayPal's list of errors of Disputes v1. */
 function refuseUnless(isAllowed: boolean): void {
   if (isAllowed) return;
   throw refuse(422, 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE', 'This action is not allowed for this dispute ID.');
@@ -228,14 +228,14 @@ function refuseUnless(isAllowed: boolean): void {
 
 function open(core: Core, trade: Trade, disputeAction: DisputeAction): SimulatedDispute {
   if (!paymentOf(trade))
-    throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid, so nobody disputes it.`);
+    throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid, so it cannot be disputed.`);
   const now = core.clock.now();
   const { reason = 'MERCHANDISE_OR_SERVICE_NOT_RECEIVED' } = disputeAction;
   const dispute: SimulatedDispute = {
     id: `PP-R-${core.trades.newNumber(newPaypalId).slice(0, 3)}-${String(Math.floor(Math.random() * 1e8)).padStart(8, '0')}`,
     minor: disputedMinor(trade, disputeAction),
     reason,
-    // Unauthorised payments are examined at once; of all others payer and merchant talk first.
+    // PayPal reviews unauthorised payments at once; in other disputes payer and merchant exchange messages first.
     stage: reason === 'UNAUTHORISED' ? 'CHARGEBACK' : 'INQUIRY',
     status: reason === 'UNAUTHORISED' ? 'UNDER_REVIEW' : 'OPEN',
     outcome: null,
@@ -277,7 +277,7 @@ function take(core: Core, trade: Trade, dispute: SimulatedDispute, minor: number
   }
 }
 
-/** The merchant is right, and gets back what an earlier end took. */
+/** Decides for the merchant and returns money that an earlier decision took. */
 function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDispute {
   const refund = trade.refunds.find(({ number }) => number === dispute.refundNumber);
   if (refund && dispute.taken > 0) {
@@ -290,7 +290,7 @@ function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDisp
 }
 
 function resolve(core: Core, trade: Trade, dispute: SimulatedDispute, outcome: string): SimulatedDispute {
-  // What was held is free again, or was taken beside.
+  // Holds are released; money for a lost dispute is taken separately.
   for (const hold of trade.holds ?? []) hold.releasedAt ??= core.clock.now();
   return move(core, trade, dispute, { status: 'RESOLVED', outcome, dueAt: null });
 }
@@ -339,7 +339,7 @@ interface Found {
   dispute: SimulatedDispute;
 }
 
-/** Adds the calls about disputes. Paths, limits and the two ways to list: PayPal's OpenAPI description of Disputes v1. */
+/** Adds the calls about disputes. Source of paths, limits and the two lists: PayPal's OpenAPI description of Disputes v1. */
 export function addDisputes(add: AddRoute, core: Core): void {
   const path = '/v1/customer/disputes';
   const orderNo = (request: Request) => search(core, request)?.trade.orderNo;
@@ -390,8 +390,8 @@ export function addDisputes(add: AddRoute, core: Core): void {
 }
 
 function list(core: Core, { account, query }: Request): Record<string, unknown> {
-  const asked = read(ListQuery, query);
-  const { start_time: start, disputed_transaction_id: about, update_time_after: after } = asked;
+  const filter = read(ListQuery, query);
+  const { start_time: start, disputed_transaction_id: about, update_time_after: after } = filter;
   if (start !== undefined && about !== undefined)
     throw refuse(400, 'INVALID_REQUEST', 'Specify either start_time or disputed_transaction_id, not both.');
   const oldest = core.clock.now() - MOST_DAYS * 86_400_000;
@@ -402,15 +402,15 @@ function list(core: Core, { account, query }: Request): Record<string, unknown> 
     .flatMap((trade) => disputesOf(trade).map((dispute) => ({ trade, dispute })))
     .filter(({ trade }) => about === undefined || trade.payments.some(({ number }) => number === about))
     .filter(({ dispute }) => dispute.createdAt >= (start ?? 0) && dispute.updatedAt >= (after ?? 0))
-    .filter(({ dispute }) => dispute.updatedAt <= (asked.update_time_before ?? Infinity))
+    .filter(({ dispute }) => dispute.updatedAt <= (filter.update_time_before ?? Infinity))
     .toSorted((a, b) => b.dispute.createdAt - a.dispute.createdAt);
-  const from = asked.next_page_token ? Number(Buffer.from(asked.next_page_token, 'base64').toString()) : 0;
-  const page = all.slice(from, from + asked.page_size);
-  const next = Buffer.from(String(from + asked.page_size)).toString('base64');
+  const from = filter.next_page_token ? Number(Buffer.from(filter.next_page_token, 'base64').toString()) : 0;
+  const page = all.slice(from, from + filter.page_size);
+  const next = Buffer.from(String(from + filter.page_size)).toString('base64');
   const href = `${core.url}/paypal/v1/customer/disputes?next_page_token=${encodeURIComponent(next)}`;
   return {
     items: page.map(({ trade, dispute }) => presentDisputeInfo(core, trade, dispute)),
-    links: all.length > from + asked.page_size ? [{ href, rel: 'next', method: 'GET' }] : [],
+    links: all.length > from + filter.page_size ? [{ href, rel: 'next', method: 'GET' }] : [],
   };
 }
 
@@ -429,7 +429,7 @@ function find(core: Core, request: Request): Found {
   return found;
 }
 
-/** What a form brings: the JSON of its part `input`, and how many files. */
+/** A parsed form: the JSON of its part `input`, and the number of files. */
 interface Form {
   input: unknown;
   files: number;
@@ -437,7 +437,7 @@ interface Form {
 
 const MEGABYTE = 1024 * 1024;
 
-/** The part `input`: JSON with its own type, as PayPal's guide sends it. Files: "Supported file types and sizes" of disputes. */
+/** Reads a form: the part `input` is JSON with its own type (PayPal's guide); files: "Supported file types and sizes" of disputes. */
 function readForm(ctx: Context): Form {
   const parts = readParts(ctx.get('content-type'), rawBodyOf(ctx));
   if (!parts) throw refuse(415, 'UNSUPPORTED_MEDIA_TYPE', 'The request payload is not multipart/form-data.');

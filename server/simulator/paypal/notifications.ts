@@ -1,4 +1,4 @@
-/** Webhooks: told, signed, registered and verified. */
+/** Webhooks: sent, signed, registered and verified. */
 import type Router from '@koa/router';
 import { createPrivateKey, type KeyObject, randomUUID, sign, verify, X509Certificate } from 'node:crypto';
 import { webhookText } from '../../channels/paypal/signature.ts';
@@ -14,7 +14,7 @@ import { type AddRoute, json, readVerifyRequest, readWebhookPatch, readWebhookRe
 
 type Json = Record<string, unknown>;
 
-/** What a notice of this half says: fixed when the event happens, so every delivery has the same bytes. */
+/** The content of a notification, fixed at the event, so that every delivery has the same bytes. */
 interface EventFacts extends Json {
   webhookId: string;
   event: Json;
@@ -27,10 +27,10 @@ const RESOURCE_TYPES: Readonly<Record<string, string>> = {
   'CUSTOMER.DISPUTE': 'dispute',
 };
 
-/** In the place of the webhook's id for events that the dashboard makes up (developer.paypal.com, "Webhooks simulator"). */
+/** The webhook id in the signed text of test events from the dashboard (developer.paypal.com, "Webhooks simulator"). */
 const TRY_OUT = 'WEBHOOK_ID';
 
-/** Tells every webhook of the account that listens, and the address that the order brought along. */
+/** Sends an event to every subscribed webhook of the account; the configured webhook uses the order's notify URL, if it has one. */
 export function tell(
   core: Core,
   trade: Trade,
@@ -67,7 +67,7 @@ function describe(core: Core, eventType: string, summary: string): Json {
   };
 }
 
-/** What a delivery is signed over and with. */
+/** The signed members of a delivery, and its certificate. */
 interface Transmission {
   id: string;
   /** RFC 3339; the time of the first delivery, on every delivery. */
@@ -76,7 +76,7 @@ interface Transmission {
   certUrl: string;
 }
 
-/** The headers of a delivery: RSA-SHA256 over id, time, webhook id and the CRC32 of the bytes. */
+/** The headers of a delivery, signed with RSA-SHA256 over id, time, webhook id and the CRC32 of the bytes. */
 export function signedHeaders(
   body: Buffer,
   { id, time, webhookId, certUrl }: Transmission,
@@ -95,7 +95,7 @@ export function signedHeaders(
   };
 }
 
-/** Whether a signature fits a body, for the channel's own verify call. */
+/** Whether a signature matches a body, for PayPal's verify call. */
 function fits(body: Buffer, { id, time, webhookId }: Transmission, signature: string, certificate: string): boolean {
   const text = Buffer.from(webhookText(id, time, webhookId, body));
   return verify('RSA-SHA256', text, new X509Certificate(certificate).publicKey, Buffer.from(signature, 'base64'));
@@ -131,7 +131,7 @@ export function addNotifications(router: Router, add: AddRoute, core: Core): voi
       const pem = certUrl.startsWith(apiUrlOf(core))
         ? findCertificate([account], certUrl.split('/').at(-1) ?? '')
         : undefined;
-      // PayPal re-writes the event as JSON, so only what was sent compactly verifies here.
+      // PayPal serializes the event again, so only an event in compact JSON verifies here.
       const event = Buffer.from(JSON.stringify(rest.webhook_event));
       const known =
         webhooksOf(account).some((webhook) => webhook.id === webhookId) && rest.auth_algo === 'SHA256withRSA';
@@ -223,8 +223,8 @@ const EVENT_TYPES = [
   'PAYMENT.REFUND.PENDING',
 ] as const;
 
-function knownEvents(asked: readonly { name: string }[]): string[] {
-  const names = asked.map(({ name }) => name);
+function knownEvents(events: readonly { name: string }[]): string[] {
+  const names = events.map(({ name }) => name);
   const stranger = names.find((name) => name !== '*' && !EVENT_TYPES.some((known) => known === name));
   if (stranger !== undefined)
     throw refuse(400, 'VALIDATION_ERROR', `${stranger} is not a valid event name.`, '/event_types');
@@ -254,7 +254,7 @@ function present(core: Core, { id, url, eventTypes }: Webhook): Record<string, u
   };
 }
 
-/** The bytes and headers of one delivery, signed for the webhook that listens, or wrongly as the fault says. */
+/** The bytes and headers of one delivery, signed for its webhook; applies the fault. */
 export function signNotification(
   core: Core,
   notification: NotificationRecord,

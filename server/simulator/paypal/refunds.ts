@@ -9,14 +9,14 @@ import { notFound, presentRefund, refuse, sceneryOf } from './answers.ts';
 
 const REFUND_WINDOW_MS = 180 * 86_400_000;
 
-/** A refund that was made or found. */
+/** A refund that was created or found. */
 export interface FoundRefund {
   trade: Trade;
   refund: Refund;
   repeated: boolean;
 }
 
-/** `POST /v2/payments/captures/{id}/refund`; without an amount what is left. Throws PaypalRefusal. */
+/** `POST /v2/payments/captures/{id}/refund`; without an amount it refunds the rest. Throws PaypalRefusal. */
 export function makeRefund(
   core: Core,
   trade: Trade,
@@ -28,11 +28,11 @@ export function makeRefund(
   if (earlier) return { trade, refund: earlier, repeated: true };
   const minor = checkRefund(core, trade, request);
   const refundNo = request.invoice_id ?? requestId ?? '';
-  // Before the ledger writes the trade with the refund, so that a repeat finds it after any crash.
+  // Stored before the ledger writes the refund, so that a repeat finds it after a crash.
   const requests = requestsOf(trade);
   if (requestId !== undefined) requests[requestId] = refundNo;
   trade.details['refundRequests'] = requests;
-  // For PayPal a refund goes wrong after it was completed: the bank sends the money back.
+  // At PayPal a refund fails after it was completed: the bank returns the money.
   const course = fault === 'abnormal-refund' ? 'refund-success-then-fail' : fault;
   const refund = core.refund(trade, { refundNo, minor, reason: request.note_to_payer ?? '' }, course);
   return { trade, refund, repeated: false };
@@ -54,7 +54,7 @@ export function getRefund(books: Books, account: Account, refundId: string): Fou
   return { trade, refund, repeated: false };
 }
 
-/** Tells the merchant what became of a refund. */
+/** Sends the webhook for the state of a refund. */
 export function notifyRefund(core: Core, trade: Trade, refund: Refund): void {
   const events = {
     processing: 'PAYMENT.REFUND.PENDING',

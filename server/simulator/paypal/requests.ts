@@ -1,4 +1,4 @@
-/** Requests: the routes that they come to, and the checks of their bodies. */
+/** Requests: the routes, and the checks of the bodies. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { exponentOf } from '../../money.ts';
@@ -7,7 +7,7 @@ import type { Answer } from '../exchange.ts';
 import type { Call, FaultName } from '../faults.ts';
 import { type PaypalRefusal, refuse } from './answers.ts';
 
-/** One authenticated call as the routes see it. */
+/** One authenticated call, as a route gets it. */
 export interface Request {
   account: Account;
   params: Readonly<Record<string, string>>;
@@ -15,32 +15,32 @@ export interface Request {
   body: unknown;
   query: Readonly<Record<string, unknown>>;
   requestId: string | undefined;
-  /** Whether the caller asked for the whole resource (`Prefer: return=representation`). */
+  /** Whether the caller requests the whole resource (`Prefer: return=representation`). */
   whole: boolean;
   header(name: string): string | undefined;
 }
 
-/** What a route does: `orderNo` is for the faults that are set on one order. */
+/** A route; `orderNo` selects the faults that are set on one order. */
 export interface Route {
   call: Call;
   orderNo?(request: Request): string | undefined;
-  /** Left out = the body of a POST is JSON. */
+  /** Absent = the body of a POST is JSON. */
   readBody?(ctx: Context): unknown;
   act(request: Request, fault: FaultName | undefined, word: string | undefined): Answer;
 }
 
-/** Adds a route behind the token check. */
+/** Adds a route with a token check. */
 export type AddRoute = (method: 'get' | 'post' | 'patch' | 'delete', path: string, route: Route) => void;
 
-/** A JSON answer. */
+/** Builds a JSON answer. */
 export function json(status: number, body: unknown): Answer {
   return { status, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
 }
 
 const Url = z.url({ protocol: /^https?$/ }).max(4000);
 /**
- * Lengths are counted in bytes of UTF-8: PayPal's OpenAPI document gives them for US-ASCII and says that other characters count as
- * more; reports of shops agree (Greek and emoji refused below 127 characters).
+ * A text with a limit in bytes of UTF-8: PayPal's OpenAPI document gives lengths for US-ASCII and counts other characters as more; reports of
+ * shops agree (Greek and emoji refused below 127 characters).
  */
 const text = (most: number) =>
   z
@@ -102,7 +102,7 @@ const WebhookRequest = z.object({
   event_types: z.array(z.object({ name: z.string().min(1).max(127) })).min(1),
 });
 
-/** A JSON patch of a webhook: PayPal takes `replace` of the URL or of the whole list of events, and nothing else. */
+/** A JSON patch of a webhook: PayPal accepts only `replace` of the URL or of the whole list of events. */
 const WebhookPatch = z
   .array(
     z.discriminatedUnion('path', [
@@ -128,7 +128,7 @@ export type OrderRequest = z.infer<typeof OrderRequest>;
 export type RefundRequest = z.infer<typeof RefundRequest>;
 /** The body of a webhook registration. */
 type WebhookRequest = z.infer<typeof WebhookRequest>;
-/** The body of a question about a webhook's signature. */
+/** The body of a request to verify a webhook's signature. */
 type VerifyRequest = z.infer<typeof VerifyRequest>;
 
 /** Reads the body of a create; throws PaypalRefusal with PayPal's issue and field. */
@@ -156,7 +156,7 @@ export function readVerifyRequest(body: unknown): VerifyRequest {
   return read(VerifyRequest, body);
 }
 
-/** An amount in minor units; throws PaypalRefusal for unknown currencies, too many decimals and what is not above zero. */
+/** Reads an amount into minor units; throws PaypalRefusal for an unknown currency, too many decimals or an amount that is not above zero. */
 export function readAmount(
   { currency_code, value }: z.infer<typeof Amount>,
   field: string,

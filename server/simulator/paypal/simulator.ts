@@ -1,4 +1,4 @@
-/** PayPal inside the simulator: the half, its tokens, and the calls about orders, captures and refunds. */
+/** PayPal in the simulator: the channel simulator, its tokens, and the calls about orders, captures and refunds. */
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
@@ -66,8 +66,8 @@ function addCheckout(add: AddRoute, core: Core, books: Books): void {
     call: 'capture',
     orderNo,
     act(request, fault, word) {
-      const asked = { id: idOf(request), requestId: request.requestId, fault, word };
-      const done = captureOrder(core, books, request.account, asked);
+      const capture = { id: idOf(request), requestId: request.requestId, fault, word };
+      const done = captureOrder(core, books, request.account, capture);
       return answerDone(core, done, request, fault, minimalOfCaptured);
     },
   });
@@ -102,7 +102,7 @@ function addCheckout(add: AddRoute, core: Core, books: Books): void {
   });
 }
 
-/** A repeat answers 200 with the earlier result; two at once may have the second one refused, although it happened. */
+/** Answers a create or capture: a repeat returns 200 with the earlier result; with a fault it is refused although it took effect. */
 function answerDone(
   core: Core,
   { trade, repeated }: Done,
@@ -124,7 +124,7 @@ function show(core: Core, trade: Trade, fault: FaultName | undefined): Record<st
   return presentOrder(seen(trade, fault), sceneryOf(core, trade));
 }
 
-/** A trade as a lagging or lying answer shows it. */
+/** A trade as the faults `query-lag` and `wrong-amount` show it. */
 function seen(trade: Trade, fault: FaultName | undefined): Trade {
   if (fault === 'query-lag') return before(trade);
   if (fault !== 'wrong-amount') return trade;
@@ -132,21 +132,21 @@ function seen(trade: Trade, fault: FaultName | undefined): Trade {
   return { ...trade, minor: trade.minor + 100, payments };
 }
 
-/** The trade one step ago. */
+/** The trade before its last step. */
 function before(trade: Trade): Trade {
   if (trade.refunds.length > 0) return { ...trade, refunds: trade.refunds.slice(0, -1) };
   if (trade.payments.length > 0) return { ...trade, payments: [], state: 'approved' };
   return { ...trade, state: 'open' };
 }
 
-/** What PayPal answers to `return=minimal`, the default: id, status and links (Orders v2 and Payments v2, `Prefer`). */
+/** The answer to `return=minimal`, the default: id, status and links (Orders v2 and Payments v2, `Prefer`). */
 function minimal({ id, status, links }: Record<string, unknown>): Record<string, unknown> {
   return { id, status, links };
 }
 
 /**
- * To a capture the minimal answer is more than its page says: the payer, and of each unit the whole capture without the unit's amount
- * (an answer of the sandbox in paypal/Checkout-Ruby-SDK, issue 24; payment_source as in paypal/PayPal-PHP-Server-SDK, issue 12).
+ * The minimal answer to a capture has more than its page documents: the payer, and for each unit the whole capture without the unit's amount (an
+ * answer of the sandbox in paypal/Checkout-Ruby-SDK, issue 24; payment_source as in paypal/PayPal-PHP-Server-SDK, issue 12).
  */
 function minimalOfCaptured(order: Record<string, unknown>): Record<string, unknown> {
   const { payment_source, payer } = order;
@@ -161,13 +161,13 @@ function inProgress() {
   return refuse(409, 'PREVIOUS_REQUEST_IN_PROGRESS', 'A previous request on this resource is currently in progress.');
 }
 
-/** The number in the body of a create, however good or bad that body is. */
+/** The order number in the body of a create, even if the body is invalid. */
 function numberIn(body: unknown): string | undefined {
   const text = JSON.stringify(body) ?? '';
   return /"custom_id":"(\w{1,127})"/.exec(text)?.[1];
 }
 
-/** Adds everything of PayPal's REST API that the simulator knows, below `/paypal`. */
+/** Adds the simulated part of PayPal's REST API, below `/paypal`. */
 function mountPaypal(router: Router, core: Core): void {
   const books = openBooks(core);
   const add: AddRoute = (method, path, route) => {
@@ -191,7 +191,7 @@ async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
     orderNo: route.orderNo?.(read),
     act: (fault, word) =>
       attempt(() => {
-        // A capture that is refused leaves a trace on the order, so that call answers for itself.
+        // A refused capture changes the order, so `captureOrder` applies the fault.
         if (fault === 'refused' && route.call !== 'capture') throw refuseWith(word);
         return route.act(read, fault, word);
       }),
@@ -292,7 +292,7 @@ const SCHEDULE = [
   ...Array.from({ length: 8 }, () => 18_000),
 ];
 
-/** PayPal (Orders v2) inside the simulator. */
+/** Simulates PayPal (Orders v2). */
 export const paypalSimulator: ChannelSimulator = {
   payWay: 'paypal',
   billRules: PAYPAL_BILL_RULES,
@@ -324,7 +324,7 @@ export const paypalSimulator: ChannelSimulator = {
   rotate,
 };
 
-/** The payer agrees; the money is the merchant's to take. */
+/** The payer approves the order; the merchant may capture it. */
 function approve(core: Core, trade: Trade): void {
   if (trade.state === 'approved') return;
   delete trade.details['refusedWith'];

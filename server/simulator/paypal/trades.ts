@@ -1,4 +1,4 @@
-/** Orders: made, found and captured. */
+/** Orders: created, found and captured. */
 import type { Account } from '../accounts.ts';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -9,15 +9,15 @@ import { notFound, presentCapture, refuse, refuseWith, sceneryOf } from './answe
 import { tell } from './notifications.ts';
 import { type OrderRequest, readAmount } from './requests.ts';
 
-/** Faults that decide what becomes of a capture. */
+/** Faults that decide the state of a capture. */
 type CaptureFault = 'capture-pending' | 'capture-declined';
 
-/** How long a capture is pending when a fault asks for it. Scaled. */
+/** How long a capture is pending with the fault `capture-pending`, in simulated milliseconds. */
 const PENDING_MS = 60_000;
 
 /**
- * Issues after which the payer must choose another way to pay at PayPal ("Handle funding failures" and the Orders v2 error list at
- * developer.paypal.com): the order stays approved, and its capture is refused until the payer has agreed once more.
+ * Issues after which the payer must choose another payment method at PayPal ("Handle funding failures" and the Orders v2 error list at
+ * developer.paypal.com): a capture is refused until the payer approves again.
  */
 const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',
@@ -25,7 +25,7 @@ const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
   'REDIRECT_PAYER_FOR_ALTERNATE_FUNDING',
 ]);
 
-/** Reasons for which a capture waits until the merchant accepts it in its account (Payments v2, capture status details). */
+/** Reasons of a pending capture that the merchant must accept in its account (Payments v2, capture status details). */
 const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'INTERNATIONAL_WITHDRAWAL',
   'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION',
@@ -33,7 +33,7 @@ const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'VERIFICATION_REQUIRED',
 ]);
 
-/** Refuses a capture as a fault says, or as an earlier one said that the payer has not answered; throws PaypalRefusal. */
+/** Refuses a capture because of a fault, or because the payer has not approved again since one; throws PaypalRefusal. */
 function refuseCapture(core: Core, trade: Trade, fault: FaultName | undefined, word: string | undefined): void {
   const issue = fault === 'refused' ? (word ?? 'TRANSACTION_REFUSED') : trade.details['refusedWith'];
   if (typeof issue !== 'string') return;
@@ -46,7 +46,7 @@ function refuseCapture(core: Core, trade: Trade, fault: FaultName | undefined, w
   throw refuseWith(issue, isForPayer ? [{ href: core.payUrl(trade), rel: 'redirect', method: 'GET' }] : []);
 }
 
-/** Takes the payer's money, or with a fault does not yet, or not at all; the merchant is told. */
+/** Captures the payment, which is pending or declined with a fault, and notifies the merchant. */
 export function takeMoney(
   core: Core,
   trade: Trade,
@@ -71,13 +71,13 @@ export function takeMoney(
   if (ripens) core.clock.schedule(PENDING_MS, () => moveCapture(core, trade, 'completed'));
 }
 
-/** Completes a pending capture whose time has come, also when the process that scheduled it is gone. */
+/** Completes a pending capture that is due, even if the process that scheduled it has ended. */
 export function ripen(core: Core, trade: Trade): void {
   const ripeAt = trade.details['ripeAt'];
   if (typeof ripeAt === 'number' && ripeAt <= core.clock.now()) moveCapture(core, trade, 'completed');
 }
 
-/** Ends a pending capture: PayPal has finished its review, or the merchant has accepted or denied the payment in its account. */
+/** Ends a pending capture: PayPal finished its review, or the merchant accepted or denied the payment in its account. */
 export function moveCapture(core: Core, trade: Trade, state: 'completed' | 'declined'): void {
   const payment = trade.payments.find((candidate) => candidate.state === 'pending');
   if (!payment) return;
@@ -98,22 +98,22 @@ function notifyCapture(core: Core, trade: Trade, event: string, state: Payment['
   tell(core, trade, event, summary, presentCapture(trade, payment, sceneryOf(core, trade)));
 }
 
-/** An order without its payer's agreement, or agreed and not captured, ends after this. */
+/** How long an order waits for the payer's approval, and an approved one for its capture. */
 const ORDER_LIFE_MS = 3 * 3600 * 1000;
-/** How long a create is remembered by its PayPal-Request-Id. */
+/** How long a create can be repeated by its PayPal-Request-Id. */
 const CREATE_MEMORY_MS = 6 * 3600 * 1000;
 
-/** What a call came to: the trade, and whether it is an earlier call's result. */
+/** The result of a call: the trade, and whether it is an earlier call's result. */
 export interface Done {
   trade: Trade;
   repeated: boolean;
   silent?: boolean;
 }
 
-/** What the headers of a create say. */
+/** The headers of a create. */
 interface CreateHeaders {
   requestId: string | undefined;
-  /** Where the simulator sends the webhooks of this order; PayPal itself knows no such header. */
+  /** The URL for the webhooks of this order; only the simulator has this header. */
   notifyUrl: string | null;
 }
 
@@ -182,7 +182,7 @@ function draftOf(
   };
 }
 
-/** `GET /v2/checkout/orders/{id}`: the order as it is now; throws PaypalRefusal for one that is over or not there. */
+/** `GET /v2/checkout/orders/{id}`: the current order; throws PaypalRefusal if it is unknown or expired. */
 export function getOrder(core: Core, books: Books, account: Account, id: string): Trade {
   const trade = books.byNumber(account, id);
   if (!trade || trade.id !== id) throw notFound();
@@ -192,7 +192,7 @@ export function getOrder(core: Core, books: Books, account: Account, id: string)
   return trade;
 }
 
-/** A capture call, and what a fault makes of it. */
+/** A capture call, and its fault. */
 interface CaptureAsked {
   id: string;
   requestId: string | undefined;
@@ -255,7 +255,7 @@ function withPayer(address: string, token: string): string {
   return url.href;
 }
 
-/** Finds trades by what PayPal's own calls name. */
+/** Finds trades by the ids in PayPal's calls. */
 export interface Books {
   /** The trade of this order, capture or refund id, if it is this account's. */
   byNumber(account: Account, number: string): Trade | undefined;
@@ -265,14 +265,14 @@ export interface Books {
   invoiceUsed(account: Account, invoiceId: string, except?: Trade): boolean;
 }
 
-/** An index over the append-only ledger, brought up to date by each question. */
+/** Opens an index over the append-only ledger; each lookup updates it. */
 export function openBooks({ ledger, trades }: Core): Books {
   const numbers = new Map<string, string>();
   const requests = new Map<string, string>();
   const invoices = new Map<string, Set<string>>();
   let read = 0;
 
-  const catchUp = () => {
+  const update = () => {
     for (; read < ledger.entries.length; read += 1) {
       const entry = ledger.entries[read];
       if (entry?.payWay !== 'paypal') continue;
@@ -294,15 +294,15 @@ export function openBooks({ ledger, trades }: Core): Books {
 
   return {
     byNumber(account, number) {
-      catchUp();
+      update();
       return find(account, numbers.get(number));
     },
     byRequest(account, requestId) {
-      catchUp();
+      update();
       return find(account, requests.get(`${account.name} ${requestId}`));
     },
     invoiceUsed(account, invoiceId, except) {
-      catchUp();
+      update();
       const ids = [...(invoices.get(`${account.name} ${invoiceId}`) ?? [])];
       return ids.some((id) => id !== except?.id && ledger.trades.get(id)?.state === 'paid');
     },

@@ -1,4 +1,4 @@
-/** A merchant or partner at WeChat Pay: numbers, apps, sub-merchants, keys, and how each of them is replaced. */
+/** A merchant or partner at WeChat Pay: numbers, apps, sub-merchants, keys, and their rotation. */
 import { type KeyObject, X509Certificate, createPrivateKey, randomBytes } from 'node:crypto';
 import { WECHAT_BILL_RULES } from './bill-rules.ts';
 import { plainSerial } from '../../channels/wechat/signature.ts';
@@ -8,68 +8,68 @@ import type { Core, SimulatedChannelConfig } from '../channel-simulator.ts';
 import { SimulatorRefusal } from '../requests.ts';
 import { randomDigits } from '../trades.ts';
 
-/** A merchant that a partner brought. */
+/** A merchant that a partner acts for. */
 interface SubMerchant {
   mchid: string;
   /** A small merchant (小微商户), which has no bill of its own. */
   isSmall?: true;
-  /** All apps that are linked to it. */
+  /** All linked apps. */
   appIds: readonly string[];
-  /** By field of the configuration: the one that is handed over. */
+  /** The apps in its channel configuration, by field. */
   fields: Readonly<Record<string, string>>;
 }
 
-/** One more app of the sub-merchant that is handed over; those before it stay linked. */
+/** Adds an app to the configured sub-merchant; earlier apps stay linked. */
 function linkSubApp(subMerchants: readonly SubMerchant[], field: string, appId: string): SubMerchant[] {
   const [newest, ...others] = subMerchants;
   if (!newest) throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner.');
   return [{ ...newest, appIds: [...newest.appIds, appId], fields: { ...newest.fields, [field]: appId } }, ...others];
 }
 
-/** One more sub-merchant, which is handed over from now on. */
+/** Adds a sub-merchant, which the channel configuration uses from now on. */
 function addSubMerchant(subMerchants: readonly SubMerchant[], mchid: string): SubMerchant[] {
   if (subMerchants.length === 0) throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner.');
   return [{ mchid, appIds: [], fields: {} }, ...subMerchants];
 }
 
-/** How a merchant verifies WeChat Pay: by platform certificates, by public keys, or by both while changing over. */
+/** How a merchant verifies WeChat Pay: by platform certificates, by public keys, or by both during a change. */
 const VERIFY_MODES = ['both', 'certificate', 'public-key'] as const;
 type VerifyMode = (typeof VERIFY_MODES)[number];
 
-/** A key under which WeChat Pay signs; `publicPem` is a certificate or a bare public key. */
+/** A key with which WeChat Pay signs; `publicPem` is a certificate or a bare public key. */
 export interface SigningKey {
   serial: string;
   privateKey: string;
   publicPem: string;
 }
 
-/** A merchant or a partner at WeChat Pay; of every list the newest comes first and the older ones are still good. */
+/** A merchant or a partner at WeChat Pay; in every list the newest entry comes first, and older ones stay valid. */
 export interface Merchant {
   mchid: string;
-  /** The one that is handed over. */
+  /** The app in the channel configuration. */
   appId: string;
-  /** All that are linked to the merchant. */
+  /** All linked apps. */
   appIds: readonly string[];
-  /** By field of the configuration: the apps that are handed over for one scene, the newest first. */
+  /** The apps of single scenes, by field of the configuration, the newest first. */
   sceneAppIds: Readonly<Record<string, readonly string[]>>;
   apiV3Key: string;
   verifyMode: VerifyMode;
-  /** Those of a partner, the one that is handed over first; a direct merchant has none. */
+  /** The sub-merchants of a partner, the configured one first; empty for a direct merchant. */
   subMerchants: readonly SubMerchant[];
-  /** Domains whose pages may lead to an h5_url, and back; with their subdomains. */
+  /** Registered H5 payment domains, including their subdomains. */
   h5Domains: readonly string[];
-  /** Where complaints are told; empty = nothing is registered. */
+  /** The registered address for complaints; empty = none. */
   complaintUrl?: string;
-  /** Its developer at SkillHub, as JSON; empty = none. */
+  /** The merchant's developer at SkillHub, as JSON; empty = none. */
   skillhub?: string;
-  /** The products that are opened for the merchant, as the last part of the path of a create. */
+  /** The opened products, as the last path segment of a create. */
   products: readonly string[];
   merchantKeys: Credential[];
   platformKeys: SigningKey[];
   publicKeys: SigningKey[];
 }
 
-/** What is stored as JSON. */
+/** The members that are stored as JSON. */
 const LISTS = [
   'appIds',
   'sceneAppIds',
@@ -81,13 +81,13 @@ const LISTS = [
   'publicKeys',
 ] as const;
 
-/** The domains of a new merchant: this machine. */
+/** The H5 payment domains of a new merchant: this machine. */
 const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Every product of a merchant. */
 const PRODUCTS = ['native', 'jsapi', 'h5', 'app', 'codepay'];
 
-/** What `/sim/rotate` can replace, with its other names. */
+/** The changes of `/sim/rotate`, by name. */
 const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant, to: string) => Promise<void>>> = {
   'platform-certificate': async (core, merchant) => void merchant.platformKeys.unshift(await newPlatformKey(core)),
   'public-key': async (_core, merchant) => void merchant.publicKeys.unshift(await newPublicKey(merchant.mchid)),
@@ -119,8 +119,8 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Makes a merchant; `mode` among the options is one of VERIFY_MODES, `products` all that it has opened. With `partner` a partner and its first sub-merchant, with
- * `subApp` an app of that one, too, with `small` a small one (小微商户).
+ * Creates a merchant. Options: `mode` is one of VERIFY_MODES; `products` are the opened products; `partner` creates a partner with a
+ * sub-merchant, `subApp` also an app of the sub-merchant, `small` makes it a small merchant (小微商户).
  */
 export async function newMerchant(
   core: Core,
@@ -156,7 +156,7 @@ export async function newMerchant(
 
 const known = new WeakMap<Account['secrets'], Merchant>();
 
-/** The merchant in an account's secrets, parsed once; not to be changed. */
+/** The merchant in an account's secrets, parsed once; callers must not change it. */
 export function readMerchant({ secrets }: Account): Merchant {
   const merchant = known.get(secrets) ?? parseMerchant(secrets);
   known.set(secrets, merchant);
@@ -172,7 +172,7 @@ function parseMerchant(secrets: Account['secrets']): Merchant {
   return { ...merchant, appIds, h5Domains, products };
 }
 
-/** Replaces a key or certificate; the old one stays good, as it does at WeChat for a day, but signs nothing new. Or a setting. */
+/** Replaces a key, certificate or setting. An old key stays valid, as at WeChat for a day, but signs no new messages. */
 export async function rotateMerchant(core: Core, account: Account, what: string, to = ''): Promise<void> {
   const name = OTHER_NAMES.get(what) ?? what;
   const rotate = Object.hasOwn(ROTATIONS, name) ? ROTATIONS[name] : undefined;
@@ -183,7 +183,7 @@ export async function rotateMerchant(core: Core, account: Account, what: string,
   account.secrets = writeMerchant(merchant);
 }
 
-/** The merchant as ordinary channel configuration. */
+/** The merchant as channel configuration. */
 export function configOfMerchant(merchant: Merchant): SimulatedChannelConfig {
   const { mchid, appId, sceneAppIds, apiV3Key, verifyMode, subMerchants, ...keys } = merchant;
   const [sub] = subMerchants;
@@ -209,7 +209,7 @@ export function configOfMerchant(merchant: Merchant): SimulatedChannelConfig {
   };
 }
 
-/** The account whose mchid this is. */
+/** The account with this mchid. */
 export function findAccount(core: Core, mchid: string): Account | undefined {
   return core.accounts.of('wechat').find(({ secrets }) => secrets.mchid === mchid);
 }
@@ -221,14 +221,14 @@ export function merchantKeyOf({ merchantKeys }: Merchant, serial: string): KeyOb
 }
 
 /**
- * The key that signs: the public key that was asked for by name, else the newest one of the merchant's way of verifying.
- * With both ways it is a certificate, as during a change-over.
+ * The signing key: the public key with the requested id, otherwise the newest key of the merchant's verify mode. In mode `both` that is a
+ * certificate, as during a change.
  */
-export function signingKeyOf({ verifyMode, platformKeys, publicKeys }: Merchant, asked = ''): SigningKey {
-  const named = publicKeys.find(({ serial }) => plainSerial(serial) === plainSerial(asked));
+export function signingKeyOf({ verifyMode, platformKeys, publicKeys }: Merchant, requested = ''): SigningKey {
+  const named = publicKeys.find(({ serial }) => plainSerial(serial) === plainSerial(requested));
   if (named && verifyMode !== 'certificate') return named;
   const newest = (verifyMode === 'public-key' ? publicKeys : platformKeys)[0];
-  if (!newest) throw new Error('A merchant always has a signing key.');
+  if (!newest) throw new Error('The merchant has no signing key.');
   return newest;
 }
 
@@ -238,7 +238,7 @@ function writeMerchant(merchant: Merchant): Record<string, string> {
   return { mchid, appId, apiV3Key, verifyMode, complaintUrl, skillhub, ...lists };
 }
 
-/** One more app of the merchant, handed over for a scene of its own; those before it stay linked. */
+/** Adds an app for one scene to the merchant's configuration; earlier apps stay linked. */
 function linkApp(merchant: Merchant, field: string): void {
   const appId = newAppId();
   merchant.appIds = [...merchant.appIds, appId];
@@ -274,7 +274,7 @@ function newApiV3Key(): string {
 
 const imported = new Map<string, KeyObject>();
 
-/** A private key from its PEM, imported once. */
+/** Imports a private key from PEM, once. */
 export function privateKeyOf(pem: string): KeyObject {
   const key = imported.get(pem) ?? createPrivateKey(pem);
   imported.set(pem, key);

@@ -1,4 +1,4 @@
-/** Agent pay: developers of SkillHub, codes that pay, and the preorder that gives one. */
+/** Agent pay: SkillHub developers, payment codes, and the preorder that returns one. */
 import type { Context } from 'koa';
 import { type KeyObject, createHmac, createPublicKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { refuse, tell } from './requests.ts';
 
-/** A developer of SkillHub whose skills are paid to a merchant; the newest key comes first and is the only good one. */
+/** A SkillHub developer whose skills are paid to a merchant; it has one valid key. */
 interface Developer {
   developerId: string;
   keyId: string;
@@ -21,7 +21,7 @@ interface Developer {
   skills: string[];
 }
 
-/** The developer of an account, with a new key; made when there is none. Skills are replaced when they are named. */
+/** Gives the developer of an account a new key, and creates the developer if there is none. `skills` replaces the skills, if given. */
 export async function giveDeveloper(core: Core, name: string, skills: string[] | undefined): Promise<Developer> {
   const account = core.accounts.get('wechat', name);
   if (!account) throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
@@ -39,7 +39,7 @@ export async function giveDeveloper(core: Core, name: string, skills: string[] |
   return developer;
 }
 
-/** The developer of an account, if one was made. */
+/** The developer of an account; undefined = none. */
 function developerOf({ secrets }: Account): Developer | undefined {
   return secrets['skillhub'] ? (JSON.parse(secrets['skillhub']) as Developer) : undefined;
 }
@@ -57,7 +57,7 @@ function publicKeyOf({ publicKey }: Developer): KeyObject {
   return createPublicKey(publicKey);
 }
 
-/** What a create answered with. */
+/** The payment data of a create. */
 interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;
@@ -65,25 +65,25 @@ interface PayData {
 
 const FORM = /^PAYCODE_([\w-]+)\.(\d+)\.([0-9a-f]{16})\.([0-9a-f]{32})$/;
 
-/** A code that pays the trade until then (simulated clock, ms); nothing is kept, the code proves itself. */
+/** A code that pays the trade until `until` (simulated clock, ms). It is not stored: its MAC proves it. */
 function newPaymentCode(account: Account, trade: Trade, until: number): string {
   const text = `${trade.id}.${until}.${randomBytes(8).toString('hex')}`;
   return `PAYCODE_${text}.${macOf(account, text)}`;
 }
 
-/** The trade that a code pays; throws SimulatorRefusal for one that was never given or has expired. */
+/** The trade of a code; throws SimulatorRefusal if the code is unknown or has expired. */
 export function tradeOfCode(core: Core, code: string): Trade {
   const [, id = '', until = '0', salt = '', mac = ''] = FORM.exec(code) ?? [];
   const trade = core.trades.byId(id);
   const account = trade?.payWay === 'wechat' ? core.accounts.get('wechat', trade.account) : undefined;
-  const isGiven = account && timingSafeEqual(Buffer.from(mac), Buffer.from(macOf(account, `${id}.${until}.${salt}`)));
-  if (!trade || !isGiven) throw new SimulatorRefusal(404, 'payment_code_unknown', 'No such payment code was given.');
+  const isGenuine = account && timingSafeEqual(Buffer.from(mac), Buffer.from(macOf(account, `${id}.${until}.${salt}`)));
+  if (!trade || !isGenuine) throw new SimulatorRefusal(404, 'payment_code_unknown', 'The payment code is unknown.');
   if (Number(until) <= core.clock.now())
     throw new SimulatorRefusal(410, 'payment_code_expired', 'The payment code has expired.');
   return trade;
 }
 
-/** The open WeChat trade of an account that this pays; undefined for anything that no create answered. */
+/** The WeChat trade of an account by its payment data; undefined if no create returned them. */
 function tradeOfPayData(core: Core, account: Account, { type, value }: PayData): Trade | undefined {
   const trade = core.trades.byId(idIn(core, type, value) ?? '');
   return trade?.payWay === 'wechat' && trade.account === account.name && trade.details['product'] === PRODUCTS[type]
@@ -91,7 +91,7 @@ function tradeOfPayData(core: Core, account: Account, { type, value }: PayData):
     : undefined;
 }
 
-/** The product whose create answers with it; a prepay_id is JSAPI's (apps have one too: not taken, (inferred)). */
+/** The product whose create returns the payment data; a prepay_id of JSAPI only, not of apps (inferred). */
 const PRODUCTS = { code_url: 'native', prepay_id: 'jsapi', h5_url: 'h5' } as const;
 
 function idIn(core: Core, type: PayData['type'], value: string): string | undefined {
@@ -108,7 +108,7 @@ function macOf({ secrets }: Account, text: string): string {
     .slice(0, 32);
 }
 
-/* What the codes of refusals are is not published: all of them are (inferred); that each of these points is refused is published. */
+/* The refused cases are published, but not the codes of the refusals, which are all inferred. */
 
 const Envelope = z.strictObject({
   signature_type: z.literal('SKILLHUB-SHA256-RSA2048'),
@@ -134,15 +134,15 @@ const Preorder = z.strictObject({
   expires_at: z.string().regex(/^\d{10}$/),
 });
 
-/** A code lives at most this long. */
+/** The longest lifetime of a code. */
 const MOST_SECONDS = 900;
 
 const STANDARD_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Nonces of the last minutes, by core. */
+/** Recent nonces and until when they are remembered (real time, ms). */
 const seen = new WeakMap<Core, Map<string, number>>();
 
-/** Answers a preorder of an agent's payment: every published point is looked at, each with a refusal of its own. */
+/** Answers a preorder of an agent's payment; every published case has its own refusal. */
 export async function servePreorder(ctx: Context, core: Core): Promise<void> {
   const body = rawBodyOf(ctx).toString('utf8');
   const entered = enter(core, body);
@@ -154,7 +154,7 @@ export async function servePreorder(ctx: Context, core: Core): Promise<void> {
     call: 'agent-preorder',
     ...(trade ? { orderNo: trade.orderNo } : {}),
     act: () => ('status' in entered ? entered : give(core, entered)),
-    // Nothing of the answer is signed.
+    // The answer is not signed.
     encrypt: (answer) => answer,
   });
 }
@@ -167,12 +167,12 @@ interface Entered {
 
 function give(core: Core, { account, payData, seconds }: Entered): Answer {
   const trade = tradeOfPayData(core, account, payData);
-  if (!trade) return refuse(400, 'PAY_DATA_UNKNOWN', 'pay_data is not of an order of the merchant');
+  if (!trade) return refuse(400, 'PAY_DATA_UNKNOWN', 'pay_data does not belong to an order of the merchant');
   if (trade.state !== 'open') return refuse(400, 'ORDER_NOT_PAYABLE', `the order is ${trade.state}`);
   return tell({ payment_code: newPaymentCode(account, trade, core.clock.now() + seconds * 1000) });
 }
 
-/** Lets a preorder in; the real time, for the simulated clock is for expiry only. */
+/** Checks a preorder; with real time, because the simulated clock is only for expiry. */
 function enter(core: Core, text: string): Entered | Answer {
   const envelope = Envelope.safeParse(parse(text));
   if (!envelope.success) return refuse(400, 'PARAM_ERROR', fieldOf(envelope.error, ''));
@@ -213,7 +213,7 @@ function isReplay(core: Core, nonce: string): boolean {
   seen.set(core, known);
   for (const [one, until] of known) if (until <= now) known.delete(one);
   if (known.has(nonce)) return true;
-  // A timestamp may be five minutes early, and is good until five minutes late.
+  // A timestamp is valid from five minutes before to five minutes after the current time.
   known.set(nonce, now + 600_000);
   return false;
 }
@@ -224,7 +224,7 @@ function readAgentRequest(
 ): Entered | Answer {
   const content = parse(Buffer.from(encoded, 'base64').toString('utf8'));
   if (/"(?:amount|total|total_fee|price|currency)"\s*:/.test(JSON.stringify(content ?? null)))
-    return refuse(400, 'AMOUNT_NOT_ALLOWED', 'the amount is that of the order behind pay_data');
+    return refuse(400, 'AMOUNT_NOT_ALLOWED', 'the amount is that of the order of pay_data');
   const preorder = Preorder.safeParse(content);
   if (!preorder.success) return refuse(400, 'PARAM_ERROR', fieldOf(preorder.error, 'payment_required.'));
   const { skill_info: skill, pay_items: items, expires_at: expiresAt } = preorder.data;

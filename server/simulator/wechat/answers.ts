@@ -1,4 +1,4 @@
-/** Answers: how trades and refunds are described, and how a body is sealed and signed. */
+/** Answers: the description of trades and refunds, and the encryption and signature of a body. */
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { SIGNTEST, answerText, encryptText, signRsa } from '../../channels/wechat/signature.ts';
 import type { Answer } from '../exchange.ts';
@@ -8,7 +8,7 @@ import { NO_OFFERS, type Refund, type Trade, paymentOf, refundedMinor } from '..
 import { type Merchant, type SigningKey, privateKeyOf, signingKeyOf } from './account.ts';
 import { type Names, namesOf } from './requests.ts';
 
-/** What WeChat calls each product. */
+/** WeChat Pay's name of each product. */
 const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
   ['native', 'NATIVE'],
   ['jsapi', 'JSAPI'],
@@ -17,7 +17,7 @@ const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
   ['codepay', 'MICROPAY'],
 ]);
 
-/** What WeChat Pay calls a product. */
+/** WeChat Pay's `trade_type` of a product. */
 export function tradeType(product: string): string | undefined {
   return TRADE_TYPES.get(product);
 }
@@ -29,34 +29,34 @@ const REFUND_WORDS = {
   abnormal: 'ABNORMAL',
 } as const;
 
-/** What only this half keeps about a trade. */
+/** The details of a trade that only this channel simulator stores. */
 export interface TradeDetails extends Names {
   product: string;
   openid: string;
-  /** A partner's trade in the name of the sub-merchant's app: the payer in its eyes. */
+  /** The payer's openid for the sub-merchant's app, if the trade was placed with it. */
   subOpenid?: string;
   attach?: string;
-  /** The payer's code that was read (codepay); each can be used once. */
+  /** The payer's code (codepay); each can be used once. */
   authCode?: string;
   /** Ended by a reverse. */
   reversed?: boolean;
-  /** Ended by a close; one that nobody may pay any more is not closed by itself. */
+  /** Ended by a close; an expired trade is not closed automatically. */
   closed?: boolean;
-  /** The request that made it, to compare a repeat with. */
+  /** The create request, to compare a repeat with. */
   request: string;
 }
 
-/** The details of a trade of this half. */
+/** The details of a trade of this channel simulator. */
 export function detailsOf(trade: Trade): TradeDetails {
   return trade.details as unknown as TradeDetails;
 }
 
-/** Whether a trade is that of whoever is named: of two sub-merchants of one partner neither sees the other's. */
+/** Whether a trade belongs to the named sub-merchant; sub-merchants of one partner do not see each other's trades. */
 export function isFor(trade: Trade, { subMchid }: Pick<Names, 'subMchid'>): boolean {
   return detailsOf(trade).subMchid === subMchid;
 }
 
-/** A trade as a query or notice describes it; `unseen` = the payment has not reached this reader yet. Amounts in fen. */
+/** Describes a trade for a query or notification; `unseen` = without the payment. Amounts in fen. */
 export function describeTrade(trade: Trade, unseen = false): Record<string, unknown> {
   const { product, attach, ...details } = detailsOf(trade);
   const payment = unseen ? undefined : paymentOf(trade);
@@ -88,13 +88,13 @@ function unpaidState(trade: Trade): string {
   return trade.declined ? 'PAYERROR' : 'USERPAYING';
 }
 
-/** A trade that was paid and reversed keeps the members of its payment here; WeChat's document does not say. */
+/** The state of a paid trade. A reversed one keeps the members of its payment here; WeChat's document does not specify that. */
 function paidState(trade: Trade): string {
   if (detailsOf(trade).reversed) return 'REVOKED';
   return refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS';
 }
 
-/** A refund as an answer describes it. Amounts in fen. */
+/** Describes a refund for an answer. Amounts in fen. */
 export function describeRefund(trade: Trade, refund: Refund): Record<string, unknown> {
   return {
     ...refundNames(trade, refund),
@@ -107,7 +107,7 @@ export function describeRefund(trade: Trade, refund: Refund): Record<string, unk
   };
 }
 
-/** A refund as a notice describes it: another name for the status, and no currency. Amounts in fen. */
+/** Describes a refund for a notification: with `refund_status`, and without a currency. Amounts in fen. */
 export function describeRefundNotification(trade: Trade, refund: Refund): Record<string, unknown> {
   return {
     ...merchantOf(trade),
@@ -119,23 +119,23 @@ export function describeRefundNotification(trade: Trade, refund: Refund): Record
   };
 }
 
-/** No app is named. A partner's has those of its notices of payments: an inference. */
+/** The merchants in a notification of a refund, without apps. A partner's members are an inference. */
 function merchantOf(trade: Trade): Record<string, unknown> {
   const { mchid, subMchid } = detailsOf(trade);
   return subMchid === undefined ? { mchid } : { sp_mchid: mchid, sub_mchid: subMchid };
 }
 
-/** Who has the money, in the words of the refund query (pay.weixin.qq.com, "查询单笔退款", user_received_account). */
+/** The account that received the money, as in the refund query (pay.weixin.qq.com, "查询单笔退款", user_received_account). */
 function receivedBy({ toMerchant }: Refund): string {
   return toMerchant ? '商户结算银行账户' : '支付用户零钱';
 }
 
-/** The event of a refund that has ended. */
+/** The event type of a finished refund. */
 export function refundEvent({ state }: Refund): string {
   return `REFUND.${REFUND_WORDS[state]}`;
 }
 
-/** Milliseconds since 1970 as RFC 3339 in UTC+8, whole seconds. */
+/** Formats milliseconds since 1970 as RFC 3339 in UTC+8, whole seconds. */
 export function beijingTime(at: number): string {
   return `${new Date(at + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
 }
@@ -149,7 +149,7 @@ function refundNames(trade: Trade, refund: Refund): Record<string, unknown> {
   };
 }
 
-/** What of an order the payer pays: all but vouchers of either kind. */
+/** The amount that the payer pays: without vouchers. */
 function paidBy(trade: Trade): number {
   const { merchant, channel } = trade.offers ?? NO_OFFERS;
   return totalOf(trade) - merchant - channel;
@@ -159,7 +159,7 @@ function totalOf(trade: Trade): number {
   return paymentOf(trade)?.minor ?? trade.minor;
 }
 
-/** What an answer says beside the sums of a notice ("申请退款": settlement_refund is the refund less vouchers without a deposit). */
+/** The amounts that only an answer has ("申请退款": settlement_refund is the refund less the merchant's own vouchers). */
 function settledAmount(trade: Trade, { minor, offers }: Refund): Record<string, number> {
   const settled = totalOf(trade) - (trade.offers?.merchant ?? 0);
   const discount = offers.merchant + offers.channel;
@@ -171,24 +171,24 @@ function refundAmount(trade: Trade, { minor, offers }: Refund): Record<string, n
   return { total: totalOf(trade), refund: minor, payer_total: paidBy(trade), payer_refund: back };
 }
 
-/** Seconds by which `clock-skew` is off. */
+/** The offset of the fault `clock-skew` in seconds. */
 const SKEW = 600;
 
-/** Signs an answer with the key that the request asked for, or wrongly as the fault says. */
+/** Signs an answer with the requested key; applies the fault. */
 export async function encryptAnswer(
   core: Core,
   merchant: Merchant,
-  askedSerial: string,
+  requestedSerial: string,
   answer: Answer,
   fault: FaultName | undefined,
 ): Promise<Answer> {
   const body = fault === 'duplicate-key' ? duplicateFirstKey(answer.body) : answer.body;
-  const headers = await signHeaders(core, signingKeyOf(merchant, askedSerial), body, fault);
+  const headers = await signHeaders(core, signingKeyOf(merchant, requestedSerial), body, fault);
   const type: Record<string, string> = body === '' ? {} : { 'Content-Type': 'application/json; charset=utf-8' };
   return { ...answer, body, headers: { ...answer.headers, ...type, ...headers } };
 }
 
-/** An encrypted member as WeChat writes it; `bad-tag` and `bad-aad` are signed like any other and do not open. */
+/** An encrypted member in WeChat's form; with `bad-tag` or `bad-aad` it cannot be decrypted, although it is signed. */
 export function encrypted(
   text: string,
   associatedData: string,
@@ -211,7 +211,7 @@ function withBadTag(ciphertext: string): string {
   return bytes.toString('base64');
 }
 
-/** Facts whose amounts are one fen too high. */
+/** The facts with every amount one fen too high. */
 export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const amount = facts.amount as Record<string, unknown> | undefined;
   const wrong = Object.entries(amount ?? {}).map(([name, value]) => [
@@ -221,7 +221,7 @@ export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Recor
   return { ...facts, amount: Object.fromEntries(wrong) };
 }
 
-/** The headers that sign a body with a key, or wrongly as the fault says. */
+/** The signature headers of a body; applies the fault. */
 export async function signHeaders(
   core: Core,
   key: SigningKey,

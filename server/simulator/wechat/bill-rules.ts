@@ -1,10 +1,10 @@
 import { type BillRules, CHINA_RULES, decimalsOf } from '../bills/rows.ts';
 
-/** The rules of WeChat Pay for its bills and fees (pay.weixin.qq.com, "交易账单详细说明"). */
+/** WeChat Pay's rules for bills and fees (pay.weixin.qq.com, "交易账单详细说明"). */
 export const WECHAT_BILL_RULES: BillRules = {
   payWay: 'wechat',
   ...CHINA_RULES,
-  // No document gives such a refund a word of its own in bills.
+  // No document has a state for such a refund in bills.
   stuckIsUnderWay: true,
   numberFrom: (digest) => `4200${decimalsOf(digest, 24)}`,
   lacks: ['withdrawal', 'dispute_unknown_to_us'],

@@ -1,4 +1,4 @@
-/** Bills: of trades and of the account, asked for by day and fetched by address. */
+/** Bills of trades and of the account: requested by day, downloaded by URL. */
 import { createHash } from 'node:crypto';
 import { createGzip } from 'node:zlib';
 import { z } from 'zod';
@@ -29,21 +29,20 @@ import {
 } from './requests.ts';
 
 /**
- * Which rows of a day: all, the payments, the refunds, or the refunds that were paid from the available balance (充值退款), of which the others have none
- * ("下载交易账单", bill_type). That this is what `funds_account` AVAILABLE asks for is inferred from the documents.
+ * The rows of a bill: all, the payments, the refunds, or the refunds from the available balance (充值退款), which only the last type has
+ * ("下载交易账单", bill_type). That these are the refunds with `funds_account` AVAILABLE is inferred from the documents.
  */
 const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND', 'RECHARGE_REFUND'] as const;
-/** One of them. */
 type TradeBillType = (typeof TRADE_BILL_TYPES)[number];
 
-/** Whose bill it is. */
+/** The owner of a bill. */
 interface BillOwner {
   mchid: string;
-  /** Of payments that another system made. */
+  /** The app of payments that another system made. */
   appid: string;
 }
 
-/** Columns that a type of bill leaves out or adds: pay.weixin.qq.com, "申请交易账单" and "下载账单", with the sample files of the latter. */
+/** The columns, some of them only in some types of bill: pay.weixin.qq.com, "申请交易账单" and "下载账单", with the sample files of the latter. */
 const COLUMNS: readonly { name: string; only?: readonly TradeBillType[] }[] = [
   ...['交易时间', '公众账号ID', '商户号', '特约商户号', '设备号', '微信订单号', '商户订单号'].map((name) => ({ name })),
   ...['用户标识', '交易类型', '交易状态', '付款银行', '货币种类', '应结订单金额', '代金券金额'].map((name) => ({
@@ -62,7 +61,7 @@ const SUMMARY = '总交易单数,应结订单总金额,退款总金额,充值券
 
 const REFUND_WORDS = { done: 'SUCCESS', 'under-way': 'PROCESSING', failed: 'FAIL' } as const;
 
-/** The part of a day that a type of bill is about. */
+/** The rows of a day that a type of bill contains. */
 function contentOf(content: BillContent, type: TradeBillType): BillContent {
   const isPart = ({ kind, fromAvailable }: BillRow) =>
     type === 'ALL'
@@ -74,7 +73,7 @@ function contentOf(content: BillContent, type: TradeBillType): BillContent {
   return { ...content, rows: content.rows.filter(isPart), fillers: hasPayments ? content.fillers : [] };
 }
 
-/** The trade bill: a header, a row for each payment and each refund however it stands, a second header, one row of sums. */
+/** The trade bill: a header, a row for each payment and each refund in any state, a second header, one row of sums. */
 function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType): Iterable<string> {
   const columns = COLUMNS.map(({ name }) => name).filter((name) => isIn(type, name));
   const header = columns.map((name) => (content.has('other-columns') && name === '商户订单号' ? '商家订单号' : name));
@@ -106,7 +105,7 @@ function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType)
   yield marked([String(sums.rows), settled, returned, vouchers, feeText(sums.fees), ordered, asked]);
 }
 
-/** A row: every cell begins with a backtick. */
+/** Writes a row; every cell begins with a backtick. */
 function marked(cells: readonly string[]): string {
   return `${cells.map((cell) => `\`${cell}`).join(',')}\r\n`;
 }
@@ -116,12 +115,12 @@ function billTime(at: number): string {
   return beijingTime(at).slice(0, 19).replace('T', ' ');
 }
 
-/** Rounded to the fen and written with five decimals, as in the samples (`7.79000` of 1299.02). */
+/** A fee, rounded to the fen, with five decimals as in the samples (`7.79000` of 1299.02). */
 function feeText(fen: number): string {
   return `${hundredths(fen)}000`;
 }
 
-/** Whose trade it is and who paid; another system's is that of the merchant's own app. */
+/** The merchant, app and payer of a row; a payment of another system has the merchant's own app. */
 function partiesOf(
   { trade }: BillRow,
   { appid }: BillOwner,
@@ -130,8 +129,8 @@ function partiesOf(
 }
 
 /**
- * The cells by their columns. A refund is in the bill of the day on which it was asked for, and its own row has the amounts of an order as zero (samples). That
- * a reversed payment's refund is called REVOKED is inferred from the list of states.
+ * The cells by column. A refund is in the bill of the day of its request, and its row has zeros as the amounts of the order (samples). The state
+ * REVOKED for the refund of a reversed payment is inferred from the list of states.
  */
 function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOwner): Record<string, string> {
   const { appid = '', subMchid = '0', openid, product, attach = '' } = partiesOf(row, { mchid, ...owner });
@@ -177,7 +176,7 @@ function doneAt({ trade, number }: BillRow): string {
   return refund?.doneAt ? billTime(refund.doneAt) : '';
 }
 
-/** The mark of cells and the ends of lines cannot be in a cell; what WeChat Pay does with them was not found. */
+/** Replaces backticks and line ends in a cell; WeChat Pay's own handling is not documented. */
 function textCell(text: string): string {
   return text.replaceAll('`', "'").replaceAll(/[\r\n]+/g, ' ');
 }
@@ -187,24 +186,24 @@ function isIn(type: TradeBillType, name: string): boolean {
   return only === undefined || only.includes(type);
 }
 
-/** Columns and words: pay.weixin.qq.com, "申请资金账单", and the samples in the tests of public clients. */
+/** The columns and texts: pay.weixin.qq.com, "申请资金账单", and the samples in the tests of public clients. */
 const FUND_COLUMNS =
   '记账时间,微信支付业务单号,资金流水单号,业务名称,业务类型,收支类型,收支金额(元),账户结余(元),资金变更提交申请人,备注,业务凭证号';
 const FUND_SUMMARY = '资金流水总笔数,收入笔数,收入金额,支出笔数,支出金额';
 
-/** What is on the account when its bill begins, in fen. */
+/** The balance of the account at the start of its bill, in fen. */
 const OPENING_BALANCE = 100_000_000;
 
 interface Flow {
   row: BillRow;
   name: string;
   kind: string;
-  /** What the account gained or lost. */
+  /** The change of the balance, in fen. */
   minor: number;
   remark: string;
 }
 
-/** The bill of the basic account: what came and what left; the fee of a payment is a line of its own, a refund's is taken off it. */
+/** The bill of the basic account: credits and debits. The fee of a payment has its own line; that of a refund is included in its line. */
 function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string> {
   yield `\uFEFF${content.has('other-columns') ? FUND_COLUMNS.replace('业务凭证号', '凭证编号') : FUND_COLUMNS}\r\n`;
   const sums = { in: 0, came: 0, out: 0, left: 0 };
@@ -222,14 +221,14 @@ function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string>
 
 function* flowsOf(content: BillContent): Iterable<Flow> {
   for (const row of rowsOf(content)) {
-    // Vouchers without a deposit never come to the account.
+    // The merchant's own vouchers are not credited.
     const settled = row.minor - row.offers.merchant;
     if (row.kind === 'payment') {
       yield { row, name: '交易', kind: '交易', minor: settled, remark: `结算总金额${hundredths(settled)}元` };
       if (row.fee > 0) yield { row, name: '交易', kind: '扣除交易手续费', minor: -row.fee, remark: '' };
     } else {
       const remark = `退款总金额${hundredths(settled)}元;含手续费${hundredths(Math.abs(row.fee))}元`;
-      // How the statement names money of a refund that failed was not found.
+      // The name for the money of a failed refund is not documented.
       const isBack = row.kind === 'returned';
       const gained = isBack ? settled : -settled;
       yield { row, name: '退款', kind: isBack ? '退款失败退回' : '退款', minor: gained - row.fee, remark };
@@ -242,16 +241,16 @@ function flowCells({ row, name, kind, minor, remark }: Flow, balance: number, mc
   const digest = createHash('md5').update(`${number} ${kind}`).digest('hex');
   const flowNo = BigInt(`0x${digest}`).toString().padStart(28, '0').slice(-28);
   const way = minor > 0 ? '收入' : '支出';
-  const who = row.kind === 'payment' ? 'system' : `${mchid}API`;
+  const requester = row.kind === 'payment' ? 'system' : `${mchid}API`;
   const amounts = [way, hundredths(Math.abs(minor)), hundredths(balance)];
-  return [billTime(at), number, flowNo, name, kind, ...amounts, who, remark, refundNo ?? orderNo];
+  return [billTime(at), number, flowNo, name, kind, ...amounts, requester, remark, refundNo ?? orderNo];
 }
 
-/** How long an address is good (pay.weixin.qq.com, "申请交易账单", download_url: 5 minutes). */
+/** How long a URL is valid (pay.weixin.qq.com, "申请交易账单", download_url: 5 minutes). */
 const ADDRESS_MS = 5 * 60_000;
-/** When yesterday's bill is there, after midnight (same page: 10 o'clock). */
+/** When a bill is ready after the end of its day (same page: 10:00). */
 const READY_MS = 10 * 3_600_000;
-/** How far back there are bills, in months (same page). */
+/** The number of past months with bills (same page). */
 const BACK = 3;
 
 const Shared = {
@@ -262,21 +261,21 @@ const Shared = {
 const TradeQuery = z.object({ ...Shared, bill_type: z.enum(TRADE_BILL_TYPES).default('ALL') });
 const FundQuery = z.object({ ...Shared, account_type: z.enum(['BASIC', 'OPERATION', 'FEES']).default('BASIC') });
 
-/** The bills of a day, and their files, which need a signed request and are not signed themselves. */
+/** The calls for the bills of a day and their files; a file requires a signed request, but is not signed. */
 export const BILL_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/bill\/tradebill$/, call: 'bill', plan: planTrades },
   { method: 'GET', path: /^\/v3\/bill\/fundflowbill$/, call: 'bill', plan: planFunds },
   { method: 'GET', path: /^\/v3\/billdownload\/file$/, call: 'bill-file', plan: planFile },
 ];
 
-/** What a bill is about, read. */
+/** The parsed request for a bill. */
 interface Bill {
   day: string;
   isPacked: boolean;
   subMchid: string | undefined;
 }
 
-/** What of a day is written, and how. */
+/** The rows and the writer of a bill. */
 interface Written {
   part?: (content: BillContent) => BillContent;
   lines: (content: BillContent) => Iterable<string>;
@@ -295,7 +294,7 @@ function planTrades(asked: Asked): Planned {
   });
 }
 
-/** Only the basic account moves here: the others have no bills. */
+/** Only the basic account has transactions here, so the other accounts have no bills. */
 function planFunds(asked: Asked): Planned {
   const read = FundQuery.safeParse(Object.fromEntries(asked.query));
   if (!read.success) return settled(badQuery(read.error));
@@ -314,10 +313,10 @@ function plan(
   how: Written,
 ): Planned {
   const bill = { day: query.bill_date, isPacked: query.tar_type === 'GZIP', subMchid: query.sub_mchid };
-  // Without a sub-merchant a partner has the bill of all of them ("申请所有/单个子商户交易账单").
+  // Without a sub-merchant the bill of a partner has all of them ("申请所有/单个子商户交易账单").
   const wrong = bill.subMchid === undefined ? undefined : refuseSub(asked.merchant, bill.subMchid);
   if (wrong) return settled(wrong);
-  // "小微商户不单独提供对账单下载" ("下载账单", sub_mch_id): its rows are in the partner's bill of all merchants. The word for it is inferred.
+  // "小微商户不单独提供对账单下载" ("下载账单", sub_mch_id): its rows are in the partner's bill of all merchants. The code is inferred.
   if (asked.merchant.subMerchants.some(({ mchid, isSmall }) => isSmall && mchid === bill.subMchid))
     return settled(noStatement());
   return { act: () => answer(asked, bill, how) };
@@ -330,7 +329,7 @@ async function answer(
 ): Promise<Answer> {
   const now = core.clock.now();
   const span = spanOfDay(WECHAT_BILL_RULES, day);
-  if (!span) return badParameter('bill_date', 'bill_date is no day');
+  if (!span) return badParameter('bill_date', 'bill_date is not a valid day');
   if (span.from > now || span.from < monthsBefore(WECHAT_BILL_RULES, now, BACK))
     return refuse(400, 'INVALID_REQUEST', '账单日期无效');
   const found = core.bills.contentOf({
@@ -338,7 +337,7 @@ async function answer(
     account: account.name,
     ...span,
     isOfMoney,
-    // Its refunds stand as they stood when it was made: their states change in no later one ("交易账单详细说明").
+    // A bill has the refund states of its creation; no later bill updates them ("交易账单详细说明").
     madeAt: Math.min(now, span.to + READY_MS),
     isOurs: (trade) => subMchid === undefined || detailsOf(trade).subMchid === subMchid,
   });
@@ -366,7 +365,7 @@ async function answer(
   });
 }
 
-/** The refusals are those of the list of errors of "下载账单". */
+/** Serves a bill file; the refusals are from the list of errors of "下载账单". */
 function planFile({ core, account, query }: Asked): Planned {
   return {
     act() {
@@ -388,7 +387,7 @@ function sent({ has }: BillContent, pieces: AsyncIterable<Buffer>): AsyncIterabl
   return has('cut') ? firstHalf(pieces) : pieces;
 }
 
-/** The hash is that of the file before it is packed. */
+/** The hash of the unpacked file. */
 async function sha1Of(pieces: AsyncIterable<Buffer>): Promise<string> {
   const hash = createHash('sha1');
   for await (const piece of pieces) hash.update(piece);

@@ -1,4 +1,4 @@
-/** Complaints: the deeds of a payer, the calls about them, and the images of answers. */
+/** Complaints: the actions of a payer, the calls of a merchant, and the images of answers. */
 import { X509Certificate, constants, hash, publicEncrypt, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Answer } from '../exchange.ts';
@@ -25,12 +25,12 @@ const MOST_BYTES = 2 * 1024 * 1024;
 
 const Meta = z.object({ filename: z.string().min(1).max(128), sha256: z.string().min(1).max(256) });
 
-/** Images of a merchant for its answers to complaints. Source: pay.weixin.qq.com, chapter10_2_10 of API v3. */
+/** The upload of images for answers to complaints. Source: pay.weixin.qq.com, chapter10_2_10 of API v3. */
 export const IMAGE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/merchant-service\/images\/upload$/, call: 'dispute-image', plan: planUpload },
 ];
 
-/** By the simulator, whose each image is: they do not outlive it. */
+/** The account of each uploaded image, by simulator; not stored beyond its life. */
 const owners = new WeakMap<Core, Map<string, string>>();
 
 /** Whether the merchant has uploaded the image. */
@@ -46,7 +46,7 @@ function planUpload({ core, account, rawBody, contentType }: Asked): Planned {
   const { filename, sha256 } = meta.data;
   if (file.bytes.length > MOST_BYTES) return settled(badParameter('/file', 'the file is larger than 2 MB'));
   if (!isOfKind(file.bytes, filename, ['jpg', 'png', 'bmp']))
-    return settled(badParameter('/meta/filename', 'the file is none of jpg, png and bmp'));
+    return settled(badParameter('/meta/filename', 'the file must be jpg, png or bmp'));
   if (hash('sha256', file.bytes) !== sha256) return settled(badParameter('/meta/sha256', 'is not that of the file'));
   return {
     act() {
@@ -67,7 +67,7 @@ function parseJson(bytes: Buffer | undefined): unknown {
   }
 }
 
-/** What was done about a complaint; the action is the word of its notice. */
+/** One step of a complaint; `action` is the `action_type` of its notification. */
 interface Step {
   id: string;
   at: number;
@@ -75,7 +75,7 @@ interface Step {
   text: string;
 }
 
-/** Actor and type of each step in the history ("查询投诉单协商历史"; MERCHANT_REFUSE_RERUND is spelt so there), by the action of the notice. */
+/** Actor and type of each step in the history ("查询投诉单协商历史"; MERCHANT_REFUSE_RERUND is spelt so there), by the action of the notification. */
 const STEPS = {
   CREATE_COMPLAINT: ['投诉人', 'USER_CREATE_COMPLAINT'],
   CONTINUE_COMPLAINT: ['投诉人', 'USER_CONTINUE_COMPLAINT'],
@@ -88,25 +88,25 @@ const STEPS = {
 } as const;
 type Action = keyof typeof STEPS;
 
-/** A complaint inside the details of its trade. */
+/** A complaint, stored in the details of its trade. */
 interface Complaint {
   id: string;
   minor: number;
   reason: string;
   state: 'PENDING' | 'PROCESSING' | 'PROCESSED';
-  /** The payer wrote something that nobody answered. */
+  /** A message of the payer is unanswered. */
   waits: boolean;
   history?: Step[];
-  /** The merchant agreed to give the money back: once it is there, the complaint is over. */
+  /** The merchant agreed to a refund; the complaint ends once the refund succeeds. */
   isApproved?: boolean;
-  /** How often the payer complained, the first time included. */
+  /** The number of the payer's complaints, including the first. */
   times?: number;
-  /** Images that went with the answers. */
+  /** Images of the answers. */
   images?: string[];
   createdAt: number;
 }
 
-/** What every payer writes. */
+/** The text of every payer. */
 const WORDS = '没有收到';
 const MOST_DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -117,7 +117,7 @@ const ListQuery = z.object({
   offset: z.coerce.number().int().min(0).default(0),
   begin_date: Day,
   end_date: Day,
-  /** A partner's sub-merchant; left out, those of all of them ("查询投诉单列表"). */
+  /** A partner's sub-merchant; absent = all sub-merchants ("查询投诉单列表"). */
   complainted_mchid: z.string().max(64).optional(),
 });
 const ResponseBody = z.object({
@@ -127,7 +127,7 @@ const ResponseBody = z.object({
 });
 
 const CompleteBody = ResponseBody.pick({ complainted_mchid: true });
-/** "更新退款审批结果": what comes with only one of the actions is not refused with the other. */
+/** "更新退款审批结果": members of one action are not refused with the other. */
 const RefundBody = z.object({
   action: z.enum(['APPROVE', 'REJECT']),
   launch_refund_day: z.int().min(0).optional(),
@@ -140,7 +140,7 @@ const HistoryQuery = z.object({
   offset: z.coerce.number().int().min(0).default(0),
 });
 
-/** Complaints, version 2: paths, members, words and limits as in the vendor's documents of 消费者投诉 2.0. */
+/** Complaints, version 2: paths, members, states and limits as in the vendor's documents of 消费者投诉 2.0. */
 export const COMPLAINT_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2$/, call: 'dispute', plan: planList },
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)$/, call: 'dispute', plan: planRead },
@@ -171,9 +171,9 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
 ];
 
 /**
- * What a payer does, or the merchant in WeChat Pay's own platform: `open`, `ask` (another message), `review`, `win` (dealt with), `appeal`
- * (the payer goes on complaining). Action types: pay.weixin.qq.com, chapter10_2_16 of API v3, 2023.06.06; which state a complaint
- * has that goes on is not said there.
+ * An action of the payer, or of the merchant in WeChat Pay's platform: `open`, `ask` (another message), `review`, `win` (settled), `appeal` (the
+ * payer continues the complaint). Action types: pay.weixin.qq.com, chapter10_2_16 of API v3, 2023.06.06; the state of a continued complaint is not
+ * documented there.
  */
 export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeAction): object {
   if (disputeAction.act === 'open') return open(core, trade, disputeAction);
@@ -184,7 +184,7 @@ export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeA
   if (disputeAction.act === 'review') return move(core, trade, complaint, { state: 'PROCESSING' }, 'MERCHANT_RESPONSE');
   if (disputeAction.act === 'appeal') return goOn(core, trade, complaint);
   if (disputeAction.act !== 'win' && disputeAction.act !== 'cancel')
-    throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so nobody loses or appeals.');
+    throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so it cannot be lost.');
   return move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'MERCHANT_CONFIRM_COMPLETE');
 }
 
@@ -199,7 +199,7 @@ function open(core: Core, trade: Trade, disputeAction: DisputeAction): Complaint
   return notifyMerchant(core, trade, complaint, 'COMPLAINT.CREATE', 'CREATE_COMPLAINT');
 }
 
-/** The money of a complaint is back, and the merchant had agreed to it. */
+/** Ends the complaints of a trade whose refund the merchant approved, once the refund succeeded. */
 export function endApproved(core: Core, trade: Trade): void {
   for (const complaint of complaintsOf(trade).filter(({ isApproved, state }) => isApproved && state !== 'PROCESSED'))
     move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'REFUND_SUCCESS');
@@ -235,7 +235,7 @@ function notifyMerchant(
   core.trades.record(trade, 'updated', { number: complaint.id });
   const facts = { complaint_id: complaint.id, action_type: action };
   const account = core.accounts.get('wechat', trade.account);
-  // To the registered address; without one, as with other messages here, to that of the order.
+  // To the registered address; without one to the notify_url of the order.
   const url = (account && complaintUrlOf(account)) ?? trade.notifyUrl;
   if (url !== null)
     core.notifications.send(trade, { id: randomUUID(), event, url, facts }, core.notificationDelay(trade));
@@ -317,7 +317,7 @@ function answer(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof 
   return empty(204);
 }
 
-/** Only a complaint that asks for money is answered so; the code of that refusal is inferred. */
+/** Approves or rejects the refund that a complaint requests; the refusal code for other complaints is inferred. */
 function decideRefund(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof RefundBody>): Answer {
   if (complaint.reason !== 'REFUND') return refuse(400, 'INVALID_REQUEST', '投诉单非申请退款类型');
   const refused = refuseImages(asked, 'reject_media_list', body.reject_media_list);
@@ -335,7 +335,7 @@ function decideRefund(asked: Asked, { trade, complaint }: Found, body: z.infer<t
 
 function refuseImages(asked: Asked, member: string, images: readonly string[]): Answer | undefined {
   const unknown = images.findIndex((id) => !hasImage(asked, id));
-  return unknown < 0 ? undefined : badParameter(`/${member}/${unknown}`, 'no such image');
+  return unknown < 0 ? undefined : badParameter(`/${member}/${unknown}`, 'the image is unknown');
 }
 
 function complete({ core }: Asked, { trade, complaint }: Found): Answer {
@@ -376,13 +376,13 @@ function present({ merchant }: Asked, { trade, complaint }: Found): Record<strin
   };
 }
 
-/** Who is complained about: never a partner, always its sub-merchant. */
+/** The merchant of a complaint; in partner mode the sub-merchant. */
 function complainedOf(trade: Trade): string {
   const { mchid, subMchid = mchid } = detailsOf(trade);
   return subMchid;
 }
 
-/** As sensitive members are written: RSA-OAEP for the merchant's own certificate. */
+/** A phone number, encrypted like all sensitive members: RSA-OAEP for the merchant's certificate. */
 function encryptedPhone(certificate: string): string {
   const key = { key: new X509Certificate(certificate).publicKey, padding: constants.RSA_PKCS1_OAEP_PADDING };
   return publicEncrypt(key, Buffer.from('13800000000')).toString('base64');

@@ -1,4 +1,4 @@
-/** Notices: sealed and signed; and the address at which complaints are told. */
+/** Notifications: encrypted and signed; and the registered address for complaints. */
 import { z } from 'zod';
 import type { Account } from '../accounts.ts';
 import { duplicateFirstKey, type FaultName } from '../faults.ts';
@@ -18,7 +18,7 @@ import {
   tell,
 } from './requests.ts';
 
-/** Where complaints are told; only https at WeChat Pay, here the addresses of this machine, too. */
+/** The address for complaints: https, as at WeChat Pay, or a local http address. */
 const Body = z.object({
   url: z
     .string()
@@ -28,7 +28,7 @@ const Body = z.object({
 
 const PATH = /^\/v3\/merchant-service\/complaint-notifications$/;
 
-/** The address of a merchant for complaints: one. Source: pay.weixin.qq.com, chapter10_2_2 to 10_2_5 of API v3. */
+/** The calls for a merchant's one address for complaints. Source: pay.weixin.qq.com, chapter10_2_2 to 10_2_5 of API v3. */
 export const COMPLAINT_NOTIFICATION_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: PATH, call: 'webhooks', plan: (asked) => ({ act: () => show(asked) ?? absent() }) },
   { method: 'POST', path: PATH, call: 'webhooks', plan: (asked) => planUrl(asked, (url) => create(asked, url)) },
@@ -36,38 +36,38 @@ export const COMPLAINT_NOTIFICATION_CALLS: readonly CallRoute[] = [
   { method: 'DELETE', path: PATH, call: 'webhooks', plan: (asked) => ({ act: () => remove(asked) }) },
 ];
 
-/** Undefined = the merchant has registered none. */
+/** The registered address for complaints; undefined = none. */
 export function complaintUrlOf({ secrets }: Account): string | undefined {
   return secrets['complaintUrl'] || undefined;
 }
 
-type Said = ReturnType<typeof tell>;
+type Reply = ReturnType<typeof tell>;
 
-function planUrl({ rawBody }: Asked, act: (url: string) => Said): Planned {
+function planUrl({ rawBody }: Asked, act: (url: string) => Reply): Planned {
   const read = readBody(Body, rawBody);
   return read.ok ? { act: () => act(read.body.url) } : settled(badParameter(read.field, read.issue));
 }
 
-function show({ account, merchant: { mchid } }: Asked): Said | undefined {
+function show({ account, merchant: { mchid } }: Asked): Reply | undefined {
   const url = complaintUrlOf(account);
   return url === undefined ? undefined : tell({ mchid, url });
 }
 
-function create(asked: Asked, url: string): Said {
+function create(asked: Asked, url: string): Reply {
   if (complaintUrlOf(asked.account) !== undefined) return refuse(400, 'INVALID_REQUEST', '投诉通知回调地址已存在');
   return write(asked, url);
 }
 
-function change(asked: Asked, url: string): Said {
+function change(asked: Asked, url: string): Reply {
   return complaintUrlOf(asked.account) === undefined ? absent() : write(asked, url);
 }
 
-function remove({ core, account }: Asked): Said {
+function remove({ core, account }: Asked): Reply {
   keep(core, account, '');
   return empty(204);
 }
 
-function write(asked: Asked, url: string): Said {
+function write(asked: Asked, url: string): Reply {
   const { core, account } = asked;
   keep(core, account, url);
   return show(asked) ?? absent();
@@ -78,11 +78,11 @@ function keep(core: Core, account: Account, complaintUrl: string): void {
   core.accounts.save();
 }
 
-function absent(): Said {
+function absent(): Reply {
   return refuse(400, 'RESOURCE_NOT_EXISTS', '查询的通知回调不存在');
 }
 
-/** Seals the facts of a notice with the APIv3 key and signs it: the same facts each time, under a new nonce. */
+/** Encrypts the facts of a notification with the APIv3 key and signs it: the same facts each time, with a new nonce. */
 export async function sealNotification(
   core: Core,
   merchant: Merchant,
@@ -98,7 +98,7 @@ export async function sealNotification(
   };
 }
 
-/** While a merchant changes over, every other delivery is signed the new way. */
+/** Selects the signing key: while a merchant uses both ways, deliveries alternate between public key and certificate. */
 function notificationKeyOf(merchant: Merchant, { attempts }: NotificationRecord): SigningKey {
   const newest = merchant.publicKeys[0]?.serial;
   return signingKeyOf(merchant, merchant.verifyMode === 'both' && attempts % 2 === 1 ? '' : newest);
@@ -110,14 +110,14 @@ function notificationOf(
   fault: FaultName | undefined,
 ) {
   const kind = KINDS[event.split('.')[0] ?? ''] ?? 'transaction';
-  const told = fault === 'wrong-amount' ? withWrongAmount(facts) : facts;
+  const resource = fault === 'wrong-amount' ? withWrongAmount(facts) : facts;
   return {
     id,
     create_time: beijingTime(createdAt),
     resource_type: 'encrypt-resource',
     event_type: event,
     summary: SUMMARIES[kind],
-    resource: { original_type: kind, ...encrypted(JSON.stringify(told), kind, apiV3Key, fault) },
+    resource: { original_type: kind, ...encrypted(JSON.stringify(resource), kind, apiV3Key, fault) },
   };
 }
 

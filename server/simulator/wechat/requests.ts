@@ -1,4 +1,4 @@
-/** Requests: the check of their signature, the merchants that they name, the schemas of their bodies, and the refusals. */
+/** Requests: the check of signature and merchants, the schemas of the bodies, and the refusals. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import {
@@ -15,27 +15,27 @@ import type { Core } from '../channel-simulator.ts';
 import { type Part, rawBodyOf, readParts } from '../requests.ts';
 import { type Merchant, findAccount, merchantKeyOf, readMerchant } from './account.ts';
 
-/** One request that was let in. */
+/** One accepted request. */
 export interface Asked extends Caller {
   core: Core;
-  /** By which of the two sets of paths: a partner's have /partner in them. */
+  /** The set of paths: those of a partner contain /partner. */
   mode: 'direct' | 'partner';
   /** The decoded parts of the path that the route names. */
   parts: readonly string[];
   query: URLSearchParams;
-  /** Where the channel was asked, without a slash at the end. */
+  /** The base URL of the request, without a slash at the end. */
   base: string;
   rawBody: Buffer;
   contentType: string;
 }
 
-/** What a request is about, and what it does. */
+/** The order of a request, and its effect. */
 export interface Planned {
   orderNo?: string;
   act(fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
-/** One route: a verb, a path, the word that faults are set on, and what it does. */
+/** One route: method, path, the call name for faults, and the handler. */
 export interface CallRoute {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: RegExp;
@@ -43,26 +43,26 @@ export interface CallRoute {
   plan(asked: Asked): Planned;
 }
 
-/** A request that can only be answered in one way. */
+/** A request with a fixed answer. */
 export function settled(answer: Answer, orderNo?: string): Planned {
   return { orderNo, act: () => answer };
 }
 
-/** The parts of a form. wechatpayv3 for Python does not name its boundary, so it is taken from the first line then. */
+/** The parts of a form. wechatpayv3 for Python does not send the boundary, so it is read from the first line. */
 export function readForm(contentType: string, body: Buffer): Part[] | undefined {
   const isNamed = !/^multipart\/form-data$/i.test(contentType);
   const boundary = isNamed ? undefined : /^--([^\r\n]{1,70})\r\n/.exec(body.toString('latin1', 0, 80))?.[1];
   return readParts(boundary === undefined ? contentType : `${contentType}; boundary=${boundary}`, body);
 }
 
-/** A refusal as WeChat writes it: `{ code, message, detail? }`. */
+/** A refusal in WeChat's form: `{ code, message, detail? }`. */
 export function refuse(status: number, code: string, message: string, detail?: object): Answer {
   return { status, body: JSON.stringify({ code, message, ...(detail ? { detail } : {}) }), headers: JSON_TYPE };
 }
 
 /**
- * The merchant has not opened the product: NO_AUTH is among the codes of every create; its words as merchants report them (befinal/node-tenpay,
- * issue 49). That it comes before what is wrong with the order is our inference.
+ * The refusal of a product that the merchant has not opened. NO_AUTH is among the codes of every create; the message is as merchants report it
+ * (befinal/node-tenpay, issue 49). That it precedes checks of the order is an inference.
  */
 export function notOpened(): Answer {
   return refuse(403, 'NO_AUTH', '商户号该产品权限未开通，请前往商户平台>产品中心检查后重试');
@@ -73,35 +73,35 @@ export function tell(members: object): Answer {
   return { status: 200, body: JSON.stringify(members) };
 }
 
-/** An answer without any body: a wrong path or verb, or a close that was done. */
+/** An answer without a body: for a wrong path or method, or a successful close. */
 export function empty(status: number): Answer {
   return { status, body: '' };
 }
 
-/** The request could not be read; `field` is where. */
+/** The refusal of an invalid parameter; `field` is its pointer. */
 export function badParameter(field: string, message: string): Answer {
   return refuse(400, 'PARAM_ERROR', `参数错误: ${message}`, { field, issue: message, location: 'body' });
 }
 
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
 
-/** Whoever signed the request. */
+/** The signer of a request. */
 export interface Caller {
   account: Account;
   merchant: Merchant;
 }
 
-/** Paths that want to know who is asking before they look at the signature. */
+/** Paths that require the headers Accept and User-Agent before the signature is checked. */
 const PICKY = /^\/v3\/(?:refund|certificates|merchant-service\/complaint-notifications)(?:\/|$)/;
 
-/** Lets a request in as strictly, and in the same order, as WeChat does; a refusal here is never signed. */
+/** Checks a request as strictly and in the same order as WeChat does; a refusal here is unsigned. */
 export function enter(ctx: Context, core: Core, path: string): Caller | Answer {
   if (PICKY.test(path) && (!ctx.get('user-agent') || !ctx.get('accept'))) {
     return refuse(400, 'INVALID_REQUEST', 'Http头缺少Accept或User-Agent');
   }
   const authorization = readAuthorization(ctx.get('authorization'));
   if (!authorization) return signError('Http头Authorization值格式错误，请参考《微信支付商户REST API签名规则》');
-  // The real time: the simulated clock is for expiry and notices only.
+  // Real time: the simulated clock is only for expiry and notifications.
   if (!isFresh(authorization.timestamp, new Date())) {
     return signError('Http头Authorization中的timestamp与发起请求的时间不得超过5分钟');
   }
@@ -110,7 +110,7 @@ export function enter(ctx: Context, core: Core, path: string): Caller | Answer {
   return checkSignature(ctx, { account, merchant: readMerchant(account) }, authorization);
 }
 
-/** Whether this is an answer and not somebody who was let in. */
+/** Whether the request was refused. */
 export function isRefused(entered: Caller | Answer): entered is Answer {
   return 'status' in entered;
 }
@@ -127,7 +127,7 @@ function checkSignature(
   return verifyRsa(text, signature, key) ? caller : signError('错误的签名，验签失败');
 }
 
-/** Of a form only `meta` is signed: the file beside it is not. */
+/** The signed bytes; in a form only `meta` is signed, not the file. */
 function signedBody(ctx: Context): Buffer {
   const parts = readForm(ctx.get('content-type'), rawBodyOf(ctx));
   return parts ? (parts.find(({ name }) => name === 'meta')?.bytes ?? Buffer.alloc(0)) : rawBodyOf(ctx);
@@ -139,16 +139,16 @@ function signError(message: string): Answer {
 
 const Id = z.string().min(1).max(32);
 
-/** In whose name a direct merchant asks. */
+/** The merchant in a direct merchant's request. */
 const DirectMchid = { mchid: Id };
-/** In whose name a partner asks (pay.weixin.qq.com/doc/v3/partner, every call of basic payment). */
+/** The merchants in a partner's request (pay.weixin.qq.com/doc/v3/partner, every call of basic payment). */
 const PartnerMchids = { sp_mchid: Id, sub_mchid: Id };
-/** The same with the app, as in a create. */
+/** Merchant and app, as in a direct merchant's create. */
 const DirectNames = { appid: Id, ...DirectMchid };
-/** The same with the apps; the sub-merchant's may be left out. */
+/** Merchants and apps, as in a partner's create; the sub-merchant's app is optional. */
 const PartnerNames = { sp_appid: Id, sub_appid: Id.optional(), ...PartnerMchids };
 
-/** Whoever is named, in one form; without a sub-merchant it is a direct merchant's request. */
+/** The merchants and apps of a request in one form; without a sub-merchant it is a direct merchant's. */
 export interface Names {
   mchid: string;
   appid?: string | undefined;
@@ -167,13 +167,13 @@ interface PartnerBody {
   sub_appid?: string | undefined;
 }
 
-/** The names in a body or query that was read. */
+/** The merchants and apps of a parsed body or query. */
 export function namesIn(body: DirectBody | PartnerBody): Names {
   if (!('sp_mchid' in body)) return { mchid: body.mchid, appid: body.appid };
   return { mchid: body.sp_mchid, appid: body.sp_appid, subMchid: body.sub_mchid, subAppid: body.sub_appid };
 }
 
-/** The same as members of an answer or a notice. */
+/** Merchants and apps as members of an answer or a notification. */
 export function namesOf({ mchid, appid, subMchid, subAppid }: Names): Record<string, unknown> {
   if (subMchid === undefined) return { mchid, appid };
   return {
@@ -184,7 +184,7 @@ export function namesOf({ mchid, appid, subMchid, subAppid }: Names): Record<str
   };
 }
 
-/** What is wrong about the names of a request that this merchant signed. */
+/** The refusal of wrong merchants or apps in a request that this merchant signed; undefined = they are right. */
 export function refuseNames(merchant: Merchant, { mchid, appid, subMchid, subAppid }: Names): Answer | undefined {
   if (mchid !== merchant.mchid) {
     const member = subMchid === undefined ? 'mchid' : 'sp_mchid';
@@ -201,9 +201,9 @@ export function refuseNames(merchant: Merchant, { mchid, appid, subMchid, subApp
 }
 
 /**
- * A partner takes no money of its own, a direct merchant has nobody below it, and a partner acts only for merchants that it
- * brought. The words are those that merchants report (developers.weixin.qq.com/community, "受理机构必须传入sub_mch_id",
- * "普通商户不允许传sub_mch_id", "受理关系不存在"); the code of the second was not found.
+ * The refusal of a wrong sub-merchant: a partner must name one, a direct merchant must not, and a partner acts only for its own. The messages are
+ * those that merchants report (developers.weixin.qq.com/community, "受理机构必须传入sub_mch_id", "普通商户不允许传sub_mch_id",
+ * "受理关系不存在"); the code of the second was not found.
  */
 export function refuseSub({ subMerchants }: Merchant, subMchid: string | undefined): Answer | undefined {
   const isPartner = subMerchants.length > 0;
@@ -220,11 +220,11 @@ const Url = z
 const Fen = z.int().min(1).max(10_000_000_000);
 const OutTradeNo = z.string().regex(/^[0-9A-Za-z_\-*]{6,32}$/);
 const OutRefundNo = z.string().regex(/^[0-9A-Za-z_\-|*@]{1,64}$/);
-/** The document limits it in bytes (pay.weixin.qq.com, "申请退款": 不可超过80个字节长度); other texts are counted in characters. */
+/** Limited in bytes (pay.weixin.qq.com, "申请退款": 不可超过80个字节长度); other texts are limited in characters. */
 const Reason = z.string().refine((text) => Buffer.byteLength(text) <= 80, 'longer than 80 bytes');
 const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$/, 'RFC 3339 with an offset');
 
-/** Goods as the payer sees them. */
+/** The goods of an order. */
 const Detail = z.object({
   goods_detail: z
     .array(
@@ -250,7 +250,7 @@ const Extras = {
 
 const OpenId = z.string().min(1).max(128);
 
-/** What a create says, whoever makes it. */
+/** The members of a create by direct merchants and partners. */
 const Order = {
   description: z.string().min(1).max(127),
   out_trade_no: OutTradeNo,
@@ -268,26 +268,26 @@ const Order = {
     .optional(),
 };
 
-/** POST /v3/pay/transactions/*; what only one product needs is checked by `productNeeds`. */
+/** POST /v3/pay/transactions/*; `productNeeds` checks the members that one product requires. */
 const DirectCreateBody = z.object({ ...DirectNames, ...Order, payer: z.object({ openid: OpenId }).optional() });
 
 /**
- * POST /v3/pay/partner/transactions/* (pay.weixin.qq.com/docs/partner, "JSAPI/小程序下单"): the payer by the partner's app or by
- * the sub-merchant's.
+ * POST /v3/pay/partner/transactions/* (pay.weixin.qq.com/docs/partner, "JSAPI/小程序下单"): the payer's openid is of the partner's app or of the
+ * sub-merchant's.
  */
 const PartnerCreateBody = z.object({
   ...PartnerNames,
   ...Order,
   payer: z.object({ sp_openid: OpenId.optional(), sub_openid: OpenId.optional() }).optional(),
 });
-/** A create by either set of paths. */
+/** The schemas of a create, by set of paths. */
 export const CREATE_BODIES = { direct: DirectCreateBody, partner: PartnerCreateBody };
-/** A create that was read. */
+/** A parsed create. */
 export type CreateBody = z.infer<typeof DirectCreateBody> | z.infer<typeof PartnerCreateBody>;
 
 /**
- * POST /v3/pay/transactions/codepay ("付款码支付"), whoever makes it: no address for notices and no expiry; the code has 18 digits
- * and begins with 10 to 15; a shop is named by WeChat's number of it or by the merchant's own.
+ * POST /v3/pay/transactions/codepay ("付款码支付") by direct merchants and partners: no notify_url and no expiry; the code has 18 digits and begins
+ * with 10 to 15; a shop is named by WeChat's number or the merchant's own.
  */
 const Codepay = {
   description: z.string().min(1).max(127),
@@ -315,12 +315,12 @@ const Codepay = {
 };
 const DirectCodepayBody = z.strictObject({ ...DirectNames, ...Codepay });
 const PartnerCodepayBody = z.strictObject({ ...PartnerNames, ...Codepay });
-/** A charge by either set of paths. */
+/** The schemas of a charge, by set of paths. */
 export const CODEPAY_BODIES = { direct: DirectCodepayBody, partner: PartnerCodepayBody };
-/** A charge that was read. */
+/** A parsed charge. */
 export type CodepayBody = z.infer<typeof DirectCodepayBody> | z.infer<typeof PartnerCodepayBody>;
 
-/** POST …/reverse; a partner may leave its app out ("撤销", sp_appid). */
+/** POST …/reverse; a partner may omit its app ("撤销", sp_appid). */
 export const REVERSE_BODIES = {
   direct: z.object(DirectNames),
   partner: z.object({ ...PartnerNames, sp_appid: PartnerNames.sp_appid.optional() }),
@@ -342,7 +342,7 @@ export const RefundBody = z
     notify_url: Url.optional(),
     amount: z.object({ refund: Fen, total: Fen, currency: z.literal('CNY') }),
     funds_account: z.enum(['AVAILABLE', 'UNSETTLED']).optional(),
-    /** Only a partner's, and then it must be there ("退款申请"). */
+    /** Required for a partner, not allowed for a direct merchant ("退款申请"). */
     sub_mchid: PartnerMchids.sub_mchid.optional(),
   })
   .refine((body) => (body.transaction_id === undefined) !== (body.out_trade_no === undefined), {
@@ -359,7 +359,7 @@ export const AbnormalBody = z.object({
 });
 export type AbnormalBody = z.infer<typeof AbnormalBody>;
 
-/** The first member that a product needs and the body lacks. */
+/** The pointer of the first member that a product requires and the body lacks. */
 export function productNeeds(product: string, body: CreateBody): string | undefined {
   if ('sp_mchid' in body) {
     const { sp_openid: spOpenid, sub_openid: subOpenid } = body.payer ?? {};
@@ -369,7 +369,7 @@ export function productNeeds(product: string, body: CreateBody): string | undefi
   return product === 'h5' && !body.scene_info?.h5_info ? '/scene_info/h5_info' : undefined;
 }
 
-/** Reads a body by its schema; a text says what is wrong, with the pointer to it. */
+/** Parses a body by its schema; `field` is the pointer of the first invalid member. */
 export function readBody<T>(
   schema: z.ZodType<T>,
   raw: Buffer,

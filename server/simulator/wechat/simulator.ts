@@ -1,4 +1,4 @@
-/** WeChat Pay inside the simulator: its calls, assembled, and the platform certificates. */
+/** WeChat Pay in the simulator: all its calls, and the platform certificates. */
 import type { Context } from 'koa';
 import { X509Certificate, randomUUID } from 'node:crypto';
 import { WECHAT_BILL_RULES } from './bill-rules.ts';
@@ -36,12 +36,12 @@ import {
 } from './requests.ts';
 import { CODE_CALLS, H5_PATH, TRADE_CALLS, openH5 } from './trades.ts';
 
-/** Downloading the platform certificates. */
+/** The download of the platform certificates. */
 const CERTIFICATE_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/certificates$/, call: 'certificates', plan: planCertificates },
 ];
 
-/** Every platform certificate, sealed with the APIv3 key; a merchant with public keys only has none. */
+/** Returns every platform certificate, encrypted with the APIv3 key; a merchant with public keys only has none. */
 function planCertificates({ merchant: { verifyMode, platformKeys, apiV3Key } }: Asked): Planned {
   if (verifyMode === 'public-key')
     return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '无可用的平台证书，请使用微信支付公钥'));
@@ -75,13 +75,13 @@ const CALLS = [
   ...BILL_CALLS,
 ];
 
-/** 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */
+/** Seconds between deliveries: 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */
 const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10_800, 10_800, 10_800, 21_600, 21_600];
 
-/** A partner's paths of basic payment are those of a direct merchant with one step more. */
+/** A partner's paths of basic payment are those of a direct merchant with `/partner` inserted. */
 const PARTNER = /^\/v3\/pay\/partner\//;
 
-/** WeChat Pay, API v3, direct merchants and partners, below `/wechat`. */
+/** Simulates WeChat Pay (API v3) for direct merchants and partners, below `/wechat`. */
 export const wechatSimulator: ChannelSimulator = {
   payWay: 'wechat',
   billRules: WECHAT_BILL_RULES,
@@ -118,7 +118,7 @@ export const wechatSimulator: ChannelSimulator = {
   newRefundNumber: (core) => core.trades.newNumber(() => `503${randomDigits(25)}`),
   signNotification(core, notification, fault) {
     const account = core.accounts.get('wechat', notification.account);
-    if (!account) throw new Error(`The account ${notification.account} of a notice is gone.`);
+    if (!account) throw new Error(`The account ${notification.account} of a notification no longer exists.`);
     return sealNotification(core, readMerchant(account), notification, fault);
   },
   acknowledged: (status) => status === 200 || status === 204,
@@ -126,8 +126,8 @@ export const wechatSimulator: ChannelSimulator = {
 };
 
 async function serve(ctx: Context, core: Core): Promise<void> {
-  const asked = ctx.path.slice('/wechat'.length);
-  const path = asked.replace(PARTNER, '/v3/pay/');
+  const requested = ctx.path.slice('/wechat'.length);
+  const path = requested.replace(PARTNER, '/v3/pay/');
   const call = CALLS.find((one) => one.method === ctx.method && one.path.test(path));
   if (!call) return write(ctx, empty(CALLS.some((one) => one.path.test(path)) ? 405 : 404));
   const entered = enter(ctx, core, path);
@@ -136,7 +136,7 @@ async function serve(ctx: Context, core: Core): Promise<void> {
   const parts = (call.path.exec(path)?.slice(1) ?? []).map(decode);
   const { orderNo, act } = call.plan({
     core,
-    mode: path === asked ? 'direct' : 'partner',
+    mode: path === requested ? 'direct' : 'partner',
     account,
     merchant,
     parts,
@@ -145,20 +145,22 @@ async function serve(ctx: Context, core: Core): Promise<void> {
     rawBody: rawBodyOf(ctx),
     contentType: ctx.get('content-type'),
   });
-  const askedSerial = ctx.get('wechatpay-serial');
+  const requestedSerial = ctx.get('wechatpay-serial');
   await core.answer(ctx, {
     payWay: 'wechat',
     account: account.name,
     call: call.call,
     orderNo,
     act: (fault, word) =>
-      fault === 'refused' && word !== undefined ? refuse(400, word, 'Refused, as a fault asks for.') : act(fault),
-    // Files are not signed: that is what the hash is for.
-    encrypt: (answer, fault) => (answer.file ? answer : encryptAnswer(core, merchant, askedSerial, answer, fault)),
+      fault === 'refused' && word !== undefined
+        ? refuse(400, word, 'Refused because of a configured fault.')
+        : act(fault),
+    // Files are not signed; the hash in the signed answer verifies them.
+    encrypt: (answer, fault) => (answer.file ? answer : encryptAnswer(core, merchant, requestedSerial, answer, fault)),
   });
 }
 
-/** Nobody but the merchant's own configuration is told when a request named no address. */
+/** Sends a notification, unless the request named no notify_url. */
 function sendNotification(
   core: Core,
   trade: Trade,
@@ -170,7 +172,7 @@ function sendNotification(
   if (url !== null) core.notifications.send(trade, { id: randomUUID(), event, url, facts }, delay);
 }
 
-/** A malformed escape is a name that nobody has. */
+/** Decodes a path part; a malformed escape stays as it is and matches no number. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -1,4 +1,4 @@
-/** Trades: made, queried and closed; by a code, and by the page of an h5_url. */
+/** Trades: created, queried and closed; payments by payer's code, and the page of an h5_url. */
 import type { Context } from 'koa';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
@@ -32,22 +32,22 @@ import {
   tell,
 } from './requests.ts';
 
-/** Where an h5_url leads, below the simulator; at WeChat it is wx.tenpay.com. */
+/** The path of an h5_url in the simulator; WeChat Pay uses wx.tenpay.com. */
 export const H5_PATH = '/wechat/cgi-bin/mmpayweb-bin/checkmweb';
 
-/** An h5_url can be opened for this long after the create that gave it ("H5下单", h5_url). */
+/** How long an h5_url can be opened after its create ("H5下单", h5_url). */
 const URL_LIFE_MS = 5 * 60_000;
 
-/** A new address that opens WeChat for a trade; each create gives one of its own, and none outlives its five minutes. */
+/** A new h5_url of a trade; each create returns another one, which expires after five minutes. */
 function newH5Url(core: Core, trade: Trade): string {
   const issued = `${core.clock.now()}${randomDigits(6)}`;
   return `${core.url}${H5_PATH}?prepay_id=wx${trade.id}&package=${issued}`;
 }
 
 /**
- * What the payer's browser is shown there. As WeChat does ("H5支付", 常见问题), it refuses an address that is too old, one that
- * was opened from nowhere or from a domain that the merchant has not registered, and a redirect_url to such a domain. Who is
- * let in sees the simulator's own page of the trade. The status of WeChat's refusals is not documented.
+ * Opens an h5_url in the payer's browser. Like WeChat ("H5支付", 常见问题), it refuses an expired URL, a missing referer, and a referer or
+ * redirect_url of a domain that the merchant has not registered. Otherwise it redirects to the simulator's page of the trade. The HTTP status of
+ * WeChat's refusals is not documented.
  */
 export function openH5(ctx: Context, core: Core): void {
   const trade = tradeOf(core, textOf(ctx, 'prepay_id'));
@@ -82,7 +82,7 @@ function whyRefused(
   return isRegistered ? undefined : '商家存在未配置的参数，请联系商家解决';
 }
 
-/** A registered domain stands for its subdomains, too. */
+/** A registered domain includes its subdomains. */
 function isOf(url: string, domains: readonly string[]): boolean {
   const host = URL.parse(url)?.hostname ?? '';
   return domains.some((domain) => host === domain || host.endsWith(`.${domain}`));
@@ -102,10 +102,10 @@ function textOf(ctx: Context, name: string): string {
 }
 
 const MINUTE = 60_000;
-/** A trade whose merchant gave no time_expire can be paid for two hours. */
+/** A trade without time_expire can be paid for two hours. */
 const USUAL_LIFE = 120 * MINUTE;
 
-/** Creating, finding and closing trades. */
+/** The calls that create, query and close trades. */
 export const TRADE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/pay\/transactions\/(native|jsapi|h5|app)$/, call: 'create', plan: planCreate },
   { method: 'GET', path: /^\/v3\/pay\/transactions\/out-trade-no\/([^/]+)$/, call: 'query', plan: planQuery },
@@ -163,29 +163,29 @@ function refuseCreate(asked: Asked, product: string, body: CreateBody): Answer |
   const wrong = refuseNames(merchant, namesIn(body));
   if (wrong) return wrong;
   if (!merchant.products.includes(product)) return notOpened();
-  // What no openid looks like is nobody's; the words of the refusal are our inference.
+  // An openid in another form is invalid; the message is an inference.
   if (!Object.values(body.payer ?? {}).every((openid) => /^[\w-]+$/.test(openid)))
     return refuse(400, 'PARAM_ERROR', '无效的openid');
   return isOfAnotherApp(asked, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
 }
 
-/** Who pays, as far as the request says. To a partner a payer has an openid of the partner's app, whichever app was named. */
+/** The payer's openids, from the request or invented. In partner mode a payer always has an openid of the partner's app. */
 function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
-  const somebody = 'oSimulatedPayer';
-  if (!('sp_mchid' in body)) return { openid: body.payer?.openid ?? somebody };
-  const { sp_openid: openid = somebody, sub_openid: subOpenid } = body.payer ?? {};
-  return body.sub_appid === undefined ? { openid } : { openid, subOpenid: subOpenid ?? `${somebody}OfSub` };
+  const invented = 'oSimulatedPayer';
+  if (!('sp_mchid' in body)) return { openid: body.payer?.openid ?? invented };
+  const { sp_openid: openid = invented, sub_openid: subOpenid } = body.payer ?? {};
+  return body.sub_appid === undefined ? { openid } : { openid, subOpenid: subOpenid ?? `${invented}OfSub` };
 }
 
-/** Only of a new trade: until it expires the same request may be made again ("H5下单", time_expire). */
+/** Checked only for a new trade: until it expires the same request may be repeated ("H5下单", time_expire). */
 function refuseExpiry({ core }: Asked, { time_expire: expire }: CreateBody): Answer | undefined {
   if (!expire) return undefined;
   const ahead = Date.parse(expire) - core.clock.now();
-  // The way here takes a moment of the minute that the channel asks for.
+  // WeChat Pay requires one minute; the tolerance covers the delay of the request.
   return ahead >= MINUTE - 1000 ? undefined : badParameter('/time_expire', 'time_expire is less than a minute ahead');
 }
 
-/** An openid is a payer in the eyes of one app ("JSAPI下单", payer.openid); here it belongs to the app that it first came with. */
+/** Whether an openid was first used with another app: an openid belongs to one app ("JSAPI下单", payer.openid). */
 function isOfAnotherApp({ core, account }: Asked, body: CreateBody): boolean {
   if (!body.payer) return false;
   const named = payersIn({ ...namesIn(body), ...payerOf(body) });
@@ -195,7 +195,7 @@ function isOfAnotherApp({ core, account }: Asked, body: CreateBody): boolean {
   return named.some(({ app, openid }) => known.some((one) => one.openid === openid && one.app !== app));
 }
 
-/** The openids of a payer that a request brought, with the app of each. */
+/** The openids of a payer in a request, with the app of each. */
 function payersIn(details: Names & Pick<TradeDetails, 'openid' | 'subOpenid'>) {
   const { appid, openid, subAppid, subOpenid } = details;
   const all = [
@@ -205,7 +205,7 @@ function payersIn(details: Names & Pick<TradeDetails, 'openid' | 'subOpenid'>) {
   return all.filter((one) => one.openid !== undefined && !one.openid.startsWith('oSimulatedPayer'));
 }
 
-/** The same order may be asked for again while nobody has paid it. */
+/** A create may be repeated while the order is unpaid. */
 function repeatCreate(asked: Asked, trade: Trade, request: string): Answer {
   if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
   if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
@@ -213,7 +213,7 @@ function repeatCreate(asked: Asked, trade: Trade, request: string): Answer {
   return credentialOf(asked, trade);
 }
 
-/** The address of the payer's page stands for what a phone would open. */
+/** The payment data of a create; a code_url is here the URL of the payer's page. */
 function credentialOf({ core }: Asked, trade: Trade): Answer {
   const { product } = detailsOf(trade);
   if (product === 'native') return tell({ code_url: core.payUrl(trade) });
@@ -273,7 +273,7 @@ function findTrade({ core, account }: Asked, orderNo: string): Trade | undefined
   return core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
 }
 
-/** Paying by a code that the payer shows in a shop, and ending it. */
+/** The calls for a payment by payer's code, and its reverse. */
 export const CODE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/pay\/transactions\/codepay$/, call: 'create', plan: planPay },
   {
@@ -290,7 +290,7 @@ function planPay(asked: Asked): Planned {
   return { orderNo: read.body.out_trade_no, act: () => pay(asked, read.body) };
 }
 
-/** The payer is asked for the password, unless the amount pays by itself; who pays, pays or declines on the phone. */
+/** Charges a payer's code: the payer must type the password, unless the amount has a fixed outcome. */
 function pay(asked: Asked, body: CodepayBody): Answer {
   const { core, account, merchant } = asked;
   const names = namesIn(body);
@@ -311,7 +311,7 @@ function pay(asked: Asked, body: CodepayBody): Answer {
     minor: body.amount.total,
     currency: 'CNY',
     state: 'open',
-    // Payments by code are told by the answer and by queries alone.
+    // WeChat Pay sends no notifications about payments by payer's code.
     notifyUrl: null,
     details: {
       ...names,
@@ -328,7 +328,7 @@ function pay(asked: Asked, body: CodepayBody): Answer {
   return { ...tell(describeTrade(trade)), status, silent: trade.fixed === 'silent' };
 }
 
-/** A code works once, for the same order, too: what became of it is a question. */
+/** Refuses a repeat: a code works once, also for the same order, whose result must be queried. */
 function refuseRepeat(trade: Trade): Answer {
   if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
   if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
@@ -348,7 +348,7 @@ function planReverse(asked: Asked): Planned {
   return { orderNo, act: () => reverse(asked, orderNo, namesIn(read.body)) };
 }
 
-/** Ends an unpaid trade, gives a paid one back whole, and says the same again. */
+/** Closes an unpaid trade or refunds a paid one in full; a repeat returns the same answer. */
 function reverse(asked: Asked, orderNo: string, names: Names): Answer {
   const { core, merchant } = asked;
   const { mchid, subMchid } = names;
