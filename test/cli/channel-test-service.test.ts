@@ -95,8 +95,8 @@ test('channel set says what was downloaded, until when it is valid, and what is 
   t.is(wechat.code, 0, wechat.stderr);
   t.regex(wechat.stderr, /^Already stored: wechat_platform_cert [0-9A-F]+, valid until \d{4}-\d\d-\d\d, trusted$/m);
   t.regex(wechat.stderr, /^Downloaded: wechat_platform_cert [0-9A-F]+, valid until \d{4}-\d\d-\d\d, trusted$/m);
-  t.regex(wechat.stderr, /merchant certificate is not handed out by the API: renew it by hand/);
+  t.regex(wechat.stderr, /API does not supply the merchant certificate: renew it in the merchant platform/);
   const alipay = await payctl.payctl('channel set alipay -f same.toml');
   t.is(alipay.code, 0, alipay.stderr);
-  t.regex(alipay.stderr, /copy Alipay's public key by hand/);
+  t.regex(alipay.stderr, /copy Alipay's public key from the console/);
 });

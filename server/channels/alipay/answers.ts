@@ -111,8 +111,8 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
   const { content, code, subCode, message } = said;
   if (code !== CODE.ok) {
     if (subCode === DISCORDANT) return unknown('mismatch', `${subCode} ${message}`, subCode);
-    const nothing = unknownRefusal(said);
-    if (nothing) return nothing;
+    const unknownResult = unknownRefusal(said);
+    if (unknownResult) return unknownResult;
     return isBusinessRefusal(said) ? { kind: 'refused', code: subCode, reason: message } : rejected(said);
   }
   if (content.out_trade_no !== refund.orderNo) return otherThing(content);
@@ -304,9 +304,9 @@ function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
   const { content, code, subCode } = said;
   if (code === '') return unknown('unparsable', 'The response has no code.');
   if (code === CODE.ok) return content.out_trade_no === order.orderNo ? undefined : otherThing(content);
-  const nothing = unknownRefusal(said);
-  if (nothing && nothing.cause !== 'misconfigured') return nothing;
-  const definite = nothing ? subCode.startsWith('isv.') : code === CODE.business && isRefusedForGood(subCode);
+  const unknownResult = unknownRefusal(said);
+  if (unknownResult && unknownResult.cause !== 'misconfigured') return unknownResult;
+  const definite = unknownResult ? subCode.startsWith('isv.') : code === CODE.business && isRefusedForGood(subCode);
   const refused = { kind: 'declined', code: subCode || code, reason: reasonOf(said), definite } as const;
   return definite ? refused : { ...refused, doubt: createDoubt(subCode) };
 }

@@ -46,8 +46,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
     if (NO_BILL.test(subCode))
       return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
     // An app without the permission for bills has no faulty keys, and a retry does not help.
-    const silence = code === CODE.permission ? undefined : unknownRefusal(reply.said);
-    return silence ?? { kind: 'refused', code: subCode || code, reason: message };
+    const unknownReply = code === CODE.permission ? undefined : unknownRefusal(reply.said);
+    return unknownReply ?? { kind: 'refused', code: subCode || code, reason: message };
   }
   const url = content['bill_download_url'];
   if (typeof url !== 'string' || !isTrusted(url, calls))

@@ -73,7 +73,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
   async function read(id: string): Promise<DisputeOutcome> {
     const reply = await ask({ method: `${METHOD}.info.query`, content: { complain_id: id } });
     const content = contentOf(reply);
-    if ('kind' in content) return silence(content);
+    if ('kind' in content) return unknownFor(content);
     const found = Complaint.safeParse(content.said).data;
     if (!found) return unknown('unparsable', 'The response is not a complaint.');
     if (found.id !== id) return unknown('mismatch', 'The complaint has a different number.');
@@ -87,7 +87,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
   async function list(since: Date, page = '1'): Promise<DisputePage> {
     const query = { current_page_num: Number(page), page_size: PAGE, gmt_complaint_start: chinaTime(since) };
     const content = contentOf(await ask({ method: `${METHOD}.info.batchquery`, content: query }));
-    if ('kind' in content) return silence(content);
+    if ('kind' in content) return unknownFor(content);
     const read = Page.safeParse(content.said).data;
     if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
     const disputes = read.complaint_list.map(({ id, status, gmt_process: at, gmt_overdue: due }) => ({
@@ -183,6 +183,6 @@ function contentOf(reply: Reply): { said: Said['content'] } | Refused | Unknown 
 }
 
 /** Alipay does not document the code for an unknown complaint, so a refusal is never `absent`. */
-function silence(reply: Refused | Unknown): Unknown {
+function unknownFor(reply: Refused | Unknown): Unknown {
   return reply.kind === 'unknown' ? reply : unknown('rejected', `${reply.code}: ${reply.reason}`);
 }

@@ -12,9 +12,9 @@ import { ALIPAY_BILLS } from './bills.ts';
 import { createAlipay } from './channel.ts';
 import { KINDS } from './settings.ts';
 
-const KEY_MODE = "Key mode has no certificates: copy Alipay's public key by hand from the console of the app.";
+const KEY_MODE = "Key mode has no certificates: copy Alipay's public key from the console of the app.";
 const BY_HAND =
-  'The first public certificate, the root certificates and the app certificate are fetched by hand in the console of the app; only the public certificate that follows one that is trusted can be downloaded, by its serial.';
+  'Download the first public certificate, the root certificates and the app certificate in the console of the app; this service downloads only the successor of a trusted public certificate, by its serial.';
 
 /** Tests the configuration: an unknown certificate serial in Alipay's answer is downloaded and proven. */
 async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded> {
@@ -150,7 +150,7 @@ export const alipayKind: ChannelKind = {
       secret: false,
       requiredIn: [],
       pattern: /^[A-Z][A-Z_]{1,63}$/,
-      help: 'Product code sent with QR codes. Leave it empty for FACE_TO_FACE_PAYMENT; set QR_CODE_OFFLINE if the merchant has signed only for that. The test says which one is missing.',
+      help: 'Product code sent with QR codes. Leave it empty for FACE_TO_FACE_PAYMENT; set QR_CODE_OFFLINE if the merchant has signed only for that. Test the configuration to find out which one is missing.',
     },
     {
       name: 'agentServiceId',

@@ -19,7 +19,7 @@ import { type AlipayKeys, KINDS } from './settings.ts';
 const CODE_MS = 5 * 60_000;
 
 /** No payer has this id, so no order can be created for it. */
-const NOBODY = 'nobody@test';
+const INVENTED_PAYER = 'nobody@test';
 
 /** The input of a test: the call, the keys, and the configured seller. */
 interface Prober extends Seller {
@@ -107,7 +107,7 @@ async function testSeller(prober: Prober, codes: UnseenCodes): Promise<ProbeChec
 async function testProduct(prober: Prober, codes: UnseenCodes, scene: Scene): Promise<ProbeCheck> {
   const name = productName(scene, prober.qrProductCode);
   const reply = await tryScene(prober, codes, scene);
-  if (!reply) return wanting('product', name, 'unproven', { message: NOT_ASKED });
+  if (!reply) return wanting('product', name, 'unproven', { message: NEEDS_PAYMENT });
   if (reply.kind !== 'said') return wanting('product', name, 'failed', { code: reply.cause, message: reply.detail });
   const { code, subCode, message } = reply.said;
   if (code === CODE.ok) return passed('product', name);
@@ -119,7 +119,7 @@ async function testProduct(prober: Prober, codes: UnseenCodes, scene: Scene): Pr
     return wanting('product', name, 'failed', {
       field: scene === 'qr' ? 'qrProductCode' : null,
       code: subCode || code,
-      message: `The merchant has not signed for this product. ${remedy} Alipay says: ${message}`,
+      message: `The merchant has not signed for this product. ${remedy} Alipay's message: ${message}`,
     });
   }
   const isForPayer = scene === 'jsapi' || scene === 'mini';
@@ -128,7 +128,7 @@ async function testProduct(prober: Prober, codes: UnseenCodes, scene: Scene): Pr
   return wanting('product', name, 'failed', { field: blamedField(subCode), code: subCode || code, message });
 }
 
-const NOT_ASKED =
+const NEEDS_PAYMENT =
   'It cannot be tested without a payment: Alipay is first called when a payer opens the payment. Open one of a small amount yourself.';
 const NO_HARMLESS_PAYER =
   'Alipay refused only the invented payer of the test, not the product. Make one small payment yourself to prove it.';
@@ -142,7 +142,7 @@ async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promi
   if (scene === 'code') return codes(QR_PRODUCTS[0]);
   if (scene !== 'jsapi' && scene !== 'mini') return undefined;
   const { sellerId, miniAppId, now } = prober;
-  const payer = { op_app_id: miniAppId, buyer_open_id: NOBODY, product_code: 'JSAPI_PAY' };
+  const payer = { op_app_id: miniAppId, buyer_open_id: INVENTED_PAYER, product_code: 'JSAPI_PAY' };
   const content = { ...unseenOrder(sellerId, now()), ...payer };
   return tryAndCancel(prober, { method: 'alipay.trade.create', content });
 }
@@ -156,7 +156,7 @@ async function tryAndCancel({ ask }: Prober, call: AlipayCall): Promise<Reply> {
 }
 
 /** The service's order numbers never begin like this. */
-const NOBODYS = 'probe0';
+const UNKNOWN_ORDER = 'probe0';
 
 /**
  * Tests a configuration. A signed "no such trade" proves both keys, the app id and the connection. Then it tests QR codes or, on request, the
@@ -193,7 +193,7 @@ function subjectsOf({ keys: { certificateMode } }: Prober): Subject[] {
 }
 
 async function testCredentials({ ask, keys }: Prober): Promise<Fault> {
-  const reply = await ask(queryCall({ orderNo: NOBODYS }));
+  const reply = await ask(queryCall({ orderNo: UNKNOWN_ORDER }));
   if (reply.kind === 'said') return faultIn(reply.said);
   const { cause, detail, subCode } = reply;
   if (subCode) return { field: blamedField(subCode), code: subCode, message: detail };

@@ -39,7 +39,7 @@ export function saysNoProduct({ code, subCode }: { code: string; subCode: string
 }
 
 /** sub_codes after which the result is unknown, regardless of `code`; the same holds for every sub_code with BUSY. */
-const SILENT: ReadonlySet<string> = new Set([
+const NO_RESULT: ReadonlySet<string> = new Set([
   'ACQ.SYSTEM_ERROR',
   // Spelled so in the list of alipay.trade.cancel.
   'AQC.SYSTEM_ERROR',
@@ -51,7 +51,7 @@ const SILENT: ReadonlySet<string> = new Set([
 
 /** Whether a sub_code means that Alipay could not answer now: the result is queried, or the same call is repeated. */
 function isBusy(subCode: string): boolean {
-  return SILENT.has(subCode) || subCode.includes('BUSY');
+  return NO_RESULT.has(subCode) || subCode.includes('BUSY');
 }
 
 /** The sub_code of a refund number that was used before with other values. */

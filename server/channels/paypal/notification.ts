@@ -236,7 +236,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
   }
 
   /** The entry to evict: a refused certificate first, because a sender can name any number of URLs that do not exist. */
-  function leastWorth(): string {
+  function entryToEvict(): string {
     const urls = [...kept.keys()];
     return urls.find((url) => 'refused' in (kept.get(url)?.result ?? {})) ?? urls[0] ?? '';
   }
@@ -247,7 +247,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
     const entry = judge(answer, { roots: roots(), intermediates }, at);
     kept.delete(url);
     kept.set(url, entry);
-    if (kept.size > MOST_KEPT) kept.delete(leastWorth());
+    if (kept.size > MOST_KEPT) kept.delete(entryToEvict());
     return entry;
   }
 }

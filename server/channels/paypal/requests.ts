@@ -108,7 +108,7 @@ export function getWebhookRequest(settings: PaypalSettings): WireRequest {
 
 /** `POST /v1/notifications/verify-webhook-signature`: contains the event's bytes unchanged, because they are signed. */
 export function verifyWebhookRequest(settings: PaypalSettings, sent: Transmission, event: Buffer): WireRequest {
-  const question = JSON.stringify({
+  const verification = JSON.stringify({
     auth_algo: sent.algorithm,
     cert_url: sent.certUrl,
     transmission_id: sent.id,
@@ -120,7 +120,7 @@ export function verifyWebhookRequest(settings: PaypalSettings, sent: Transmissio
     method: 'POST',
     url: `${settings.apiUrl}/v1/notifications/verify-webhook-signature`,
     headers: { ...COMMON, 'content-type': 'application/json' },
-    body: `${question.slice(0, -1)},"webhook_event":${event.toString('utf8')}}`,
+    body: `${verification.slice(0, -1)},"webhook_event":${event.toString('utf8')}}`,
     about: { call: 'verify-webhook' },
   };
 }
@@ -135,7 +135,7 @@ export function listEventTypesRequest(settings: PaypalSettings): WireRequest {
   return get(settings, '/v1/notifications/webhooks-event-types', { call: 'webhooks' });
 }
 
-/** `POST /v1/notifications/webhooks`. PayPal has one webhook per URL and refuses a repeat. */
+/** `POST /v1/notifications/webhooks`; PayPal has one webhook per URL and refuses a repeat. */
 export function createWebhookRequest(settings: PaypalSettings, url: string, events: readonly string[]): WireRequest {
   const event_types = events.map((name) => ({ name }));
   return aboutWebhooks(settings, 'POST', '', { url, event_types });

@@ -64,7 +64,7 @@ export function judgeKey(pem: string, { roots, intermediates }: Trust, at: Date)
   if (!leaf) throw new CertificateRefused('The file contains no certificate.');
   checkName(leaf);
   checkStrength(leaf);
-  const isChained = climb(leaf, [...others, ...intermediates], roots, at);
+  const isChained = leadsToRoot(leaf, [...others, ...intermediates], roots, at);
   return { key: leaf.publicKey, isChained, until: leaf.validToDate };
 }
 
@@ -104,7 +104,7 @@ function checkStrength({ publicKey }: X509Certificate): void {
  * some of them expired. Every step is in date and signed by a CA certificate. False if an issuer is missing; throws if every issuer is there
  * and no path leads to a root.
  */
-function climb(
+function leadsToRoot(
   from: X509Certificate,
   others: readonly X509Certificate[],
   roots: readonly X509Certificate[],

@@ -48,8 +48,8 @@ export function readCodePaid(reply: Reply, account: Account, order: OrderRef, re
 function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
   const definite = signed && isDefinite(code, message);
-  const nothing = unknownRefusal(refused);
-  if (nothing && !definite && nothing.cause !== 'misconfigured') return nothing;
+  const unknownResult = unknownRefusal(refused);
+  if (unknownResult && !definite && unknownResult.cause !== 'misconfigured') return unknownResult;
   const declined = { kind: 'declined', code: code || 'REFUSED', reason: message, definite } as const;
   return signed && !definite ? { ...declined, doubt: createDoubt(code, message) } : declined;
 }
@@ -345,12 +345,12 @@ export function readCertificates(
     const { serial, key, since, valid } = openCertificate(objectIn({ item }, 'item'), apiV3Key, now);
     if (valid) keys.set(plainSerial(serial), { key, certId: null, since });
   }
-  const vouches = (serial: string): readonly VerifyKey[] => {
+  const keysFor = (serial: string): readonly VerifyKey[] => {
     const key = keys.get(plainSerial(serial));
     if (key) return [key];
     return publicKeyIds.some((id) => plainSerial(id) === plainSerial(serial)) ? publicKeys : [];
   };
-  if (!isSigned(answer, vouches, now)) throw new Error('The response is not signed by any of its certificates.');
+  if (!isSigned(answer, keysFor, now)) throw new Error('The response is not signed by any of its certificates.');
   return keys;
 }
 
@@ -382,11 +382,11 @@ function open(encrypted: Members, apiV3Key: Buffer): string {
 
 function isSigned(
   { headers, body }: WireAnswer,
-  vouches: (serial: string) => readonly VerifyKey[],
+  keysFor: (serial: string) => readonly VerifyKey[],
   now: Date,
 ): boolean {
   const signed = readSigned(headers);
   if (!signed || !isFresh(signed.timestamp, now)) return false;
   const text = answerText(signed.timestamp, signed.nonce, body);
-  return vouches(signed.serial).some(({ key }) => verifyRsa(text, signed.signature, key));
+  return keysFor(signed.serial).some(({ key }) => verifyRsa(text, signed.signature, key));
 }

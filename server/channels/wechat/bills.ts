@@ -107,8 +107,8 @@ async function askFor(
     // An empty day counts only if the answer is signed and the bills of the day are due.
     const when = { day, calendar: WECHAT_BILLS, now: now(), sureAfterMinutes: WECHAT_BILLS.readyAfterMinutes };
     if (code === NONE) return signed ? noBill(code, { ...when, payee: payeeOf(settings) }) : unknown('unsigned', code);
-    const silence = code === 'NO_AUTH' ? undefined : unknownRefusal(reply);
-    return silence ?? { kind: 'refused', code, reason: message };
+    const unknownReply = code === 'NO_AUTH' ? undefined : unknownRefusal(reply);
+    return unknownReply ?? { kind: 'refused', code, reason: message };
   }
   const named = Named.safeParse(reply.members).data;
   if (!named) return unknown('unparsable', 'The response names no bill with a SHA-1.');

@@ -70,7 +70,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   async function read(id: string): Promise<DisputeOutcome> {
     const reply = await ask(get(`${PATH}/${encodeURIComponent(id)}`));
     if (reply.kind === 'refused' && reply.status === 404 && reply.signed) return { kind: 'absent' };
-    if (reply.kind !== 'said') return silence(reply);
+    if (reply.kind !== 'said') return unknownFor(reply);
     const found = Complaint.safeParse(reply.members).data;
     if (!found) return unknown('unparsable', 'The response is not a complaint.');
     if (found.complaint_id !== id) return unknown('mismatch', 'The complaint has a different number.');
@@ -84,7 +84,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     const whose: Record<string, string> = account.sub ? { complainted_mchid: mchid } : {};
     const query = new URLSearchParams({ limit: String(PAGE), offset: page, ...days, ...whose });
     const reply = await ask(get(`${PATH}?${query.toString()}`));
-    if (reply.kind !== 'said') return silence(reply);
+    if (reply.kind !== 'said') return unknownFor(reply);
     const read = Page.safeParse(reply.members).data;
     if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
     const disputes = read.data.map(({ complaint_id: channelDisputeNo, ...words }) => ({
@@ -169,7 +169,7 @@ function disputeOf(found: Complaint): ChannelDispute {
   };
 }
 
-function silence(reply: Refused | Unknown): Unknown {
+function unknownFor(reply: Refused | Unknown): Unknown {
   if (reply.kind === 'unknown') return reply;
   return unknownRefusal(reply) ?? unknown('rejected', `${reply.code}: ${reply.message}`);
 }

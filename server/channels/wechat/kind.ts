@@ -20,9 +20,9 @@ import { certificatesRequest } from './requests.ts';
 import { KINDS, readIds, readSettings } from './settings.ts';
 
 const PUBLIC_KEYS_ONLY =
-  'This merchant has no platform certificates: WeChat Pay public keys verify. Fetch pub_key.pem and its ID by hand in the merchant platform (Account center, API security).';
+  'This merchant has no platform certificates and uses WeChat Pay public keys. Download pub_key.pem and copy its ID in the merchant platform (Account center, API security).';
 const OWN_CERTIFICATE =
-  'The merchant certificate is not handed out by the API: renew it by hand in the merchant platform (Account center, API security) before it expires.';
+  'The API does not supply the merchant certificate: renew it in the merchant platform (Account center, API security) before it expires.';
 
 /** Downloads the platform certificates: decrypted with the APIv3 key, signed by one of them or by a trusted public key. */
 async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded> {

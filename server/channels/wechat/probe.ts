@@ -41,7 +41,7 @@ const NAMES: Readonly<Partial<Record<Scene, string>>> = {
 const LIFE_MS = 120_000;
 
 /** No openid contains `@`, so no order can be created for it. */
-const NOBODY = 'nobody@test';
+const INVENTED_PAYER = 'nobody@test';
 
 /**
  * Creates an order of 0.10 CNY in each scene and closes it at once. It cannot be paid, because its code or URL is not given out. In jsapi and
@@ -110,7 +110,7 @@ async function testProduct(prober: Prober, scene: Scene): Promise<ProbeCheck> {
   if (code === 'NO_AUTH')
     return wanting('product', name, 'failed', {
       code,
-      message: `The merchant has not opened this product: Product center of the merchant platform. WeChat Pay says: ${message}`,
+      message: `The merchant has not opened this product: Product center of the merchant platform. WeChat Pay's message: ${message}`,
     });
   if (isAboutApp(tried.refused)) {
     const field = appsOfScene(prober.settings, scene).find(([one]) => one === appId)?.[1] ?? 'appId';
@@ -133,7 +133,7 @@ function isAboutApp({ code }: Refused): boolean {
 function unlinked(about: ProbeCheck['about'], name: string, field: string, { code, message }: Refused): ProbeCheck {
   const remedy =
     'Link the app ID to the merchant number in the merchant platform (Product center, App ID accounts), or correct it.';
-  return wanting(about, name, 'failed', { field, code, message: `${remedy} WeChat Pay says: ${message}` });
+  return wanting(about, name, 'failed', { field, code, message: `${remedy} WeChat Pay's message: ${message}` });
 }
 
 function needsPayer(scene: Scene): boolean {
@@ -170,7 +170,7 @@ function unseenOrder(scene: Scene, appId: string, notifyUrl: string | undefined,
     returnUrl: '',
     cancelUrl: '',
     clientIp: '127.0.0.1',
-    openId: NOBODY,
+    openId: INVENTED_PAYER,
     appId,
     payCode: null,
     options: {},
@@ -178,7 +178,7 @@ function unseenOrder(scene: Scene, appId: string, notifyUrl: string | undefined,
 }
 
 /** The number of an order that does not exist: the service's numbers never look like this. */
-const NOBODYS_ORDER = 'probe0000000000';
+const UNKNOWN_ORDER = 'probe0000000000';
 
 /** Queries an order that does not exist and the certificates, which changes nothing; then, on request, tries the products. */
 export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
@@ -193,7 +193,7 @@ export async function probe(prober: Prober, { products }: ProbeRequest = {}): Pr
 async function testCredentials({ settings, ask, send, now }: Prober): Promise<ProbeCheck[]> {
   let fault: Fault;
   const queried = await traced(async () => {
-    fault = faultOf(await ask(queryRequest(settings, { orderNo: NOBODYS_ORDER })), settings);
+    fault = faultOf(await ask(queryRequest(settings, { orderNo: UNKNOWN_ORDER })), settings);
     return credentialChecks('WeChat Pay', subjectsOf(settings), fault);
   });
   // A wrong APIv3 key first causes an unknown serial, because the certificates cannot be decrypted.

@@ -35,8 +35,8 @@ function createAccessPoint({ base, spareBase }: Settings, now: () => Date): Acce
   return {
     current: () => (spareBase !== undefined && now().getTime() < spareUntil ? spareBase : base),
     failed(tried, error) {
-      const isSilent = error instanceof TransportFailed && error.why !== 'too_large';
-      if (isSilent) spareUntil = tried === base ? now().getTime() + SPARE_MS : -Infinity;
+      const isUnanswered = error instanceof TransportFailed && error.why !== 'too_large';
+      if (isUnanswered) spareUntil = tried === base ? now().getTime() + SPARE_MS : -Infinity;
     },
   };
 }

@@ -17,7 +17,7 @@ const PENDING_MS = 60_000;
 
 /**
  * Issues after which the payer must choose another payment method at PayPal ("Handle funding failures" and the Orders v2 error list at
- * developer.paypal.com): a capture is refused until the payer approves again.
+ * developer.paypal.com): the order stays APPROVED, but a capture is refused until the payer approves again.
  */
 const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',

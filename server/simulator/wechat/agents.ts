@@ -153,7 +153,7 @@ export async function servePreorder(ctx: Context, core: Core): Promise<void> {
     account,
     call: 'agent-preorder',
     ...(trade ? { orderNo: trade.orderNo } : {}),
-    act: () => ('status' in entered ? entered : give(core, entered)),
+    act: () => ('status' in entered ? entered : answerPreorder(core, entered)),
     // The answer is not signed.
     encrypt: (answer) => answer,
   });
@@ -165,7 +165,7 @@ interface Entered {
   seconds: number;
 }
 
-function give(core: Core, { account, payData, seconds }: Entered): Answer {
+function answerPreorder(core: Core, { account, payData, seconds }: Entered): Answer {
   const trade = tradeOfPayData(core, account, payData);
   if (!trade) return refuse(400, 'PAY_DATA_UNKNOWN', 'pay_data does not belong to an order of the merchant');
   if (trade.state !== 'open') return refuse(400, 'ORDER_NOT_PAYABLE', `the order is ${trade.state}`);

@@ -182,7 +182,7 @@ export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeA
   if (disputeAction.act === 'ask')
     return move(core, trade, complaint, { state: 'PROCESSING', waits: true }, 'USER_RESPONSE');
   if (disputeAction.act === 'review') return move(core, trade, complaint, { state: 'PROCESSING' }, 'MERCHANT_RESPONSE');
-  if (disputeAction.act === 'appeal') return goOn(core, trade, complaint);
+  if (disputeAction.act === 'appeal') return continueComplaint(core, trade, complaint);
   if (disputeAction.act !== 'win' && disputeAction.act !== 'cancel')
     throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so it cannot be lost.');
   return move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'MERCHANT_CONFIRM_COMPLETE');
@@ -205,7 +205,7 @@ export function endApproved(core: Core, trade: Trade): void {
     move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'REFUND_SUCCESS');
 }
 
-function goOn(core: Core, trade: Trade, complaint: Complaint): Complaint {
+function continueComplaint(core: Core, trade: Trade, complaint: Complaint): Complaint {
   const times = (complaint.times ?? 1) + 1;
   return move(core, trade, complaint, { state: 'PENDING', waits: true, times }, 'CONTINUE_COMPLAINT');
 }

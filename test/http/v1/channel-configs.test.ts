@@ -291,7 +291,7 @@ test.serial(
       first.certificates.map(({ isNew, trust }: Row) => [isNew, trust]),
       [[false, 'trusted']],
     );
-    t.regex(first.byHand, /renew it by hand/);
+    t.regex(first.byHand, /renew it in the merchant platform/);
     await service.sim('/sim/rotate', { payWay: 'wechat', account: project, what: 'platform-certificate' });
     const second = await download();
     const [fresh] = second.certificates.filter(({ isNew }: Row) => isNew);
@@ -329,7 +329,7 @@ test.serial('Alipay: key mode has nothing to download, and says what is done by 
   const at = `?project=${await projectWithChannels()}`;
   const { data } = (await admin('POST', `${base}/alipay/certificates${at}`)).body;
   t.like(data, { ok: true, certificates: [] });
-  t.regex(data.byHand, /public key by hand/);
+  t.regex(data.byHand, /copy Alipay.s public key/);
 });
 
 test.serial('a test writes no configuration, not even of a simulator, which the first order brings', async (t) => {

@@ -80,5 +80,9 @@ test('a question that waited for a connection, or an answer that was long under 
     [60_000, asked - 30_000, 30_000],
     [60_000, asked + 90_000, -30_000],
   ] as const)
-    t.is(aheadOf({ sentAt: asked, theirs: told, receivedAt: asked + took }), ahead, `told ${told - asked} after, took ${took}`);
+    t.is(
+      aheadOf({ sentAt: asked, theirs: told, receivedAt: asked + took }),
+      ahead,
+      `told ${told - asked} after, took ${took}`,
+    );
 });
