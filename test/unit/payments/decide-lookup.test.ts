@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { RefundLookupRow } from '../../../server/db/entities/refunds.ts';
 import type { RefundOutcome } from '../../../server/payments/channel.ts';
-import { decideLookup } from '../../../server/payments/core/decide-refund.ts';
+import { decideLookup, unanswered } from '../../../server/payments/core/decide-refund.ts';
 import { explainedBy, unexplainedRefunds } from '../../../server/payments/core/apply-order-outcome.ts';
 import { at, NOW } from '../../support/core-rows.ts';
 
@@ -91,4 +91,9 @@ test('sums are compared: what went back beyond what we know is unexplained, unti
   t.deepEqual(ended(0n), []);
   t.deepEqual(ended(699n), [{ id: 'hint' }]);
   t.deepEqual(ended(700n), [{ id: 'total' }, { id: 'hint' }]);
+});
+
+test('the exception of a lookup without a usable result has the answer as `said`, the member that the API shows and that forgetting a payer erases', (t) => {
+  const answer = { kind: 'refused', code: 'NO', reason: 'no' };
+  t.deepEqual(unanswered('portal-1', answer).detail, { number: 'portal-1', said: answer });
 });
