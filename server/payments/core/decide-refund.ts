@@ -81,7 +81,13 @@ function isEnd(outcome: RefundOutcome): outcome is RefundEnd {
 
 /** The exception of a refund that the channel named without a usable result. */
 export function unanswered(number: string, answer: object = {}): Raised {
-  return { kind: 'refund_unexplained', dedupe: number, detail: { number, said: answer }, blocksRefunds: true, again: true };
+  return {
+    kind: 'refund_unexplained',
+    dedupe: number,
+    detail: { number, said: answer },
+    blocksRefunds: true,
+    again: true,
+  };
 }
 
 /** The key of a question's exception. */

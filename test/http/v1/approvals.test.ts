@@ -191,7 +191,7 @@ test.serial(
     const younger = await madeBy(maker, service, 'younger');
     const alices = await approve(maker, refundNo);
     refused(t, alices, 403, DEPENDENT);
-    t.regex(alices.body.detail, /asked made or changed your account/);
+    t.regex(alices.body.detail, /requesting administrator made or changed your account/);
     const late = await approve(younger, refundNo);
     refused(t, late, 403, DEPENDENT);
     t.regex(late.body.detail, /younger/);
