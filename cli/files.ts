@@ -170,7 +170,7 @@ export async function readAuthorities(path: string): Promise<string> {
 
 /** Bits of a mode that let other users write. */
 export const WRITABLE_BY_OTHERS = 0o022;
-/** Bits of a mode that let other users do anything. */
+/** Mode bits that give other users any access. */
 export const OPEN_TO_OTHERS = 0o077;
 
 /** Reads a private file; undefined for a missing one. Throws when `bits` give other users access, or for a file of another user. */

@@ -58,7 +58,7 @@ interface StreamCallbacks {
 interface FollowParts {
   api: ApiClient;
   signal: AbortSignal;
-  /** How long to wait after so many tries in vain. */
+  /** The pause after a number of failed tries. */
   retryPause: (tries: number) => number;
 }
 

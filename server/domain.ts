@@ -265,7 +265,7 @@ export interface ChannelOptions {
 
 /**
  * A side effect of an order or refund transition: stock, coins, pay-per-call. It runs in a savepoint, so the transition commits even if the
- * effect fails; `mayRefuse`: a failure rejects the whole change, because a person requested it.
+ * effect fails; `mayRefuse`: a failure rejects the whole change, because an administrator or application requested it.
  */
 export interface EffectRun {
   readonly name: string;
@@ -364,7 +364,7 @@ export const NOT_OURS = 'order_not_ours';
 
 /**
  * States of a difference. `open`: the channel will be queried. `healed`: bill and order now agree. `listed`: they still differ after the
- * query, so an exception is open. `ended`: a person resolved that exception.
+ * query, so an exception is open. `ended`: an administrator resolved that exception.
  */
 export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
 export type DifferenceState = (typeof DIFFERENCE_STATES)[number];
@@ -419,7 +419,7 @@ export interface PendingRefunds {
   shares: string;
 }
 
-/** Kinds of exceptions that a person must review. */
+/** Kinds of exceptions that an administrator must review. */
 export const EXCEPTION_KINDS = [
   'late_paid',
   'order_overdue',

@@ -33,7 +33,7 @@ function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   ];
 }
 
-/** The check of the audit log among those of the books. */
+/** The name of the audit log's check among the ledger checks. */
 const AUDIT = 'audit-log';
 
 /** The fix for each fault of the audit log after a restore. */

@@ -225,7 +225,7 @@ function delivered(answer: Answer): CallToolResult {
   const { receipt: _receipt, ...data } = dataOf(answer);
   const isRefunded = data['status'] === 'refunded';
   const summary = isRefunded
-    ? 'The resource failed for good, and the payment was given back.'
+    ? 'The resource failed permanently, and the payment was refunded.'
     : 'The resource was paid and delivered; its content is among the untrusted texts.';
   return toolAnswer(summary, { ...data, paid: !isRefunded });
 }

@@ -194,7 +194,7 @@ function clawback(ports: EffectPorts) {
     await ports.raise(tx, order, { kind: 'coins_debt', dedupe: refund.refundNo, refundNo: refund.refundNo, detail });
   }
 
-  /** Takes the held coins and any shortfall that is available by now; the rest becomes debt. A refund that succeeds after it was given up reserves first. */
+  /** Takes the held coins and any shortfall that the balance covers by now; the rest becomes debt. A failed refund that succeeds after all reserves first. */
   async function take(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
     await reserve(tx, order, refund, true);
     const row = await tx.coinClawbacks.lock({ refundNo: refund.refundNo });

@@ -23,7 +23,7 @@ interface UserKey {
   userId: string;
 }
 
-/** Parts of a payer's rows that a deletion processes at once; the job does the rest. */
+/** Parts of a payer's rows that a deletion processes within the request; the job processes the rest. */
 const PARTS_AT_ONCE = 5;
 
 /** The operations on payers; changes by an administrator (`actor`) are written to the audit log, changes by a merchant are not. */
@@ -135,7 +135,7 @@ const SETTLED_SECONDS = 600;
 /** Orders in progress are checked again after this time (seconds). */
 const AGAIN_SECONDS = 3600;
 
-/** Deletes payers' personal data from every table, in part at once; the job continues until no row is left. */
+/** Deletes payers' personal data from every table, the first part within the request; the job continues until no row is left. */
 export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'now' | 'log'>) {
   return { forget, forgetDue };
 

@@ -170,7 +170,7 @@ export interface DaySpan {
 
 const DAY_MS = 86_400_000;
 
-/** The span of a day, `yyyy-MM-dd`, whose days begin so many minutes before those of UTC; throws for an invalid day. */
+/** The span of a day, `yyyy-MM-dd`, whose days begin `utcOffsetMinutes` before the days of UTC; throws for an invalid day. */
 export function daySpan(day: string, utcOffsetMinutes: number): DaySpan {
   const start = readClock(`${day} 00:00:00`);
   if (Number.isNaN(start)) throw new RangeError(`${day} is not a valid day.`);

@@ -27,7 +27,7 @@ export interface Overrides {
   now?: () => Date;
   logger?: Logger;
   checkpoint?: Ports['checkpoint'];
-  /** Where the simulator of this process listens. */
+  /** The address on which the simulator of this process listens. */
   simulatorUrl?: string;
   /** Time limits of the database. */
   databaseTimeouts?: DatabaseSettings['timeouts'];
@@ -126,7 +126,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   const figures = createServiceFigures(metrics.registry, schema.version, logger);
   const fullness = createFullness(now, metrics.registry);
   const requests = createRequests(overrides.databaseTimeouts?.request ?? TIMEOUTS.request);
-  const hooks = { committed: requests.noteChange, failed: fullness.heard };
+  const hooks = { committed: requests.noteChange, failed: fullness.noteFailure };
   const store = createStore(database, wake, hooks);
   const { readUrl: url, readMaxLagSeconds: mostLagSeconds, ...settings } = config.database;
   const open = () =>

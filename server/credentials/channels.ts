@@ -76,7 +76,7 @@ const KEPT = 500;
 /** The longest life of an order (Alipay's redirects); a channel's late notifications are counted from the payment. */
 const LONGEST_ORDER_DAYS = 15;
 
-/** Reads the current version on every call, so every replica uses a change at once; keys are imported once per version. */
+/** Reads the current version on every call, so every replica uses a change immediately; keys are imported once per version. */
 export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   const { store, kinds, now, simulated, log } = parts;
   const health = createHealth(parts);

@@ -455,7 +455,7 @@ async function requestRegistration(
   }
 }
 
-/** Nothing is written if the fields are unchanged. */
+/** Stores the registered fields; writes no version if they are unchanged. */
 async function keepRegistered(
   ports: CredentialPorts,
   acting: Acting,

@@ -142,7 +142,7 @@ async function keepFound(
   const { cert } = await keepCert(tx, ports, locked, spec, parsed, { actor, of: { mode, account } });
   const isDefault = mayBeDefault(locked, cert, spec);
   if (isDefault) await makeDefault(tx, locked, cert);
-  // No person changed the configuration, so its author stays the same.
+  // No administrator changed the configuration, so its author stays the same.
   await followCerts(tx, ports, kind, locked, config.createdBy);
   const kept = { ...cert, isDefault };
   const target = `${project}/${payWay}/${cert.id}`;

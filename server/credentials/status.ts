@@ -205,7 +205,7 @@ export function createNoticed({ store, now, log }: HealthPorts): Noticed {
       const isSoon = at.getTime() - writtenAt < (refusal ? NOTE_EVERY_MS : GENUINE_EVERY_MS);
       known.set(key, isSoon ? { writtenAt, count: count + 1 } : { writtenAt: at.getTime(), count: 0 });
       if (isSoon) return;
-      // The next genuine notification after a refusal is recorded at once.
+      // The next genuine notification after a refusal is recorded immediately.
       if (refusal) known.delete(`${of.project} ${of.payWay} `);
       const write = store
         .autocommit((tx) =>

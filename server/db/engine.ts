@@ -77,10 +77,10 @@ function isOutage(error: unknown): boolean {
   return typeof code !== 'string' || !/^(?:0A|22|25|2B|3|42|F0|HV|P0|XX)/.test(code);
 }
 
-/** Whether the database's disk is full, as the writes of this process have shown. */
+/** Whether the database's disk is full, according to the failed writes of this process. */
 interface Fullness {
   /** Receives the error of every failed write. */
-  heard(error: unknown): void;
+  noteFailure(error: unknown): void;
   isFull(): boolean;
 }
 
@@ -100,7 +100,7 @@ export function createFullness(now: () => Date, registry: Registry): Fullness {
   });
   return {
     isFull,
-    heard(error) {
+    noteFailure(error) {
       if (isNoRoom(error)) until = now().getTime() + REMEMBERED_MS;
     },
   };

@@ -89,7 +89,7 @@ export function onlyOne(): KyselyPlugin {
 const WRITES =
   /\b(insert|update|delete|merge|into|truncate|lock|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(no\s+key\s+|key\s+)?(share|update))\b/i;
 
-/** Literals are ignored: they may contain such a word, as in the action 'admin.update'. */
+/** Literals are ignored: they may contain the word of a writing statement, as in the action 'admin.update'. */
 const LITERAL = /'[^']*'/g;
 
 const WRITING: ReadonlySet<OperationNode['kind']> = new Set([
@@ -108,7 +108,7 @@ function beginOf(node: OperationNode): string {
   return first.trim() === '' && parameters[0] ? beginOf(parameters[0]) : first;
 }
 
-/** Refuses a statement of which any part writes or locks. It only looks: a transformer would copy every part with every statement. */
+/** Rejects a statement if any part of it writes or locks. Not a Kysely transformer, which would copy every part of every statement. */
 function refuseWrites(part: unknown): void {
   if (typeof part !== 'object' || part === null) return;
   const { kind, sqlFragments, modifier } = part as Partial<RawNode> & Partial<SelectModifierNode>;

@@ -376,7 +376,7 @@ const ENDING_MS = 500;
  * longer than one. Waiting for channels, and work after the response, is not counted.
  */
 export class RequestTime {
-  /** Whether the request has committed anything. */
+  /** Whether the request has committed a transaction. */
   hasChanged = false;
   /** Maximum age of data that it read from the replica, in seconds. */
   lag: number | undefined;

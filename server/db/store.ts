@@ -37,7 +37,7 @@ interface StoreHooks {
 
 const SPAN: SpanAbout = { kind: 'client', attributes: { 'db.system.name': 'postgresql' } };
 
-/** Creates the store; `wake` is called after a commit for each row that it made due at once. */
+/** Creates the store; `wake` is called after a commit for each row that it made due immediately. */
 export function createStore(database: OpenDatabase, wake: AfterCommit, { committed, failed }: StoreHooks = {}): Store {
   const db = database.em.fork({ useContext: false }).getKysely<Database>();
   const layouts = (entity: object) => layoutOf(database.em.getMetadata(entity as EntityName));
@@ -95,7 +95,7 @@ function isRefusedCommit(error: unknown): boolean {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code) && code !== 'EPIPE';
 }
 
-/** Called after a commit with the kind of work (`DueKind.wokenBy`) and the row that the transaction made due at once. */
+/** Called after a commit with the kind of work (`DueKind.wokenBy`) and the row that the transaction made due immediately. */
 export type AfterCommit = (by: string, row: object) => void;
 
 /** The entity of each table, by the table's name in a transaction. */
@@ -189,7 +189,7 @@ function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   return Object.assign(tables, { db }, sqlOver(db));
 }
 
-/** Creates the read and write access; `wake` collects rows that are due at once. */
+/** Creates the read and write access; `wake` collects rows that are due immediately. */
 function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
   const place = placeOf(plain, layouts);
   const db = place.renaming;

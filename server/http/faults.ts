@@ -16,7 +16,7 @@ const unreachableText =
   /timeout exceeded when trying to connect|Connection terminated|Client (?:has encountered a connection error|was closed)|the database system is (?:starting up|shutting down)|Cannot use a pool after calling end|PGlite is closed/i;
 const busyText = /Query read timeout|canceling statement due to (?:lock|statement) timeout/i;
 
-/** A person has to free disk space first. */
+/** An operator has to free disk space first. */
 const FULL_RETRY_SECONDS = 30;
 
 /** Whether the request had changed data before the fault; `never`: it only reads. */

@@ -38,7 +38,7 @@ export function logsText({ log: { format = 'auto' } }: LogConfig): boolean {
   return format === 'text' || (format === 'auto' && process.stdout.isTTY === true);
 }
 
-/** Writes every line at once, because a person is reading. */
+/** Writes every line immediately, because an operator reads it on the terminal. */
 function textStream(): DestinationStream {
   const terminal = pino.destination({ sync: true });
   return { write: (json) => void terminal.write(logText(json)) };

@@ -24,7 +24,7 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
 /** Paths for programs; clients whose default `Accept` includes HTML get JSON here, too. */
 const FOR_PROGRAMS = /^\/(api|oauth|notify|health|\.well-known)(\/|$)|\.json$/;
 
-/** Whether a person views the response in a browser: the request accepts HTML, and the path has pages. */
+/** Whether a browser displays the response: the request accepts HTML, and the path has pages. */
 function isForReader({ path, req, state: { contract } }: EdgeContext): boolean {
   if (contract ? contract.raw !== 'html' : FOR_PROGRAMS.test(path)) return false;
   return /\btext\/html\b/.test(req.headers.accept ?? '');

@@ -243,7 +243,7 @@ export interface ListenOptions {
   host: string;
   /** 0 = any free port. */
   port: number;
-  /** Maximum open connections; further ones are closed at once. */
+  /** Maximum open connections; further ones are closed immediately. */
   maxConnections?: number;
   trustedProxies?: number;
   /** How long load balancers have to notice the stop. */
@@ -358,7 +358,7 @@ async function stop(server: Server, drained: Promise<void>, shutdownSeconds: num
 /** Closes the port for this process; idle connections stay usable for a while. */
 async function leaveOthers(server: Server, quietMs: number, shutdownSeconds: number): Promise<void> {
   const closed = once(server, 'close');
-  // HTTP's own `close` would close idle connections at once, and one of them may be about to carry a request.
+  // Node's own `close` would close idle connections immediately, and a client may just be sending a request on one.
   NetServer.prototype.close.call(server);
   await Promise.race([closed, delay(quietMs)]);
   await untilClosed(server, closed, shutdownSeconds);

@@ -31,7 +31,7 @@ export interface AuditProof {
   readonly tip: string;
   /** The first faulty line; if no line is faulty, the missing tip. */
   readonly broken?: { readonly id: string; readonly reason: AuditFault };
-  /** Where the next part continues; absent at the end of the log. */
+  /** The start of the next part; absent at the end of the log. */
   readonly next?: AuditPlace;
 }
 

@@ -48,5 +48,5 @@ export interface CredentialChange {
   by: string;
 }
 
-/** Records such a change as an event, in the same transaction. */
+/** Records a change of credentials as an event, in the same transaction. */
 export type EmitCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;

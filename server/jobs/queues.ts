@@ -20,7 +20,7 @@ export interface DueKind extends Concurrency {
   about?: 'orderNo' | 'refundNo';
   /** Processes one claimed row; a row that is still due afterwards is claimed again. */
   run: (id: string) => Promise<unknown>;
-  /** The `tx.afterCommit` name of a commit that makes a row due at once; such rows may use half as many slots again. */
+  /** The `tx.afterCommit` name of a commit that makes a row due immediately; such rows may use half as many slots again. */
   wokenBy?: string;
   /** Whether its rows call a channel: metrics are split by group, and the call rate applies. */
   asksChannel?: boolean;

@@ -34,7 +34,7 @@ const LEASE_SECONDS = 600;
 /** A replica checks in the database for a task at most this often. */
 const PAUSE_SECONDS = 60;
 
-/** Creates a timetable; a task that became due while no replica ran starts at once. */
+/** Creates a timetable; a task that became due while no replica ran starts immediately. */
 export function createTimetable(
   tasks: readonly Task[],
   { store, now, log, takeTask, planTask }: TimetablePorts,

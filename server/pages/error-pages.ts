@@ -107,7 +107,7 @@ interface RefusedPage {
   address?: string | undefined;
 }
 
-/** The text for a person, independent of the code's text for programs. */
+/** The text of an error page, independent of the API's text of the error code. */
 interface ReaderWords {
   title: string;
   text: string;

@@ -8,7 +8,7 @@ import type { Ports } from './ports.ts';
 import { OutcomeNotKept } from './errors.ts';
 import { withinWork } from '../work.ts';
 
-/** Outcomes that carry the channel's support id, because a person may have to contact the channel. */
+/** Outcomes that carry the channel's support id, because an operator may have to contact the channel. */
 const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused', 'failed', 'abnormal']);
 
 /**

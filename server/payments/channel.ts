@@ -50,7 +50,7 @@ export interface PlaceOrder {
   payCode: string | null;
   /** Options of the merchant for this channel. */
   options: ChannelOptions;
-  /** The order pays for a single call, whose content is given at once: payment methods that settle days later are rejected. */
+  /** The order pays for a single call, whose content is delivered immediately: payment methods that settle days later are rejected. */
   isForCall?: true;
 }
 
@@ -142,7 +142,7 @@ export interface Notification {
   refund?: RefundOutcome;
 }
 
-/** The message does not come from the channel, or not for this account. `why` is stable. */
+/** The message does not come from the channel, or is for another account. `why` is stable. */
 export class NotificationNotGenuine extends Error {
   readonly why: UnknownCause | 'wrong_account' | 'malformed';
   constructor(why: NotificationNotGenuine['why'], detail: string) {
@@ -182,7 +182,7 @@ export interface NotificationAck {
 
 /** Optional parts of a test, beyond the calls that prove the credentials. */
 export interface ProbeRequest {
-  /** Scenes in which an order is created without giving out its code, and ended at once if the channel can. */
+  /** Scenes in which a test creates an order that no payer sees, and closes it immediately if the channel can. */
   products?: readonly Scene[];
 }
 
@@ -191,7 +191,7 @@ export type NotificationsRegistered =
   | { ok: true; fields: Readonly<Record<string, string>> }
   | ({ ok: false } & ProbeNote);
 
-/** Certificates that a channel supplied and that were proven, as PEM by kind, and those that a person must still fetch. */
+/** Certificates that a channel supplied and that were proven, as PEM by kind, and those that the operator must still obtain manually. */
 export type CertsDownloaded =
   | { ok: true; certs: readonly { kind: string; pem: string }[]; byHand: string | null }
   | ({ ok: false } & ProbeNote);
@@ -214,7 +214,7 @@ export interface Channel {
   query(order: OrderRef): Promise<Outcome>;
   /**
    * Closes an unpaid order; with a payer's code it also returns a payment that arrived meanwhile. `again`: the result of an earlier call is
-   * unknown, so the call is sent whatever a query shows.
+   * unknown, so the call is sent even if a query shows the order as paid.
    */
   close(order: OrderRef, again?: boolean): Promise<CloseOutcome>;
   /** PayPal only: captures approved money. */
@@ -345,7 +345,7 @@ export interface ChannelKind {
   accountOf(fields: Readonly<Record<string, string>>): string;
   /** Fields and certificate kinds that are missing in this mode. Empty = usable. */
   missing(mode: Mode, fields: Readonly<Record<string, string>>, kinds: ReadonlySet<string>): string[];
-  /** What must be registered at the channel for its scenes, from non-secret fields and the service's addresses. */
+  /** The values to register at the channel for its scenes, from non-secret fields and the service's addresses. */
   registrations(fields: Readonly<Record<string, string>>, addresses: Addresses): Registration<Scene>[];
   /** Throws ChannelMisconfigured with the field of an unusable key or certificate. */
   create(input: ChannelInput): Channel;
@@ -368,11 +368,11 @@ export class ChannelMisconfigured extends Error {
 /** The addresses of this service, as channels and payers see them. */
 export interface Addresses {
   publicUrl: string;
-  /** Where the channel sends its notices about this project. */
+  /** The address to which the channel sends notifications about this project. */
   notifyUrl: string;
 }
 
-/** Something that must be registered at a channel for some scenes. */
+/** A registration at a channel that some scenes need. */
 export interface Registration<Scene extends string = string> {
   name: string;
   /** The page of the channel where it is registered, in words. */
@@ -380,7 +380,7 @@ export interface Registration<Scene extends string = string> {
   /** The value to register; empty = not an address of this service, see the note. */
   values: readonly string[];
   scenes: readonly Scene[];
-  /** Who registers it: a person, or `payctl channel set`. */
+  /** `hand`: the operator registers it in the channel's console; `payctl`: `payctl channel set` does. */
   by: 'hand' | 'payctl';
   note: string | null;
 }

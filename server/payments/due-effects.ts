@@ -54,7 +54,7 @@ export async function isEffectDue(tx: Tx, orderNo: string, name: string): Promis
   return (await tx.dueEffects.find({ orderNo, name, state: 'due' })) !== undefined;
 }
 
-/** Gives up a due effect on request of a person; the following effects continue. The caller holds the order's lock. */
+/** Gives up a due effect on an administrator's request; the following effects continue. The caller holds the order's lock. */
 export async function giveUpEffect(ports: Ports, tx: Tx, order: OrderRow, name: string): Promise<void> {
   const { orderNo } = order;
   const now = ports.now();

@@ -25,7 +25,7 @@ import { recountOrder } from './limits.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './errors.ts';
 
-/** The source of the first news of a payment; `code`: a payer's code in a shop, which is queried until it is paid. */
+/** The source of the first report of a payment; `code`: a payer's code in a shop, which is queried until it is paid. */
 export const PAYMENT_SOURCES = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
 
 /** An order that was just paid. */
@@ -37,7 +37,7 @@ export interface PaymentSource {
 /** The name under which a commit reports a paid order to the metrics. */
 export const ORDER_PAID = 'order-paid';
 
-/** The payment source by the cause of the transition. A capture counts as the notification, payer or person that caused it. */
+/** The payment source by the cause of the transition. A capture counts for the channel or payer that caused it. */
 export function paymentSourceOf({ cause, actor }: { cause: string; actor: string }, scene: Scene): PaymentSource['by'] {
   if (cause === 'bill') return 'bill';
   if (cause === 'resolve') return 'person';
@@ -59,10 +59,10 @@ interface Rows {
   readonly refund?: RefundRow | undefined;
 }
 
-/** A decision asked for a transition that the tables do not list: an internal error; nothing is written. */
+/** A decision returned a transition that no table lists: an internal error; nothing is written. */
 export class ImpossibleTransition extends Error {
   constructor(rule: string | null, from: string | null, to: string | undefined) {
-    super(`no table has the move ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
+    super(`no table lists the transition ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
     this.name = 'ImpossibleTransition';
   }
 }
@@ -224,7 +224,10 @@ function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change)
       ? !has(change.order, MOVED_OF_ORDER) && !has(change.refund, MOVED_OF_REFUND)
       : row !== undefined && to?.state !== undefined && isListed(transitions, change.rule, row.state, to.state);
   if (isPossible) return;
-  ports.log('error', 'a move that no table has was refused', { orderNo: order.orderNo, change: jsonable(change) });
+  ports.log('error', 'a transition that no table lists was rejected', {
+    orderNo: order.orderNo,
+    change: jsonable(change),
+  });
   throw new ImpossibleTransition(change.rule, row?.state ?? null, to?.state);
 }
 

@@ -75,7 +75,7 @@ export function paymentOperations(ports: Ports) {
     async query(requester: Requester, orderNo: string): Promise<OrderView> {
       const { order, stale, around } = await query(requester, orderNo);
       if (around) return reading.show({ order, around, stale });
-      // The channel's answer may have been listed without a transition.
+      // The channel's answer may have opened an exception without a transition.
       return { ...(await reading.order(requester, order.orderNo)), stale };
     },
     close: async (requester: Requester, orderNo: string, claim?: KeyClaim) =>

@@ -160,7 +160,7 @@ export interface BillTotals {
   };
 }
 
-/** What a reader yields: lines in batches of some hundred, and at the end the bill's own sums, if it has any. */
+/** A part of a bill that is read: a batch of lines, or after the last line the bill's own sums, if it has any. */
 export type BillPart =
   | { kind: 'lines'; lines: readonly BillLine[] }
   | {
@@ -238,9 +238,9 @@ export interface BillDesk {
 
 /** When a channel makes its bills. */
 export interface BillCalendar {
-  /** Its days begin so many minutes before those of UTC: 480 in Beijing. */
+  /** Minutes by which its days begin before the days of UTC: 480 in Beijing. */
   utcOffsetMinutes: number;
-  /** The bill of a day is first fetched so many minutes after the day's end. */
+  /** Minutes from the end of a day to the first fetch of its bill. */
   readyAfterMinutes: number;
   /** The number of past days with bills. */
   backDays: number;
@@ -269,7 +269,7 @@ export function boundsOf(
   return { from, to: new Date(from.getTime() + DAY_MS) };
 }
 
-/** The day so many days after another. */
+/** The day `days` after another. */
 export function dayAfter(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
 }
@@ -280,9 +280,9 @@ export function isDay(text: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);
 }
 
-/** A bill is fetched again so many days after it came, because channels correct them. 0: it was fetched before its day was over. */
+/** Days after `readyAt` at which a bill is fetched again, because channels correct bills. 0: it was fetched before `readyAt`. */
 const AGAIN_DAYS = [0, 1, 6] as const;
-/** A bill that has not come by then is no longer fetched. */
+/** A bill that was not available by then is no longer fetched. */
 const LAST_DAYS = 7;
 const EVERY_SECONDS = 3600;
 
@@ -291,7 +291,7 @@ export function readyAt(day: string, calendar: BillCalendar): Date {
   return new Date(boundsOf(day, calendar).to.getTime() + calendar.readyAfterMinutes * MINUTE_MS);
 }
 
-/** When a bill that came is fetched again; null = never. */
+/** When a bill that was read is fetched again; null = never. */
 export function againAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   const first = readyAt(day, calendar).getTime();
   const next = AGAIN_DAYS.map((days) => new Date(first + days * DAY_MS)).find((at) => at > now);

@@ -17,9 +17,9 @@ import { numberAtChannel } from './numbers.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './errors.ts';
 
-/** WeChat Pay allows 50 refunds per order; further questions open one exception and are not queried. */
+/** WeChat Pay allows 50 refunds per order; further lookups are not queried but share one exception. */
 const MOST_OPEN = 50;
-/** The receiving process queries the channel at once; after these seconds a job does it. */
+/** Seconds until a job queries the channel, if the receiving process has not done so. */
 const FIRST_SECONDS = 10;
 
 /** A refund that a channel named without its result. */
@@ -79,7 +79,7 @@ export async function isQueried(tx: Tx, orderNo: string, number: string): Promis
   return (await tx.refundLookups.find({ orderNo, number, state: 'open' })) !== undefined;
 }
 
-/** An administrator ends the question; the channel is no longer queried. */
+/** An administrator ends the lookup; the channel is no longer queried. */
 export async function giveUpLookup(ports: Ports, tx: Tx, orderNo: string, number: string): Promise<void> {
   const over = { state: 'given_up' as const, nextAt: null, leasedUntil: null, finishedAt: ports.now() };
   await tx.refundLookups.update({ orderNo, number, state: 'open' }, over);
@@ -98,7 +98,7 @@ export interface Pair {
   readonly refund: RefundRow;
 }
 
-/** Unique indexes across orders: the lock of one order does not keep another transaction from taking the value. */
+/** Unique indexes across orders: the lock of one order does not prevent another transaction from storing the same value. */
 const CONTENDED: ReadonlySet<unknown> = new Set([
   'orders_channel_trade_no',
   'orders_live_merchant_no',
@@ -280,7 +280,7 @@ async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<bool
     return asked.isThere;
   } catch (error) {
     if (causes(error).some((cause) => BUSY.test(String((cause as { code?: unknown }).code)))) throw error;
-    ports.log('error', 'the stock for late money could not be told', { orderNo: order.orderNo, error });
+    ports.log('error', 'the stock for a late payment could not be reserved', { orderNo: order.orderNo, error });
     const detail = { effect: 'readmit', message: error instanceof Error ? error.message : String(error) };
     await raiseException(ports, tx, order, { kind: 'effect_failed', dedupe: 'readmit', detail });
     return false;

@@ -128,7 +128,7 @@ export function jsonable(value: object): Record<string, unknown> {
   ) as Record<string, unknown>;
 }
 
-/** An action of a person, for the audit log. */
+/** An action of an administrator, for the audit log. */
 export interface AuditEntry {
   /** `noun.verb`, such as `refund.retry`. */
   readonly action: string;
@@ -138,7 +138,7 @@ export interface AuditEntry {
 }
 
 /**
- * Appends an action of a person to the audit log, in the transaction of the action itself, as its last statement. Requests of applications
+ * Appends an action of an administrator to the audit log, in the transaction of the action itself, as its last statement. Requests of applications
  * are only in the history of their orders.
  */
 export async function addAuditEntry(
@@ -299,7 +299,7 @@ export function composeEffects(...parts: readonly Effects[]): Effects {
 
 const KINDS: ReadonlySet<string> = new Set(DIFFERENCE_KINDS);
 
-/** Ends a difference between a bill and an order after a person resolved its exception; a later change of either opens it again. */
+/** Ends a difference between a bill and an order after an administrator resolved its exception; a later change of either opens it again. */
 export async function endDifference(
   tx: Tx,
   { kind, orderNo, dedupe: key }: Pick<OrderExceptionRow, 'kind' | 'orderNo' | 'dedupe'>,
@@ -313,11 +313,11 @@ export async function endDifference(
   await tx.billDifferences.update({ ...of, state }, over);
 }
 
-/** Most exceptions for single unknown numbers; further numbers share one, so that repeated messages cannot fill the list. */
+/** Most exceptions for single unknown numbers; further numbers share one, because a sender could otherwise create any number of exceptions. */
 const OWN_LINES = 100;
 
 /**
- * Lists a verified message about an unknown order: money may have arrived, for example for an order that is younger than a restored backup.
+ * Opens an exception for a verified message about an unknown order: it may report a payment, for example of an order that a restored backup lacks.
  * Each number in the form of this service has its own exception; numbers of other systems at the account share one.
  */
 export async function listUnmatched(

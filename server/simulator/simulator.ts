@@ -92,7 +92,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
 /** The simulator's app: channels, payer pages, control API and control page. */
 function createApp(core: Core): Koa {
   const app = new Koa();
-  // Clients disconnect during a silence on purpose, so these errors are only logged.
+  // Clients disconnect when a fault delays the answer, so these errors are only logged.
   app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));
   app.use(refuseReadably);
   app.use(leadToChannel(core.channelSimulators));

@@ -167,7 +167,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   }
 }
 
-/** An empty body stands for the stored one; members that are sent must match the paid call. */
+/** An empty body means the stored one; members that are sent must match the paid call. */
 function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void {
   if (!request) return;
   const { userId = row.userId, resource, input } = request;

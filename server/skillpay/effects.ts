@@ -51,7 +51,7 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
     },
   };
 
-  /** A refund that had failed succeeded after all, and its content was delivered in between. */
+  /** Opens an exception if a failed refund succeeds after all and the content was delivered meanwhile. */
   async function listDelivered(tx: Tx, order: OrderRow, { refundNo, createdAt }: RefundRow): Promise<void> {
     const skill = await tx.skillOrders.find({ orderNo: order.orderNo });
     if (!skill?.fulfilledAt || skill.fulfilledAt <= createdAt) return;

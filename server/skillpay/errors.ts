@@ -55,7 +55,7 @@ export class ResourceRequired extends InvalidRequest {
   }
 }
 
-/** The body differs from the one that was priced (409). */
+/** The body differs from the body of the offer (409). */
 export class ResourceMismatch extends Conflict {
   constructor() {
     super('resource_mismatch', 'The order was created for another resource or input.', {
@@ -64,7 +64,7 @@ export class ResourceMismatch extends Conflict {
   }
 }
 
-/** The order was closed on purpose, or its channel refused it (409). */
+/** The order was closed by the merchant or an administrator, or its channel refused it (409). */
 export class OrderClosed extends Conflict {
   constructor(orderNo: string) {
     super('order_closed', 'The order is closed and can no longer be paid or redeemed.', {

@@ -228,7 +228,7 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
     await work;
   };
 
-  /** Raises `unclaimed` for a person to review; the content can still be fetched. */
+  /** Raises the exception `unclaimed` for an operator; the content can still be fetched. */
   async function unclaimed(orderNo: string): Promise<void> {
     await store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });

@@ -70,7 +70,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       { kind: 'skillpay', active, claim, also },
     );
     const { orderNo } = order;
-    // Nothing changes the offer of a pending order, so it need not be read again.
+    // The offer of a pending order never changes, so it is not read again.
     if (written && order.state === 'pending') return { order, skill: written };
     return afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
   };
@@ -146,7 +146,10 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
   /** Without a bill the offer can be paid in every other way; the next 402 tries again. */
   async function billOf(channel: Channel, order: OrderRow, resource: string): Promise<string | null> {
     return agentBill(channel, order, resource).catch((error: unknown) => {
-      ports.log('warn', 'an offer has no bill for agents', { orderNo: order.orderNo, error });
+      ports.log('warn', 'an offer has no bill for Alipay agents; the next 402 tries again', {
+        orderNo: order.orderNo,
+        error,
+      });
       return null;
     });
   }
@@ -198,7 +201,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
       return await withIntentKey(store, keyed, (claim) => make(caller, ended, wanted, claim));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      log('info', 'an ended offer has no successor yet', { orderNo, code: error.code });
+      log('info', 'an ended offer could not be replaced', { orderNo, code: error.code });
       // Another request may have created it meanwhile.
       return find((await store.read((tx) => tx.skillOrders.find({ orderNo })))?.successor ?? null);
     }

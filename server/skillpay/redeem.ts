@@ -55,7 +55,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
 
   return async (caller, outTradeNo, request, call) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
-    // Where the simulator is disabled its orders cannot be redeemed.
+    // Throws for an order of the simulator if the simulator is disabled.
     if (stored.order.mode === 'simulator' && !ports.simulated) await ports.channels.forOrder(stored.order);
     requireSameBody(stored, request);
     // A proof for another offer is refused; the channel decides whether the order is paid.
@@ -101,7 +101,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return { order: seen.order, silent: seen.stale, ...skipped };
   }
 
-  /** An order closed by expiry may have been paid, so the channel is queried; one closed on purpose is not queried. */
+  /** An order closed by expiry may have been paid, so the channel is queried; an order closed by the merchant or an administrator is not. */
   async function lookLate(order: OrderRow): Promise<{ order: OrderRow; silent: boolean }> {
     if (isOnPurpose(order) || order.paid > 0n) return { order, silent: false };
     const seen = await payments.refresh(order, { cause: 'redeem', actor: `app:${order.clientId}` });

@@ -73,7 +73,7 @@ export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, e
   return { kind: meaning === 'closed' ? 'closed' : 'pending' };
 }
 
-/** Reads the answer to a close; after a business refusal the order is queried at once. */
+/** Reads the answer to a close; after a business refusal the order is queried immediately. */
 export function readClosed(said: Said, order: OrderRef): CloseOutcome {
   const { content, code, subCode, message } = said;
   if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherThing(content);

@@ -25,7 +25,7 @@ interface BillCalls {
   now: () => Date;
 }
 
-/** The bills of trades (业务账单). The URL of a bill is valid for 30 seconds, so it is used at once. */
+/** The bills of trades (业务账单). The URL of a bill is valid for 30 seconds, so it is used immediately. */
 export function alipayBills(calls: BillCalls): BillDesk {
   const { rate, sellerId } = calls;
   return {

@@ -211,7 +211,7 @@ export const TransitionEntity = defineEntity({
   uniques: [{ properties: ['orderNo', 'sequence'] }],
 });
 
-/** An exception that needs a decision by a person; the API shows the newest open one. */
+/** An exception that needs a decision by an administrator; the API shows the newest open one. */
 export const OrderExceptionEntity = defineEntity({
   name: 'OrderException',
   tableName: 'order_exceptions',
@@ -362,7 +362,7 @@ export const DueEffectEntity = defineEntity({
     refunding: minor(),
     state: p.string().length(16).$type<'due' | 'done' | 'given_up'>(),
     tries: p.integer(),
-    /** Null while it waits for an earlier effect of the order or for a decision by a person. */
+    /** Null while it waits for an earlier effect of the order or for an administrator's decision. */
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     lastError: text().nullable(),

@@ -23,7 +23,7 @@ interface Match {
 export interface Matched {
   /** Number of differences. */
   found: number;
-  /** Listed differences that no longer exist, whose exceptions must be resolved. */
+  /** Differences that no longer exist and whose exceptions must be resolved. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
   /** Opened or reopened exceptions of kinds about which the channel is not queried. */
   listed: Partial<Record<DifferenceKind, number>>;
@@ -156,7 +156,7 @@ const THEIR_LINE = jsonOf({
   line: 'x.line',
 });
 
-/** Whether a second payment is known: listed as an exception, or being refunded. */
+/** Whether a second payment is known: it has an exception or a refund. */
 const KNOWN_TWICE = sql`(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind in ('double_paid', 'payment_of_another_order') and e.dedupe = x.channel_no)
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
@@ -187,12 +187,12 @@ const billSide = (row: string): Sql =>
 /** Whether a known difference has changed; another position in the file does not count. */
 const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${billSide('d')} is distinct from ${billSide('excluded')})`;
 
-/** Whether a difference is listed at once: the channel is not queried about unknown orders and unreadable lines. */
+/** Whether a difference opens an exception immediately: the channel is not queried about unknown orders and unreadable lines. */
 const isListedAtOnce = (row: string): Sql => sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
 const stateOf = (row: string): Sql => sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
 const dueOf = (of: Given, row: string): Sql => sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;
 
-/** The detail of an exception of a listed difference, in the same form as in payments/bills/differences.ts. */
+/** The detail of a difference's exception, in the same form as in payments/bills/differences.ts. */
 const DETAIL = jsonOf({
   billNo: 'w.bill_no',
   payWay: 'w.pay_way',

@@ -65,7 +65,7 @@ export async function versionsOfAccount(
   const { project, payWay, account, mode, configVersion } = order;
   // Kysely visits each part of a statement on every call, so the four subqueries share one part.
   const asked = sql`(${project}, ${payWay}, ${account}, ${mode})`;
-  // Each subquery goes back from the newest version and usually ends at the first.
+  // Each subquery scans from the newest version backwards and usually ends at the first row.
   return tx.sql<VersionOfAccount>`
     with own as (
        select ${identityOf('o', fields)} as identity from channel_configs o

@@ -58,7 +58,7 @@ export function failingWebhooks(tx: ReadTx, now: Date): Promise<FailingWebhooks[
 
 /**
  * Channels with payments but without notifications: none was received for any of the newest payments of the last day. Ignored are codes
- * read in shops (they are queried), payments reported by an agent, a bill or a person, and payments of the last two minutes.
+ * read in shops (they are queried), payments reported by an agent, a bill or an administrator, and payments of the last two minutes.
  * `simulated` includes the simulator.
  */
 export async function silentNotices(
@@ -126,7 +126,7 @@ export interface HandlerFact {
   url: string;
 }
 
-/** Open work for a person or for a running service. */
+/** Open work for an operator or for a running service. */
 interface Waiting {
   openExceptions: number;
   abnormalRefunds: number;

@@ -1,4 +1,4 @@
-// Lists that wait for a person: exceptions, approvals and disputes.
+// Lists of work for administrators: exceptions, approvals and disputes.
 
 import { type RawBuilder, sql } from 'kysely';
 import type { OrderExceptionRow } from '../entities/orders.ts';

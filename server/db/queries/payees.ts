@@ -103,7 +103,7 @@ export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
 
 /**
  * Makes an account quiet: deletes its differences about unknown numbers and resolves their exceptions, unless a bill of another account
- * lists the same. Differences that a person ended stay. Returns the number of deleted listed differences.
+ * lists the same. Differences that an administrator ended stay. Returns the number of deleted differences with an exception.
  */
 export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   const { payWay, account, mode, since, by, reason } = row;

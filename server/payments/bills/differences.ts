@@ -18,19 +18,19 @@ import { type BillPorts, requestersOf, lockAccount, ratesOf } from './payees.ts'
 import { runMatch } from './work.ts';
 
 const BILL = { cause: 'bill', actor: 'service' };
-/** Seconds before the n-th repeat of a query without a final answer; after the last one the difference is listed for a person. */
+/** Seconds before the n-th repeat of a query without a final answer; after the last one the difference opens an exception. */
 const STEPS = [60, 300, 1800, 7200, 21_600, 43_200] as const;
 /** Answers that may change later. */
 const PASSING: ReadonlySet<string> = new Set(['unknown', 'pending', 'approved']);
 
 const ENDS: ReadonlySet<string> = new Set(['succeeded', 'failed', 'abnormal']);
 
-/** The channel's answer, with details for the person that handles the exception. */
+/** The channel's answer, with details for the administrator that handles the exception. */
 type Answer = { kind: string } & Record<string, unknown>;
 
 /**
  * Handles a difference. Lines of a bill are not signed, so a difference is only a reason to query: the signed answer is settled, and a
- * remaining difference is listed. The caller has leased the row.
+ * remaining difference opens an exception. The caller has leased the row.
  */
 export function healDifference(ports: BillPorts) {
   const refresh = refreshOrder(ports);
@@ -101,7 +101,7 @@ function isOfOtherDay(ports: BillPorts, { payWay, day }: BillRow, at: Date): boo
   return calendar !== undefined && dayOf(at, calendar) !== day;
 }
 
-/** Compares the order with the bill again. A remaining difference is queried again, or listed. */
+/** Compares the order with the bill again. A remaining difference is queried again, or opens an exception. */
 async function judge(
   ports: BillPorts,
   { id, billNo, orderNo, kind }: BillDifferenceRow,

@@ -195,7 +195,7 @@ export const NEVER_READ = {
   matchedAt: null,
 } as const satisfies Partial<BillRow>;
 
-/** Drops an imported file of another payee, and has the bill fetched at once, unless it is being read. */
+/** Drops an imported file of another payee, and schedules the bill's fetch immediately, unless the bill is being read. */
 async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFile }: BillRow): Promise<void> {
   const faulty = { fault: WRONG_ACCOUNT, faultDetail: isAbout(payeeInFile!), faultLine: null, faultColumn: null };
   const due = { state: 'waiting', readings: readings + 1, nextCheckAt: ports.now(), leasedUntil: null } as const;
@@ -203,7 +203,7 @@ async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFil
   if (state !== 'reading') await tx.afterCommit('bill', { id: billNo });
 }
 
-/** Drops the lines of a bill that duplicates a bill of its payee. The payee's bill is fetched at once if it was never read. */
+/** Drops the lines of a bill that duplicates a bill of its payee. If the payee's bill was never read, its fetch is due immediately. */
 async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, known: BillRow): Promise<void> {
   await tx.bills.update(
     { billNo },
@@ -224,7 +224,7 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
   await tx.afterCommit('bill', { id: known.billNo });
 }
 
-/** Bills of so many past days are planned for a new account, or after a standstill of the service. */
+/** The number of past days whose bills are planned for a new account, or after downtime of the service. */
 const BACK_DAYS = 7;
 
 /** Plans the bills to fetch: one for each account and day, from the day of its configuration. */

@@ -62,7 +62,7 @@ const DAY_MS = 86_400_000;
 const USUAL_DAYS = 30;
 const MOST_DAYS = 400;
 
-/** Settlement figures: the sums of the bills' lines, day by day. Differences from the bills' own sums are listed. */
+/** Settlement figures: the sums of the bills' lines, day by day. Also returns differences from the bills' own sums. */
 export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | 'now' | 'channels'>) {
   return async ({
     project,

@@ -292,7 +292,7 @@ class BillRefused extends NotAllowed {
 export function billRepairs(ports: BillPorts) {
   return { askForBill, importBill, rerunBill };
 
-  /** Has the bill of a day fetched at once, independent of the schedule. */
+  /** Schedules the fetch of a day's bill immediately, independent of the regular schedule. */
   async function askForBill(requester: Requester, of: BillOf): Promise<BillRow> {
     const account = await accountOf(of);
     return ports.store.transaction(async (tx) => {

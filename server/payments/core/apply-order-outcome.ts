@@ -35,7 +35,7 @@ const WITHOUT_TOTAL = 'once';
 /** The prefix of the key; the unexplained amount follows, so another amount opens an exception of its own. */
 const BEYOND = 'beyond:';
 
-/** Refunds of the channel beyond the known ones: totals are compared, so one known refund hides no other. */
+/** Refunds of the channel beyond the known ones. Compares totals, because one known refund may not be the only one. */
 export function unexplainedRefunds(
   order: Sums,
   { refundsHint = false, refundedTotal: total }: Pick<OutcomeOf<'paid'>, 'refundsHint' | 'refundedTotal'>,
@@ -131,7 +131,7 @@ function refundLatePayment({ order, outcome, now }: Paid): Change {
   };
 }
 
-/** A payment that the channel has returned in full: payment and refund are written, and nothing is left to do. */
+/** Records a payment that the channel has already returned in full, with its refund. */
 export function autoRefunded({
   order,
   outcome,
@@ -162,7 +162,7 @@ export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): O
   return { ...opened, row: { ...opened.row, reason: 'Returned by the channel when it closed the order.' } };
 }
 
-/** An order that ends, or has ended, although it was paid. */
+/** The members of an order that stays closed or failed although it was paid. */
 function endedPatch(order: OrderRow, outcome: ReceivedPayment, now: Date): OrderTransition['order'] {
   return {
     ...paidPatch(outcome, order, now),
@@ -180,7 +180,7 @@ function endEffects({ state }: OrderRow): EffectRun[] {
   return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
 }
 
-/** The same success again; another payment of the order, or an unknown refund, is listed. */
+/** A paid order is reported as paid again. A second payment or an unknown refund opens an exception. */
 function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
@@ -194,7 +194,7 @@ function againPaid({ order, outcome, now }: Paid): Change {
   return { rule: null, order: { checkedAt: now, ...settlement }, raise, resolve };
 }
 
-/** A payment that another order already has: a person must find out which one was paid. */
+/** The exception of a payment that another order already has: an operator must find out which order was paid. */
 export function ofAnother(
   owner: string,
   { channelNo, amount: received, at }: Pick<OutcomeOf<'paid'>, 'channelNo' | 'amount' | 'at'>,
@@ -217,9 +217,9 @@ function settlementPatch({ settlement }: Pick<ReceivedPayment, 'settlement'>): P
   };
 }
 
-/** A payment of another amount never pays an order; a person decides, and the channel is not queried until then. */
+/** A payment of another amount never pays an order. An operator decides, and the channel is not queried until then. */
 function differentAmount({ order, facts, outcome, now }: Paid): Change {
-  // The person has decided about this payment, so the order continues to its own end.
+  // The operator has decided about this payment, so the order closes.
   if (facts.mismatch === 'ended' && isOpen(order.state))
     return closed(order, order.closeReason ?? 'admin', now, outcome);
   const { channelNo, amount: received, at } = outcome;
@@ -242,7 +242,7 @@ function differentAmount({ order, facts, outcome, now }: Paid): Change {
   };
 }
 
-/** The lease of a close that may return money; after it its result is unknown. */
+/** The lease of a close that may return money; after the lease its result is unknown. */
 const REVERSE_LEASE_SECONDS = 30;
 
 /**
@@ -267,7 +267,7 @@ export function claimReverse(order: OrderRow, now: Date): Change {
   return { rule: null, order: { reverseDoubtAt, nextCheckAt: later(reverseDoubtAt, 1), leasedUntil: null } };
 }
 
-/** Any answer to a reverse ends its own doubt; without an answer the next reverse does. */
+/** Any answer to a reverse ends its lease. Without an answer the result stays unknown, and the reverse is due again. */
 export function afterReverse(
   { reverseDoubtAt }: OrderRow,
   own: Date | undefined,
@@ -284,7 +284,7 @@ function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
   return { rule: null, order: { checkedAt: now, nextCheckAt, leasedUntil: null } };
 }
 
-/** Decides an outcome of an order: the table decides, facts refine. */
+/** Decides an outcome of an order by the table, refined by facts. */
 export function applyOrderOutcome(order: OrderRow, facts: OrderFacts, report: OrderReport, now: Date): Change {
   const decision = decisionOf(order, facts, report, now);
   return STEPS[decision]({ order, facts, outcome: report.outcome, cause: report.cause, now } as never);
@@ -365,7 +365,7 @@ function withhold({ order, outcome, cause, now }: OutcomeContext<OutcomeOf<'pend
   return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
 }
 
-/** Stores the approval and wakes the capture; the command to capture decides whether it is made. */
+/** Stores the approval and wakes the capture; the capture command decides whether to capture. */
 function capture({ order, outcome, now }: OutcomeContext<OutcomeOf<'approved'>>): Change {
   const lease = order.captureState === 'live' ? order.captureLeasedUntil : null;
   const patch = {
@@ -392,7 +392,7 @@ function pay(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
   };
 }
 
-/** One payment pays one order: a payment of another order is listed, this order stays, and the channel is queried. */
+/** One payment pays one order: a payment of another order opens an exception, and this order is queried again. */
 function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<'paid'>>): Change {
   const raise = [ofAnother(facts.owner!, outcome)];
   const isAsked = cause !== 'notice';
@@ -401,13 +401,13 @@ function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<
   return { rule: null, order: isAsked ? { checkedAt: now } : soon(order, now), raise };
 }
 
-/** A payment after the end: another amount is a mismatch, otherwise a late payment. */
+/** A payment after the order ended: a mismatch if the amount differs, otherwise a late payment. */
 function late(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
   if (!isAmountOf(context.order, context.outcome.amount)) return differentAmount(context);
   return wentBack(context.outcome) ? autoRefunded(context) : latePaid(context);
 }
 
-/** The channel reports a paid order as closed: a full refund, made by the service or elsewhere. */
+/** The channel reports a paid order as closed, so it was refunded in full; an unknown refund opens an exception. */
 function hint({ order, now }: OutcomeContext): Change {
   const raise = unexplainedRefunds(order, { refundedTotal: order.paid });
   return raise.length === 0 ? STAY : { rule: null, order: { checkedAt: now }, raise };

@@ -8,10 +8,10 @@ import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan
 /** A call with an unknown result may still arrive for this long. */
 const LANDING_SECONDS = 600;
 
-/** An outcome about a refund. */
+/** An outcome of a refund, and the call that it answers. */
 export interface RefundReport {
   readonly outcome: RefundOutcome;
-  /** It answers a refund call, not a query. */
+  /** The outcome answers a refund call, not a query. */
   readonly sent?: boolean;
   /** The attempt that was sent or queried; absent = the present one. */
   readonly attempt?: number;
@@ -52,7 +52,7 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (context: OutcomeContex
 
 /**
  * Whether a message reports a refund as done or pending although its stored state says otherwise (failed, abnormal, or paid another way).
- * The message may be an old repeat, so the channel is queried. Worse news is listed at once.
+ * The message may be an old repeat, so the channel is queried. A reported failure opens an exception immediately.
  */
 export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolean {
   const { state } = refund;
@@ -61,8 +61,8 @@ export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolea
 }
 
 /**
- * Whether a message reports that a finished refund was taken back. It is listed at once; because it may be older than the last message, the
- * channel is queried as well.
+ * Whether a message reports that a succeeded refund was reversed. An exception opens immediately. The channel is queried as well, because
+ * the message may be older than the last one.
  */
 export function isReversal(refund: RefundRow, { kind }: RefundOutcome): boolean {
   return refund.state === 'succeeded' && (kind === 'failed' || kind === 'abnormal') && !wasPaidByPerson(refund);
@@ -108,7 +108,7 @@ function wasPaidByPerson({ state, elsewhere, failureMessage }: RefundRow): boole
   return state === 'succeeded' && elsewhere && failureMessage !== null;
 }
 
-/** The channel made the refund after all: it counts, and the administrator's own payment is listed. */
+/** The channel made a refund that an administrator had already paid: the channel's refund counts, and an exception opens. */
 function paidTwice({ refund, outcome }: OutcomeContext<OutcomeOf<'succeeded'>>): Change {
   const { refundNo, failureMessage: reason } = refund;
   const { amount: received, at: finishedAt, channelRefundNo = refund.channelRefundNo } = outcome;
@@ -130,7 +130,7 @@ function paidTwice({ refund, outcome }: OutcomeContext<OutcomeOf<'succeeded'>>):
   };
 }
 
-/** The channel is done, and the payer has no money yet. */
+/** The exception of a refund that the channel paid to the merchant instead of the payer. */
 function unpaidPayer({ refundNo }: RefundRow): Raised {
   return { kind: 'refund_elsewhere', dedupe: `${refundNo}:merchant`, refundNo, detail: { paidTo: 'merchant' } };
 }
@@ -176,13 +176,13 @@ function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched[
   };
 }
 
-/** The channel reports that the refund will never happen; after a success that is a reversal. */
+/** The channel reports that the refund will never happen. For a succeeded refund this is a reversal. */
 function refusedForGood(context: OutcomeContext<OutcomeOf<'failed'>>): Change {
   const { order, refund, outcome, now } = context;
   if (refund.state === 'succeeded') return abnormal({ ...context, outcome: { ...outcome, kind: 'abnormal' } });
-  // A repeat of a listed reversal.
+  // A repeat of a known reversal.
   if (refund.state === 'abnormal' && refund.failureCode === outcome.code) return STAY;
-  // The channel does not accept an ended number again.
+  // The channel rejects the number of an ended refund, so a retry needs another number.
   return failedRefund(order, refund, { code: outcome.code, message: outcome.reason, isSpent: true }, now);
 }
 
@@ -216,10 +216,10 @@ export function failedRefund(
   };
 }
 
-/** The money may be on neither side, so a person must check. A failed refund reserves its amount again. */
+/** Neither payer nor merchant may have the money, so an operator must check. A failed refund reserves its amount again. */
 function abnormal({ order, refund, outcome }: OutcomeContext<OutcomeOf<'abnormal'>>): Change {
   const { refundNo, state, surplus } = refund;
-  // Money that the payer got another way is not taken back by the channel.
+  // A reversal at the channel does not affect money that the payer received outside the channel.
   if (state === 'abnormal' || wasPaidByPerson(refund)) return STAY;
   const isBack = state === 'failed';
   const sums: Sums = surplus ? {} : sumsOfAbnormal(order, refund);
@@ -292,7 +292,7 @@ function unsettled({
   return failedRefund(order, refund, failure, now);
 }
 
-/** Refunds of late and surplus payments are never given up: a refusal is listed, and the same number is sent again. */
+/** Refunds of late and surplus payments are sent again under the same number after a refusal, which opens an exception. */
 function sentAgain(refund: RefundRow, patch: NonNullable<Touched['refund']>, now: Date): Change {
   const { refundNo, checks } = refund;
   const nextCheckAt = nextRefundCheck(checks, now);
@@ -316,7 +316,7 @@ function onItsWay(refund: RefundRow, patch: NonNullable<Touched['refund']>, outc
   return { rule: 'refund_sent', refund: { ...patch, state: 'processing' }, outcome, raise };
 }
 
-/** Lists an overdue refund, whatever the channel answers. */
+/** Opens the exception of an overdue refund; any answer of the channel triggers the check. */
 function overdue(refund: RefundRow, now: Date): Raised[] {
   const { refundNo, failureCode } = refund;
   if (!isRefundOverdue(refund, now)) return [];
@@ -324,8 +324,8 @@ function overdue(refund: RefundRow, now: Date): Raised[] {
 }
 
 /**
- * A channel that accepted a refund and then reports "not found" twice does not have it: the same number is sent again. A refund made
- * elsewhere is never sent.
+ * Whether the channel accepted a refund and then reported "not found" twice: the same number is sent again. A refund made elsewhere is
+ * never sent.
  */
 function isDisowned({ accepted, absentCount, origin }: RefundRow): boolean {
   return accepted && absentCount >= 2 && !isExternal(origin);
@@ -345,7 +345,7 @@ function isRefusedForSure(refund: RefundRow, isDefinite: boolean, now: Date): bo
   return refund.refusedAt !== null && isConfirmed && !canStillLand && !refund.accepted;
 }
 
-/** A refund that was refused or reported as "not found" is queried again after a minute, so that the decision does not wait for the long steps. */
+/** A refund that was refused or reported as "not found" is queried again after a minute, so that the decision does not wait for a long step. */
 function nextQuery(refund: RefundRow, now: Date): Date {
   const regular = nextRefundCheck(refund.checks - 1, now);
   const soon = later(now, ABSENCE_SECONDS + 1);
@@ -353,7 +353,7 @@ function nextQuery(refund: RefundRow, now: Date): Date {
   return isCounting && regular > soon ? soon : regular;
 }
 
-/** Another amount was refunded than requested: the refund is abnormal until a person ends it. */
+/** The refunded amount differs from the requested amount: the refund is abnormal until an administrator ends it. */
 function differentAmount(context: OutcomeContext<OutcomeOf<'succeeded'>>): Change {
   const { refund, outcome } = context;
   const { refundNo } = refund;

@@ -130,7 +130,7 @@ function moneyOf(
   return taken(order, facts, answer, answer.lost, names, now);
 }
 
-/** Counts a loss once: by a refund that the channel reported for it, by a matching refund of the service, or by a row of its own. */
+/** Counts a loss once: as a refund that the channel reported, as matching refunds of the service, or as a new row. */
 function taken(
   order: OrderRow,
   { refunds, claimed, covered }: DisputeFacts,
@@ -143,11 +143,11 @@ function taken(
   if (currency !== order.currency) return { money: { rule: null, raise: [otherCurrency(channelDisputeNo, lost)] } };
   const others = refunds.filter((one) => !one.surplus && one.origin !== 'dispute' && !claimed.has(one.refundNo));
   const done = others.filter((one) => isSince(one, openedAt));
-  const told = done.find(({ origin, amount }) => origin === 'channel' && amount === minor);
-  if (told) return { money: STAY, dispute: { amountLost: minor, refundNo: told.refundNo } };
+  const reported = done.find(({ origin, amount }) => origin === 'channel' && amount === minor);
+  if (reported) return { money: STAY, dispute: { amountLost: minor, refundNo: reported.refundNo } };
   if (!lost.booked) {
-    // The payer may have got it by a refund of ours; one that is under way has to end before that can be said, and one that waits for an
-    // approval may itself wait for this dispute.
+    // A refund of the service may have paid the payer, so refunds in progress must end first. A refund that waits for an approval is
+    // ignored: it may itself wait for this dispute.
     if (givenFor(others, covered, openedAt) >= minor) return { money: STAY };
     if (others.some(isUnderWay)) return { money: STAY, isWaiting: true };
   }
@@ -181,14 +181,14 @@ function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'
   return own.reduce((sum, { refund, left }) => sum + (isSince(refund, openedAt) ? left : 0n), 0n);
 }
 
-/** Lost again after a won appeal: the returned money is gone again. */
+/** Lost again after a won appeal: the channel takes the returned money again. */
 function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMoney, now: Date): Taken {
   const { refundNo, amount: amountLost } = refund;
   const money = applyRefundOutcome(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
   return { money, refund, dispute: { amountLost, refundNo } };
 }
 
-/** Won after a loss: the channel returns the money, and a person decides about the refund that the payer lost. */
+/** Won after a loss: the channel returns the money, so the dispute's refund becomes abnormal until an administrator decides. */
 function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow | undefined, now: Date): Taken {
   if (!refund) return { money: STAY };
   const outcome = { kind: 'abnormal', code: WON, reason: 'The dispute was won after it had been lost.' } as const;
@@ -197,7 +197,7 @@ function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow 
   return { money: applyRefundOutcome(order, refund, { outcome }, now), refund, dispute };
 }
 
-/** The failure code of a refund whose dispute was won after all. */
+/** The failure code of a refund whose dispute was won after a loss. */
 const WON = 'dispute_won';
 
 function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised {

@@ -43,7 +43,7 @@ function claimCapture(order: OrderRow, now: Date): Change {
   };
 }
 
-/** Forgets a capture of which the channel shows no trace. */
+/** Removes a capture that the channel does not know. */
 function forgetCapture(order: OrderRow, captures: number, now: Date): Change {
   if (order.captures !== captures || !isDoubtful(order, now)) return STAY;
   return { rule: null, order: { captureState: null, captureLeasedUntil: null, nextCheckAt: now } };
@@ -257,7 +257,7 @@ export function canRenew(order: OrderRow, now: Date): boolean {
 /** Plans the next query for a late payment: hourly for a while if the channel did not answer. A due time set meanwhile stays. */
 function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
-  // A query before the due time (after a hint) uses up no step.
+  // A query before the due time (after a hint) does not count as a step.
   const isDue = dueAt !== null && dueAt <= now;
   if (isOpen(order.state) || order.state === 'paid' || !isMine || !isDue) return STAY;
   const waits = silent && now < later(order.closedAt ?? order.createdAt, PATIENCE_SECONDS);
@@ -268,7 +268,7 @@ function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_ch
 
 function abandon(order: OrderRow, _command: Command<'abandon'>, now: Date): Change | Refusal {
   if (!isOpen(order.state)) return STAY;
-  // A payment that waits for the merchant does not end by waiting.
+  // A payment that waits for the merchant never ends by itself, so the order need not be overdue.
   if (!isOrderOverdue(order, now) && order.captureState !== 'pending')
     return refused('invalid_action', 'The channel may still close or pay this order.');
   return closed(order, order.closeReason ?? 'admin', now);
@@ -361,7 +361,7 @@ export function decideOrder(
   return 'refuse' in decided ? decided : withHeld(order, withOverdue(order, decided, now), input);
 }
 
-/** Lists a payment that waits for the merchant, as long as it waits. */
+/** Opens the exception of a payment that waits for the merchant; resolves it when the wait ends. */
 function withHeld(order: OrderRow, change: Change, input: OrderReport | OrderCommand): Change {
   const { orderNo } = order;
   const after = { ...order, ...change.order };
@@ -377,7 +377,7 @@ function withHeld(order: OrderRow, change: Change, input: OrderReport | OrderCom
   return { ...change, raise: [...(change.raise ?? []), { kind: 'capture_held', dedupe: reason, detail: { reason } }] };
 }
 
-/** Lists an order that should have ended long ago, until it ends. */
+/** Opens the exception of an overdue order; resolves it when the order ends. */
 function withOverdue(order: OrderRow, change: Change, now: Date): Change {
   const { orderNo, state } = order;
   if (!isOpen(state)) return change;

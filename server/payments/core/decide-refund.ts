@@ -25,10 +25,10 @@ import {
 } from './open-refund.ts';
 import { isRefundOverdue, isSendable, later, nextRefundCheck } from './plan.ts';
 
-/** A question without an answer for this long is listed for a person. */
+/** A lookup without a result opens an exception after this time. */
 const LISTED_SECONDS = 86_400;
 
-/** The result of an answer to a question about a refund that the channel named. */
+/** The result of one answer to a refund lookup. */
 interface LookupTransition {
   readonly patch: Partial<RefundLookupRow>;
   readonly raise?: readonly Raised[];
@@ -37,20 +37,20 @@ interface LookupTransition {
   readonly settle?: RefundAnswer;
 }
 
-/** A refund that ended, or waits for a person. */
+/** An outcome that ends a refund, or makes it wait for an administrator. */
 type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
-/** A refund that the channel has; a pending one may be one that had failed here. */
+/** A refund that the channel has; a pending one may have failed in the service. */
 export type RefundAnswer = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
-/** The subject of an answer. */
+/** The order and the refund of a lookup. */
 interface LookedUp extends Pick<OrderRow, 'paid'> {
   /** The refund has a row. */
   readonly isKnown: boolean;
-  /** It refunds a payment that is listed as another one than the order's; the order need not be paid. */
+  /** It refunds a payment that has an exception of its own; the order need not be paid. */
   readonly isOfListed?: boolean;
 }
 
-/** Decides an answer to a question. Only a refund that ended or is abnormal answers it; otherwise the channel is queried again, without limit. */
+/** Decides an answer to a refund lookup. Only a final or abnormal refund ends the lookup; otherwise the channel is queried again, without limit. */
 export function decideLookup(
   { paid, isKnown, isOfListed = false }: LookedUp,
   lookup: RefundLookupRow,
@@ -90,7 +90,7 @@ export function unanswered(number: string, answer: object = {}): Raised {
   };
 }
 
-/** The key of a question's exception. */
+/** The key of a lookup's exception. */
 function listedAs(orderNo: string, number: string) {
   return { orderNo, kind: 'refund_unexplained' as const, dedupe: number };
 }
@@ -123,7 +123,7 @@ interface NewRefundFacts extends RefundFacts {
   readonly earlier: readonly RefundRow[];
 }
 
-/** A requested refund; `mayRepeat` = it cannot be told from a retry of the same request (no key, no number). */
+/** A requested refund; `mayRepeat` = it may be a retry of the same request (no key, no number). */
 type RefundAsked = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
 
 /** Checks a new refund, in the order of the errors, and reserves its amount. */
@@ -206,7 +206,7 @@ export function isOwnPayment(
   return paid > 0n && (channelTradeNo === null || channelTradeNo === payment.channelNo);
 }
 
-/** Books a refund that was made elsewhere; while its payment is unknown the channel is queried, and an exception opens. */
+/** Records a refund that was made elsewhere. If its payment is unknown, queries the channel and opens an exception. */
 export function decideForeignRefund(
   order: OrderRow,
   { isKnown, ofDispute, ofOther }: ForeignFacts,
@@ -227,8 +227,8 @@ export function decideForeignRefund(
 }
 
 /**
- * A refund of a payment that is not the order's own does not change the order's sums. An unknown payment is listed, and the exception ends
- * when all of it is refunded.
+ * A refund of a payment that is not the order's own does not change the order's sums. An unknown payment opens an exception, which is
+ * resolved when the payment is refunded in full.
  */
 function givenBackOfOther(
   order: OrderRow,
@@ -239,7 +239,7 @@ function givenBackOfOther(
 ): Change {
   const { orderNo, state } = order;
   const { amount, at } = outcome;
-  // The message does not say when it was paid.
+  // The message has no payment time.
   const listed = { dedupe: channelNo, received, detail: { channelNo, refundedAt: at } };
   if (owner !== null)
     return {
@@ -256,7 +256,7 @@ function givenBackOfOther(
     raise: isListed ? [] : [{ ...listed, kind: 'double_paid' }],
     resolve: [
       ...ended.map((kind) => ({ where: listedAs(kind), ...how })),
-      // A bill may have listed the same payment.
+      // A bill may have opened an exception about the same payment.
       { where: listedAs('duplicate_payment'), resolution: 'explained', by: 'service' },
     ],
     open: externalSurplus(order, outcome, also, now),
@@ -364,7 +364,7 @@ function sent(refund: RefundRow, now: Date): Touched {
   };
 }
 
-/** Checks and reserves a refund again; an overdue one is sent again as it is. */
+/** Checks and reserves a refund again; an overdue one is sent again unchanged. */
 function retry({ order, refund }: Pair, { facts }: Command<'retry'>, now: Date): Change | Refusal {
   const { blockedBy, limits } = facts;
   if (refund.origin === 'dispute') return ofDispute();
@@ -398,7 +398,7 @@ function nextNumber({ attempt }: RefundRow, now: Date) {
   return { attempt: attempt + 1, channelRefundNo: null, sentAt: now, ...untried };
 }
 
-/** The channel may have it, so its number stays. */
+/** Sends an overdue refund again under the same number, because the channel may have it. */
 function sendOverdue(refund: RefundRow, limits: ChannelLimits, now: Date): Change | Refusal {
   if (isForgotten(refund, limits, now))
     return notRetryable('The channel no longer knows numbers of this age; resolve the refund instead.');
@@ -430,13 +430,13 @@ export function isForgotten(
   return tries > 0 && refundResendDays !== null && now > later(sentAt ?? createdAt, refundResendDays * 86_400);
 }
 
-/** Whether an administrator may end it: its state, age or exception calls for one. */
+/** Whether an administrator may end a refund: by its state, age or exception. */
 function needsPerson(refund: RefundRow, listed: boolean, now: Date): boolean {
   const isOpen = refund.state === 'pending' || refund.state === 'processing';
   return refund.state === 'abnormal' || (isOpen && (listed || isRefundOverdue(refund, now)));
 }
 
-/** Fails the refund on an administrator's word and releases its amount. */
+/** Fails the refund by an administrator's decision and releases its amount. */
 function endedByPerson(code: string) {
   return (
     { order, refund }: Pair,

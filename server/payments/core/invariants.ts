@@ -3,7 +3,7 @@ import type { EventRow } from '../../db/entities/events.ts';
 import type { TransitionRow, OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { OrderState, RefundState } from '../../domain.ts';
 
-/** An order with everything that was written down about it, as one commit left it. */
+/** All rows of one order after one commit. */
 export interface LedgerView {
   readonly order: OrderRow;
   readonly refunds: readonly RefundRow[];
@@ -15,28 +15,28 @@ export interface LedgerView {
   readonly disputes: readonly DisputeRow[];
 }
 
-/** What a channel has of an order, in minor units of the order's currency. */
+/** The channel's records of an order, in minor units of the order's currency. */
 export interface ChannelLedgerView {
-  /** What the payer paid, whatever went back since. */
+  /** The amount that the payer paid; refunds are not subtracted. */
   readonly came: bigint;
-  /** Refunds that succeeded there. */
+  /** Refunds that succeeded at the channel. */
   readonly refunds: readonly ChannelLedgerRefund[];
 }
 
 interface ChannelLedgerRefund {
-  /** The number of our refund, whichever number it bore there; null = made in the channel's portal. */
+  /** The service's refund number, even if the channel's differs; null = made in the channel's portal. */
   readonly intent: string | null;
   readonly amount: bigint;
-  /** It succeeded once, and the merchant has the money again. */
+  /** It succeeded and was reversed: the merchant has the money again. */
   readonly cameBack?: boolean;
 }
 
-/** Something that must hold, in the words that people read. */
+/** An invariant, with the sentence that reports print. */
 interface Promised {
   readonly promise: string;
 }
 
-/** Gives what is wrong in a book, or nothing. */
+/** Returns the violation, or false. */
 type Breach = (book: LedgerView) => string | false;
 
 const RESERVED: readonly RefundState[] = ['pending', 'processing', 'abnormal'];
@@ -46,8 +46,8 @@ const ENDED_BY_PERSON = ['released', 'failed_at_channel'];
 const PAYMENTS = ['order.paid', 'order.paid_late'];
 
 /**
- * What holds of every order after every commit. Tests hold it against every state that they reach; `payctl audit` holds it against the rows
- * of a database, by one statement of the same name (db/queries/ledger-check.ts).
+ * Invariants of every order after every commit. Tests check them in every state that they reach. `payctl audit` checks the rows of a
+ * database with one statement per name (db/queries/ledger-check.ts).
  */
 export const ORDER_INVARIANTS = {
   refunded: {
@@ -98,7 +98,7 @@ export const ORDER_INVARIANTS = {
       }),
   },
   disputes: {
-    promise: 'what a dispute took is a refund of its order, counted once',
+    promise: 'the amount lost in a dispute is a refund of its order, counted once',
     breach: ({ disputes, refunds }) =>
       ofEach(disputes, ({ disputeNo, refundNo, amountLost }) => {
         if (amountLost === 0n) return false;
@@ -117,16 +117,16 @@ export const ORDER_INVARIANTS = {
   'order-events': {
     promise: 'every payment has exactly one event',
     breach: ({ order, events }) => {
-      const told = events.filter(({ type, objectNo }) => objectNo === order.orderNo && PAYMENTS.includes(type)).length;
-      return order.paid > 0n && told !== 1 && `${told} events`;
+      const count = events.filter(({ type, objectNo }) => objectNo === order.orderNo && PAYMENTS.includes(type)).length;
+      return order.paid > 0n && count !== 1 && `${count} events`;
     },
   },
   'refund-events': {
     promise: 'every succeeded refund has an event',
     breach: ({ refunds, events }) =>
       ofEach(refunds, ({ refundNo, state }) => {
-        const isTold = events.some(({ type, objectNo }) => type === 'refund.succeeded' && objectNo === refundNo);
-        return state === 'succeeded' && !isTold && `${refundNo}: no event`;
+        const hasEvent = events.some(({ type, objectNo }) => type === 'refund.succeeded' && objectNo === refundNo);
+        return state === 'succeeded' && !hasEvent && `${refundNo}: no event`;
       }),
   },
   'closed-events': {
@@ -150,24 +150,24 @@ export const ORDER_INVARIANTS = {
   },
 } as const satisfies Readonly<Record<string, Promised & { breach: Breach }>>;
 
-/** What holds of the coins of each payer, which only a database can show. */
+/** Invariants of the coins of each payer; only `payctl audit` checks them. */
 const COIN_INVARIANTS = {
   coins: { promise: 'every balance equals the sum of its ledger entries' },
 } as const satisfies Readonly<Record<string, Promised>>;
 
-/** What the channels say a day later, which only a database can show. */
+/** Invariants of the channels' bills; only `payctl audit` checks them. */
 const BILL_INVARIANTS = {
   bills: { promise: "the channels' bills that were read in the last five weeks agree" },
 } as const satisfies Readonly<Record<string, Promised>>;
 
-/** What `payctl audit` shows of the rows of a database. */
+/** The invariants that `payctl audit` checks in a database. */
 export const INVARIANTS = { ...ORDER_INVARIANTS, ...COIN_INVARIANTS, ...BILL_INVARIANTS } as const;
 
-/** What one commit may not do to an order that was there before it. */
+/** Invariants of an order before and after one commit. */
 export const STEP_INVARIANTS = {
   kept: {
     promise: 'an order is never removed while it can still have money',
-    breach: (before: OrderRow, after: OrderRow | undefined) => after === undefined && `${before.orderNo} is gone`,
+    breach: (before: OrderRow, after: OrderRow | undefined) => after === undefined && `${before.orderNo} was removed`,
   },
   absorbing: {
     promise: 'paid stays paid',
@@ -175,21 +175,21 @@ export const STEP_INVARIANTS = {
       before.state === 'paid' && after !== undefined && after.state !== 'paid' && `was paid, and is ${after.state}`,
   },
   growing: {
-    promise: 'what was paid, and what was given back, never becomes less',
+    promise: 'the paid amount of an order never decreases',
     breach: (before: OrderRow, after: OrderRow | undefined) =>
       after !== undefined && after.paid < before.paid && `had ${before.paid}, and has ${after.paid}`,
   },
 } as const;
 
-/** What holds at any moment between our rows and what the channel did. */
+/** Invariants between the service's rows and the channel's records, at any time. */
 export const CHANNEL_INVARIANTS = {
   'money-came': {
-    promise: 'an order has money only when the channel has it',
+    promise: 'an order has a paid amount only if the channel has a payment',
     breach: ({ order }: LedgerView, { came }: ChannelLedgerView) =>
       order.paid > 0n && came === 0n && 'the channel has no payment',
   },
   'refund-happened': {
-    promise: 'a refund has succeeded only when the channel made it',
+    promise: 'a refund has succeeded only if the channel made it',
     breach: ({ refunds }: LedgerView, channel: ChannelLedgerView) =>
       ofEach(refunds, ({ refundNo, state, elsewhere }) => {
         const isThere = channel.refunds.some(({ intent }) => intent === null || intent === refundNo);
@@ -197,7 +197,7 @@ export const CHANNEL_INVARIANTS = {
       }),
   },
   once: {
-    promise: 'whatever was wished for once happened at most once at the channel',
+    promise: 'the channel makes each refund at most once',
     breach: (_book: LedgerView, channel: ChannelLedgerView) => {
       const counts = Map.groupBy(kept(channel), ({ intent }) => intent);
       const twice = [...counts].find(([intent, all]) => intent !== null && all.length > 1);
@@ -205,38 +205,38 @@ export const CHANNEL_INVARIANTS = {
     },
   },
   'money-out': {
-    promise: 'no more goes back than came',
+    promise: 'the channel refunds no more than the payer paid',
     breach: (_book: LedgerView, channel: ChannelLedgerView) =>
-      sum(kept(channel)) > channel.came && `${sum(kept(channel))} of ${channel.came} went back`,
+      sum(kept(channel)) > channel.came && `${sum(kept(channel))} of ${channel.came} refunded`,
   },
 } as const;
 
-/** What holds in the end, when nothing is due any more, unless something of the order is listed. */
+/** Invariants of an order without due work and without an open exception. */
 export const END_INVARIANTS = {
   ended: {
-    promise: 'every order and refund comes to an end',
+    promise: 'every order and refund reaches a final state',
     breach: ({ order, refunds }: LedgerView) =>
       (!ENDED.includes(order.state) || refunds.some(({ state }) => RESERVED.includes(state))) &&
       'is open, and nothing is due',
   },
   'same-money': {
-    promise: 'what is told to be paid is what the channel has, but for money that a person left there',
+    promise: "the paid amount is the channel's, except money that an administrator left at the channel",
     breach: (book: LedgerView, channel: ChannelLedgerView) => {
       const { paid } = book.order;
       const { came } = channel;
-      // What came and went, here or elsewhere, leaves nothing behind.
+      // An unpaid order may have a payment at the channel that was refunded in full.
       const isNothingLeft = paid === 0n && came === sum(kept(channel)) + givenElsewhere(book.refunds) + leftThere(book);
       return paid !== came && !isNothingLeft && `has ${paid}, the channel ${came}`;
     },
   },
   'same-refunds': {
-    promise: 'what is told to be given back is what the channel gave back',
+    promise: "the refunded amount is the channel's",
     breach: ({ order: { paid, refunded }, refunds }: LedgerView, channel: ChannelLedgerView) => {
       const succeeded = refunds.filter(({ state }) => state === 'succeeded');
       const surplus = sum(succeeded.filter((one) => one.surplus));
       const went = sum(kept(channel));
       const isSame = refunded + surplus - givenElsewhere(refunds) === went;
-      return paid > 0n && !isSame && `gave back ${refunded + surplus}, the channel ${went}`;
+      return paid > 0n && !isSame && `refunded ${refunded + surplus}, the channel ${went}`;
     },
   },
 } as const;
@@ -245,11 +245,11 @@ export const END_INVARIANTS = {
 export interface Broken {
   readonly name: string;
   readonly promise: string;
-  /** What is wrong. */
+  /** The values that violate it. */
   readonly detail: string;
 }
 
-/** Holds each of these invariants against the same facts, and gives those that do not hold. */
+/** Checks invariants against the same facts; returns the violated ones. */
 export function brokenOf<Facts extends readonly unknown[]>(
   invariants: Readonly<Record<string, Promised & { breach: (...facts: Facts) => string | false }>>,
   ...facts: Facts
@@ -263,35 +263,39 @@ export function brokenOf<Facts extends readonly unknown[]>(
   return broken;
 }
 
-/** What a caller was told of an order, and may rely on. */
+/** The responses that a caller received about an order. */
 export interface Reported {
   readonly paid: boolean;
   readonly closed: boolean;
-  /** Numbers of refunds that were answered. */
+  /** Refund numbers in responses. */
   readonly refunds: readonly string[];
 }
 
-/** What holds in the end of whatever callers were told, unless something of the order is listed. */
+/** Invariants between earlier responses and an order without due work and without an open exception. */
 export const ANSWER_INVARIANTS = {
   'told-paid': {
-    promise: 'an order that was told to be paid has its money',
-    breach: ({ order }: LedgerView, told: Reported) => told.paid && order.paid === 0n && 'was told to be paid',
+    promise: 'an order that was reported as paid has a paid amount',
+    breach: ({ order }: LedgerView, reported: Reported) => reported.paid && order.paid === 0n && 'was reported as paid',
   },
   'told-closed': {
-    promise: 'an order that was told to be closed keeps no money, but for what a person left there',
-    breach: (book: LedgerView, told: Reported, channel: ChannelLedgerView) => {
+    promise:
+      'an order that was reported as closed keeps no money, except money that an administrator left at the channel',
+    breach: (book: LedgerView, reported: Reported, channel: ChannelLedgerView) => {
       const isEmpty = channel.came === sum(kept(channel)) + givenElsewhere(book.refunds) + leftThere(book);
-      return told.closed && (book.order.state !== 'closed' || !isEmpty) && 'was told to be closed';
+      return reported.closed && (book.order.state !== 'closed' || !isEmpty) && 'was reported as closed';
     },
   },
   'told-refund': {
-    promise: 'a refund that was answered exists',
-    breach: ({ refunds }: LedgerView, told: Reported) =>
-      ofEach(told.refunds, (number) => !refunds.some(({ refundNo }) => refundNo === number) && `${number} is gone`),
+    promise: 'a refund in a response exists',
+    breach: ({ refunds }: LedgerView, reported: Reported) =>
+      ofEach(
+        reported.refunds,
+        (number) => !refunds.some(({ refundNo }) => refundNo === number) && `${number} does not exist`,
+      ),
   },
 } as const;
 
-/** Money that is owed to a payer, and whose refund a person ended, or knows to have failed, without giving it back. */
+/** The amount of failed late and surplus refunds that an administrator ended or acknowledged. */
 function leftThere({ refunds, exceptions }: LedgerView): bigint {
   const isKnown = ({ refundNo }: RefundRow) =>
     exceptions.some((one) => one.refundNo === refundNo && one.resolution === 'acknowledge');
@@ -300,12 +304,12 @@ function leftThere({ refunds, exceptions }: LedgerView): bigint {
   return sum(owed.filter((one) => isLeft(one) || isKnown(one)));
 }
 
-/** Refunds of a channel whose money the payer has. */
+/** The channel's refunds that were not reversed. */
 function kept({ refunds }: ChannelLedgerView): readonly ChannelLedgerRefund[] {
   return refunds.filter(({ cameBack }) => !cameBack);
 }
 
-/** What a person gave back by another way than the channel, perhaps because the channel's own refund came back. */
+/** The amount that an administrator returned outside the channel, for example after a reversed refund. */
 function givenElsewhere(refunds: readonly RefundRow[]): bigint {
   const isByPerson = ({ origin, failureCode }: RefundRow) =>
     (origin !== 'channel' && origin !== 'dispute') || failureCode !== null;
@@ -320,7 +324,7 @@ function sum(all: readonly { amount: bigint }[]): bigint {
   return all.reduce((total, { amount }) => total + amount, 0n);
 }
 
-/** The first thing that is wrong with any of them. */
+/** The first violation among rows, or false. */
 function ofEach<Row>(rows: readonly Row[], breach: (row: Row) => string | false): string | false {
   for (const row of rows) {
     const wrong = breach(row);

@@ -31,12 +31,12 @@ export function unapprovedOf({ refunds, accepted }: GivenBack): bigint {
   const ofDisputes = accepted.filter(({ approved, state }) => !approved && state !== 'won');
   return [
     ...ofRefunds.map(({ amount }) => amount),
-    // A lost dispute does not take again what a refund of the service had paid.
+    // A lost dispute counts only the amount that no refund of the service had paid.
     ...ofDisputes.map(({ amount, amountLost, state }) => (state === 'lost' ? amountLost : amount)),
   ].reduce((sum, amount) => sum + amount, 0n);
 }
 
-/** Whether a refund needs a second administrator: all unapproved amounts of the order count, so that parts are no way around. */
+/** Whether a refund needs a second administrator: all unapproved amounts of the order count, so that partial refunds cannot avoid the approval. */
 export function needsApproval(before: GivenBack, asked: Pick<RefundRow, 'amount' | 'origin'>, above: bigint): boolean {
   return isAsked(asked) && unapprovedOf(before) + asked.amount > above;
 }
@@ -102,7 +102,7 @@ export function reservation({ sequence }: OrderRow, { refundNo, origin }: Refund
   return { name, run: ['refundReserved'], ...(isAsked ? { mayRefuse: true } : {}) };
 }
 
-/** The same for a refund that was given up and happens after all: nothing can reject it. */
+/** The same for a failed refund that the channel makes after all; no effect may reject it. */
 export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): EffectRun {
   return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
 }
@@ -174,7 +174,7 @@ export function externalRefund(
   };
 }
 
-/** The sums after refunding `amount`, of which `reserved` was reserved; `overrun` absorbs what the sums have no room for. */
+/** The sums after refunding `amount`, of which `reserved` was reserved; `overrun` absorbs the amount that exceeds the sums. */
 export function withRefunded(order: OrderRow, amount: bigint, reserved: bigint) {
   return withOverrun(order, { refunding: order.refunding - reserved, refunded: order.refunded + amount });
 }

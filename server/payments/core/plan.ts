@@ -20,7 +20,7 @@ const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly n
   closing: [5, 30, 2 * MINUTE, 10 * MINUTE, HOUR],
 };
 
-/** A payer with a code stands at the till, so the first queries follow quickly. */
+/** A payer with a code waits at the till, so the first queries follow quickly. */
 const TILL_STEPS = {
   created: [3, 5, 10, 30, MINUTE],
   pending: [3, 5, 5, 5, 5, 10, 15, 30, MINUTE],
@@ -71,7 +71,7 @@ export function nextOrderCheck(order: Scheduled, now: Date): Date | null {
   return regular;
 }
 
-/** An unconfirmed claim is checked after so many seconds. */
+/** Seconds until an unconfirmed claim is checked. */
 const SOON_SECONDS = 15;
 
 /** Plans a query soon; an earlier due time stays, and a paid order needs none. */
@@ -158,9 +158,9 @@ export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
   return refusedAt === null ? 'ask_if_known' : 'confirm_refusal';
 }
 
-/** A refund that is open for this long is listed; with the last step between two queries that makes four days. */
+/** A refund that is open for this long gets an exception; with the longest step between two queries, after about four days. */
 const REFUND_OVERDUE_SECONDS = 3 * DAY;
-/** An order that is open for this long after the channel's expiry is listed. */
+/** An order that is open for this long after the channel's expiry gets an exception. */
 const ORDER_OVERDUE_SECONDS = DAY;
 
 /** Whether a refund is overdue. */

@@ -125,7 +125,7 @@ interface Beside {
   readonly effects?: readonly EffectRun[];
   /** A refund that is created in the same commit (a requested refund, or one made elsewhere); written last. */
   readonly open?: OpenedRefund;
-  /** The job to run at once instead of at its due time. */
+  /** The job to run immediately instead of at its due time. */
   readonly wake?: 'capture';
 }
 
@@ -168,7 +168,7 @@ export interface EmittedEvent {
   readonly dedupe?: string;
 }
 
-/** An exception for a person; one per order, kind and `dedupe`. */
+/** An exception for an administrator; one per order, kind and `dedupe`. */
 export interface Raised {
   readonly kind: ExceptionKind;
   readonly dedupe: string;

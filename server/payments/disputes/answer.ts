@@ -15,7 +15,7 @@ import type { Requester, Ports } from '../ports.ts';
 import { ChannelRefused, unknownOutcome } from '../errors.ts';
 import { refuseBesideRefund } from '../refunds/refund.ts';
 
-/** The calling process settles the answer itself; after so many seconds a job queries the dispute. */
+/** Seconds until a job queries the dispute, if the calling process has not settled the answer itself. */
 const OWN_SECONDS = 30;
 
 /** The merchant's text about a dispute, and its evidence files. */

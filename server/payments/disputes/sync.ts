@@ -318,7 +318,7 @@ export function findDisputes(ports: Ports) {
 /** Most marks in memory; the least recently read ones are removed first. */
 const MOST_MARKS = 50_000;
 const FRESH_SECONDS = 86_400;
-/** After so many searches that list a dispute which the channel does not find, it counts as another merchant's until its mark expires. */
+/** After this number of searches, a listed dispute that the channel does not find counts as another merchant's until its mark expires. */
 const MOST_MISSES = 3;
 
 /** The disputes that this process has read in the last day. Other processes, and a restart, read them again. */

@@ -30,7 +30,7 @@ import { invalidAction } from '../errors.ts';
 
 /** The actions of an administrator on an exception. */
 export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'retry';
-/** The actions of an administrator on a refund that needs a person. */
+/** The actions by which an administrator ends a refund. */
 export type RefundAction = 'paid_elsewhere' | 'release' | 'failed_at_channel';
 
 /** A resolved exception, and the refund to send now. */
@@ -96,7 +96,7 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Ends a refund that needs a person: `paid_elsewhere` (outside the channel, not part of the ledger comparison), `release`
+   * Ends an abnormal or overdue refund: `paid_elsewhere` (outside the channel, not part of the ledger comparison), `release`
    * (unknown to the channel) or `failed_at_channel` (failed according to the channel, for example in its portal).
    */
   async function resolveRefund(
@@ -239,7 +239,7 @@ export function operatorRepairs(ports: Ports) {
     return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
   }
 
-  /** The command of an action; only payments outside the order's sums can be accepted or given back. */
+  /** The command of an action; only payments outside the order's sums can be accepted or refunded. */
   function commandFor(
     { kind, dedupe: paymentNo, receivedMinor, receivedCurrency }: OrderExceptionRow,
     order: OrderRow,
@@ -276,12 +276,12 @@ function changedMeanwhile(): Conflict {
   return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
 }
 
-/** Whether another order has got the mismatched payment since: it is neither accepted nor given back here. */
+/** Whether another order has the mismatched payment by now: this order then neither accepts nor refunds it. */
 async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
   return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
 }
 
-/** Throws 400 if a part of the payment was refunded in the channel's portal: the whole payment can then be neither given back nor accepted. */
+/** Throws 400 if a part of the payment was refunded in the channel's portal: the whole payment can then be neither refunded nor accepted. */
 async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExceptionRow, { command }: OrderCommand) {
   if (command !== 'give_back' && command !== 'accept') return;
   if ((await tx.refunds.count({ orderNo, paymentNo, origin: 'channel', state: 'succeeded' })) === 0) return;
@@ -308,7 +308,7 @@ function resolvedAlready(): Conflict {
   return new Conflict('exception_resolved', 'The exception is already resolved.');
 }
 
-/** Throws 400 while the refund needs a person: its exceptions stay open until it is resolved or retried. */
+/** Throws 400 while the refund is abnormal or overdue: its exceptions stay open until it is resolved or retried. */
 async function refuseWhileAbnormal(tx: Tx, { refundNo, kind }: OrderExceptionRow): Promise<void> {
   const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
   const isOpen = refund?.state === 'pending' || refund?.state === 'processing';

@@ -30,13 +30,13 @@ interface Scene {
   sibling: boolean;
 }
 
-/** The reason for an order's state, its next step, and a command for a person. */
+/** The reason for an order's state, its next step, and a command for the operator. */
 interface Situation {
   code: string;
   reason: string;
   /** The automatic step at the order's next check; absent = none. */
   next?: string;
-  /** The command to run, if a person must act. */
+  /** The command to run, if the operator must act. */
   fix?: string;
 }
 
@@ -277,7 +277,7 @@ function received({ receivedMinor, receivedCurrency }: OrderExceptionRow, order:
   return money(receivedMinor ?? 0n, receivedCurrency ?? order.currency);
 }
 
-/** The reason for a refund's state, its next step, and a command for a person. */
+/** The reason for a refund's state, its next step, and a command for the operator. */
 interface RefundSituation {
   code: string;
   reason: string;
@@ -323,13 +323,13 @@ function whereElse({ origin, failureMessage }: RefundRow): string {
   if (origin === 'dispute') return 'The money was lost to a dispute of the payer.';
   if (origin === 'channel')
     return 'The refund was made outside this service, for example in the portal of the channel.';
-  // A refund that a person resolved always has a reason.
+  // A refund that an administrator resolved always has a reason.
   return failureMessage === null
     ? 'The channel paid the refund to the own account of the merchant, who has to pay the payer.'
     : 'The payer was refunded outside the channel.';
 }
 
-/** Whether an exception reports that the channel made a refund that a person had already paid another way. */
+/** Whether an exception reports that the channel made a refund that an administrator had already paid another way. */
 export function isPaidTwice({ kind, refundNo, detail }: OrderExceptionRow, refund: RefundRow): boolean {
   return kind === 'refund_elsewhere' && refundNo === refund.refundNo && detail?.['paidTwice'] === true;
 }

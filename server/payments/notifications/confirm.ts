@@ -24,7 +24,7 @@ export function confirmNotification(ports: Ports): ConfirmNotification {
     const { outcome } = notification;
     if (outcome?.kind !== 'paid' || !needsConfirmation(ports, notification, outcome.amount)) return true;
     const order = await pinnedOrder(ports, arrived);
-    // A paid order does not change; another payment, or the payment of another order, is only listed as an exception.
+    // A paid order does not change; another payment, or the payment of another order, only opens an exception.
     if (!order || order.paid > 0n || (await isAnothers(ports, order, outcome))) return true;
     const answer = await callChannel(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('notice.asked');

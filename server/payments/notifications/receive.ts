@@ -213,7 +213,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     });
   }
 
-  /** Queries the channel at once. Open work is already stored as due rows, so a crash here loses nothing. */
+  /** Queries the channel immediately. Open work is already stored as due rows, so a crash here loses nothing. */
   async function follow({ result, order, lookup }: Settled, { refundNo, refund }: Notification): Promise<void> {
     if (!order) return;
     const own = refundNo && !refund ? await ports.store.read((tx) => findByNumber(tx, refundNo)) : undefined;
@@ -284,7 +284,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: ports.now() < later(at, RECENT_SECONDS) ? 'unknown_recent' : 'unknown_old' };
   }
 
-  /** Marks the order, and a named refund, for a query. A reversal that a query does not show is listed at once. */
+  /** Marks the order, and a named refund, for a query. A reversal that a query does not show opens an exception immediately. */
   async function hint(tx: Tx, found: OrderRow, notification: Notification): Promise<Settled> {
     const { approvalAskedAt: refusedAt } = found;
     const isNewApproval =
@@ -302,7 +302,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: 'hint', order, lookup };
   }
 
-  /** The payer has the money at the channel instead of the bank: the refund does not change, and an exception is raised. */
+  /** The payer's bank refused the refund, so the payer has the money at the channel: raises an exception, and the refund does not change. */
   async function bankRefused(tx: Tx, order: OrderRow, { refundNo: number, event }: Notification): Promise<Settled> {
     if (number === null) return { result: 'irrelevant' };
     const known = await findKnown(tx, order.orderNo, [number]);

@@ -40,7 +40,7 @@ export function renewCredential(ports: Ports) {
   };
 }
 
-/** A query within so many seconds of the last answer is served from the row. */
+/** Seconds after an answer during which a query is served from the row. */
 const FRESH_SECONDS = 5;
 
 /** An order after a query; `stale`: the channel did not answer in time. */
@@ -93,7 +93,7 @@ function isFresh(order: OrderRow, now: Date): boolean {
   return order.checkedAt !== null && now < later(order.checkedAt, FRESH_SECONDS);
 }
 
-/** When the payer was asked to approve again, as the caller knows it. */
+/** The refusal after which the payer must approve again, as the caller read it. */
 type Refused = Pick<OrderRow, 'approvalAskedAt'>;
 
 /**
@@ -216,7 +216,7 @@ const CHECK = { cause: 'check', actor: 'service' };
 const EXPIRY = { cause: 'expiry', actor: 'service' };
 const LATE = { cause: 'late-check', actor: 'service' };
 
-/** Does what is due for one order: query, expire, close, capture, look for a late payment. Jobs never place. `via`: the cause, if it is not a job. */
+/** Runs the due steps of one order: query, expire, close, capture, look for a late payment. Jobs never place. `via`: the cause, if it is not a job. */
 export function checkOrder(ports: Ports) {
   const refresh = refreshOrder(ports);
   const capture = capturePayment(ports);
@@ -236,7 +236,7 @@ export function checkOrder(ports: Ports) {
     await follow(seen, nextStep(seen, ports.now(), reported), via);
   }
 
-  /** Does what the answer makes due at once; the order was open when the channel was queried. */
+  /** Runs the steps that the answer makes due now; the order was open when the channel was queried. */
   async function follow(order: OrderRow, step: ReturnType<typeof nextStep>, via: Via): Promise<void> {
     if (order.state === 'closing') return;
     if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, via);

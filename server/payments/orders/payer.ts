@@ -111,7 +111,7 @@ export function payerOrders(
     return { ...(await seenByPayer(order)), merchant: await actions.projectName(order.project) };
   }
 
-  /** Shows `not_returned` instead of `returning` while the refund waits for a person. */
+  /** Shows `not_returned` instead of `returning` while the refund waits for an administrator. */
   async function seenByPayer(order: OrderRow): Promise<Omit<PayerOrder, 'merchant'>> {
     const seen = viewForPayer(order, now());
     if (seen.state !== 'returning') return seen;

@@ -52,7 +52,7 @@ export async function settleForeignRefund(
   return after;
 }
 
-/** The refunded payment, if it is not the order's own; for an unpaid order only a payment that an exception lists. */
+/** The refunded payment, if it is not the order's own; for an unpaid order only a payment that has an exception. */
 async function otherPayment(
   tx: Tx,
   order: OrderRow,
@@ -233,7 +233,7 @@ export async function findByNumber(tx: ReadTx, number: string): Promise<RefundRo
 
 const CHECK = { cause: 'refund-check', actor: 'service' };
 
-/** The channel does not find the refund and may have forgotten its number: a repeat could pay twice, so a person must check it. */
+/** The channel does not find the refund and may have forgotten its number: a repeat could pay twice, so an operator must check it. */
 const LOST = { kind: 'abnormal', code: 'refund_lost', reason: 'The channel no longer has this refund.' } as const;
 
 /** Does the next step of a refund: sends it, queries it, or sends it again under the same number if the channel does not know it. */

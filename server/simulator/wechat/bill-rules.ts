@@ -4,7 +4,7 @@ import { type BillRules, CHINA_RULES, decimalsOf } from '../bills/rows.ts';
 export const WECHAT_BILL_RULES: BillRules = {
   payWay: 'wechat',
   ...CHINA_RULES,
-  // No document has a state for such a refund in bills.
+  // WeChat's documents have no bill state for a stuck refund.
   stuckIsUnderWay: true,
   numberFrom: (digest) => `4200${decimalsOf(digest, 24)}`,
   lacks: ['withdrawal', 'dispute_unknown_to_us'],

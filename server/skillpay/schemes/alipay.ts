@@ -107,7 +107,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
       await store.autocommit((tx) => tx.skillOrders.update({ orderNo, paymentNeeded: null }, { paymentNeeded }));
       return readPairOf(orderNo);
     } catch (error) {
-      log('warn', 'an offer has no bill for agents', { orderNo, error });
+      log('warn', 'an offer has no bill for Alipay agents; the next 402 tries again', { orderNo, error });
       return pair;
     }
   }

@@ -37,7 +37,7 @@ const MOST_SECONDS = 900;
 /** Time without requests after a timeout, in which no 402 waits for a code (ms). */
 const SILENCE_MS = 30_000;
 
-/** A request for a code that stands for the order's ordinary payment data. */
+/** A request for a code that represents the order's ordinary payment data. */
 interface CodeRequest {
   orderNo: string;
   mode: AgentPayRow['mode'];

@@ -49,7 +49,7 @@ for (const [name, change, refund] of PLANTED)
     const rows = { order: orderRow({ state: 'paid' }), refund: refund && refundRow(refund) };
     await t.throwsAsync(apply(ports, tx, rows, change as Change, VIA), { instanceOf: ImpossibleTransition });
     t.deepEqual(written, []);
-    t.deepEqual(logged, ['a move that no table has was refused']);
+    t.deepEqual(logged, ['a transition that no table lists was rejected']);
   });
 
 test('a move of the table writes the row and its line of history', async (t) => {
