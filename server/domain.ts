@@ -296,7 +296,7 @@ export const BILL_SOURCES = ['channel', 'import'] as const;
 export type BillSource = (typeof BILL_SOURCES)[number];
 
 /**
- * Kinds of bill lines. `pending`: a refund that was in progress when the bill was made; the line stays `pending` whatever its result.
+ * Kinds of bill lines. `pending`: a refund that was in progress when the bill was made; the line stays `pending` after the refund ends.
  * `dispute`: money that a chargeback took or returned. `other`: any other line (a transfer, a failed refund). `unreadable`: a row that
  * could not be parsed; its amounts are 0, and `event` names the place and the reason.
  */

@@ -13,7 +13,7 @@ import { VERSION } from './http/version.ts';
 import { readyFacts, startWarnings } from './compose/http.ts';
 import type { Ending, Life, ReadyFacts } from './workers/life.ts';
 
-/** Where the configuration comes from. */
+/** The sources of the configuration. */
 export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;

@@ -49,7 +49,7 @@ export function define(noun: Command, context: ContextOf): void {
     ],
     id: 'number of the refund, the dispute or the exception',
     request: (refundNo) => ({ what: `approve ${refundNo}` }),
-    // Money moves.
+    // The approval sends money.
     risk: 'severe',
     done: ({ kind = 'refund' }, refundNo) =>
       `Approved ${plain(kind)} ${refundNo}. Next: payctl ${plain(kind)} get ${refundNo}`,

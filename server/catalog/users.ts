@@ -57,8 +57,8 @@ export function users(ports: CatalogPorts) {
         })),
       ),
     /**
-     * Deletes the payer's personal data; the row stays, because orders and coins refer to it. A few parts are processed at
-     * once; the job does the rest, and repeats a part that fails here.
+     * Deletes the payer's personal data; the row stays, because orders and coins refer to it. The first parts are processed
+     * within the request; the job processes the rest, and repeats a part that fails here.
      */
     anonymise: async (actor: Actor, key: UserKey) => {
       const since = now();

@@ -15,7 +15,7 @@ export class ChannelNotConfigured extends NotAllowed {
   }
 }
 
-/** The simulator did not return its configuration (503), so it is unknown whether it has one. */
+/** The simulator did not return its configuration of the channel (503); a retry may succeed. */
 export class SimulatorSilent extends Unavailable {
   constructor(payWay: PayWay, cause: unknown) {
     super('channel_not_configured', `The channel ${payWay} is not configured yet: the simulator did not answer.`, {

@@ -69,7 +69,7 @@ export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promi
   return left;
 }
 
-/** Whether keys of `mode` must not be trusted beside a configuration of mode `present`. */
+/** Whether keys of `mode` must not be trusted while the configuration has the mode `present`. */
 function isLeft(
   { simulated }: Pick<CredentialPorts, 'simulated'>,
   mode: Mode | null,

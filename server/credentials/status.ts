@@ -183,7 +183,7 @@ export interface Noticed {
   idle(): Promise<void>;
 }
 
-/** Any client can post to the address, so per channel and reason one record is written in this time, with the number of refusals (ms). */
+/** Interval of records per channel and reason, each with the number of refusals (ms), because any client can post to the address. */
 const NOTE_EVERY_MS = 5_000;
 /** Genuine notifications are recorded at most once in this time (ms). */
 const GENUINE_EVERY_MS = 60_000;

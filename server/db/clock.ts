@@ -60,7 +60,7 @@ interface Reading {
   receivedAt: number;
 }
 
-/** The milliseconds by which the own clock is ahead of the other one at least: a difference within the duration of the query is none. */
+/** The least milliseconds by which the own clock is ahead of the other one; negative = behind, 0 = the difference is within the query's duration. */
 export function aheadOf({ sentAt, theirs, receivedAt }: Reading): number {
   return Math.max(0, sentAt - theirs) + Math.min(0, receivedAt - theirs);
 }

@@ -272,8 +272,8 @@ const AGE_TOLERANCE = 10;
  * standby would make data visible that the standby does not have.
  */
 const STILL_THERE = `
-  select pid, state like 'idle%' and pg_terminate_backend(pid) as told
-  from pg_stat_activity join unnest($1::int[], $2::float8[]) as asked (pid, age) using (pid)
+  select pid, state like 'idle%' and pg_terminate_backend(pid) as terminated
+  from pg_stat_activity join unnest($1::int[], $2::float8[]) as abandoned (pid, age) using (pid)
   where abs(extract(epoch from clock_timestamp() - backend_start) - age) < ${AGE_TOLERANCE}`;
 
 /** An abandoned connection on which the server may still be working. */

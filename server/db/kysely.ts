@@ -112,7 +112,7 @@ function beginOf(node: OperationNode): string {
 function refuseWrites(part: unknown): void {
   if (typeof part !== 'object' || part === null) return;
   const { kind, sqlFragments, modifier } = part as Partial<RawNode> & Partial<SelectModifierNode>;
-  // What is bound is no part of the text.
+  // Bound values are not part of the SQL text.
   if (kind === 'ValueNode') return;
   const writes =
     (kind !== undefined && WRITING.has(kind)) ||

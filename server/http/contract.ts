@@ -87,7 +87,7 @@ export const NAMED_BY = {
 export type Thing = keyof typeof NAMED_BY;
 
 /**
- * The object of an administrator's request; an administrator with project limits reaches only its own projects. A thing: the object named
+ * The object of an administrator's request; an administrator with project limits reaches only its own projects. A `Thing`: the object named
  * by path or body. `query`, `body`: the project named there. `account`: the bills of a channel account, by project and channel in query or
  * body. `filter`: a list, which is narrowed to those projects. `service`: the service as a whole. `own`: the caller's own account, or an
  * object without a project.

@@ -12,7 +12,7 @@ function readVersion(): string {
       };
       if (found.name === 'unified-payment-service' && found.version) return found.version;
     } catch {
-      // Try the next place.
+      // The file is missing or unreadable: the next folder is tried.
     }
   }
   return '0.0.0';

@@ -38,7 +38,7 @@ export interface Attempt {
   ip: string;
   /** The account has logged in from this address before, so only its own failures there count, not those of other clients. */
   known: boolean;
-  /** The attempt has a code: a correct one is accepted although another attempt has the turn. */
+  /** The attempt has a code: with a correct password it is accepted even if another attempt has the turn. */
   hasCode?: boolean;
   /** The attempt is counted for a nonexistent account (`standIn`). */
   isStandIn?: boolean;
@@ -49,8 +49,8 @@ export interface LoginLimits {
   /** Throws 429 after too many failures, or if the account is above its limit and the turn is taken, for an unknown address. */
   check(attempt: Attempt): Promise<void>;
   /**
-   * The same right before the password is checked; takes the turn if the account is above its limit. If the turn is taken and a code was
-   * sent, returns the refusal, which applies unless password and code are both correct; the response must reveal nothing else.
+   * Like `check`, immediately before the password check. Takes the turn if the account is above its limit. If the turn is taken, throws 429;
+   * with a code, returns the refusal instead. The caller throws it unless password and code are both correct, so the response reveals nothing else.
    */
   admit(attempt: Attempt): Promise<TooManyRequests | undefined>;
   /** Counts a failure; throws 429 above the limit. */

@@ -125,7 +125,7 @@ export interface Notification {
   approvedAt?: Date;
   /** Alipay: the payer's bank rejected a finished refund, and the money is in the payer's Alipay balance. */
   bankRefused?: true;
-  /** PayPal: money was taken back by something that a query does not show (a chargeback). */
+  /** PayPal: money was returned to the payer in a way that a query does not show (a chargeback). */
   reversed?: true;
   /** The channel reports events of the whole account: an unknown order is another system's. */
   isShared?: true;
@@ -200,7 +200,7 @@ export type CertsDownloaded =
 export interface FetchBudget {
   /** False = an unknown key stays unknown. */
   isLeft(): boolean;
-  /** Called after a fruitless download. */
+  /** Called after a download that did not return the key. */
   spend(): void;
 }
 
@@ -252,11 +252,11 @@ export interface FieldSpec {
   requiredIn: readonly Mode[];
   pattern?: RegExp;
   /**
-   * Part of the payee, beside the account: an order keeps the value of its version. `unless` names another such field: if that is set, any
-   * value counts and the newest is used. `app`: the order itself keeps the app with which it was placed, and only that one counts.
+   * The field identifies the payee together with the account: an order keeps the value of its version. `unless` names another such field:
+   * if that field is set, only the presence of this one counts, and its newest value is used. `app`: only the app that the order stores counts.
    */
   pinned?: true | 'app' | { unless: string };
-  /** Names a key, as a secret does: it belongs to one account in one mode, and no other takes it over. */
+  /** The value belongs to one account in one mode, like a secret, and is never reused for another. */
   ofAccount?: true;
   help: string;
 }

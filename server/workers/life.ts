@@ -21,7 +21,7 @@ export interface ReadyFacts {
   debug: boolean;
   /** The number of workers, if there are several. */
   workers?: number;
-  /** What is missing for the first payment; null = nothing. */
+  /** The missing requirement of the first payment; null = none. */
   lacks: 'administrator' | 'channel' | null;
   pid: number;
 }

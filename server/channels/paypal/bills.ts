@@ -329,7 +329,7 @@ async function* written(
   yield lines([tail]);
 }
 
-/** An iteration that throws at once. */
+/** An iteration whose first step throws. */
 function failing(error: Error): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }

@@ -152,8 +152,8 @@ function dueRows(due: DueTable): DueRows {
         ends,
       );
     },
-    // Only another claim writes a lease that ends a whole lease after ours; a reschedule by the work itself ends earlier. Where a claim
-    // postpones the attempt, a reschedule may be as late, so it counts as lost only if our lease could have been claimed.
+    // A stored lease that ends at least one lease length after ours was written by another claim; a reschedule by the work itself ends
+    // earlier. If leases share the column of the due time, a reschedule may end as late, so the row is lost only if our lease had expired.
     async renew(tx, { rows, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       const couldBeTaken = hasOwnLease ? sql`true` : sql`h.lease <= ${until}`;

@@ -40,7 +40,7 @@ export async function appendEvent(
   const { sequence } = taken!;
   const { type, objectNo, dedupe, clientId, notifyUrl, createdAt } = event;
   const [written] = await tx.sql<{ id: string; deliveryId: string | null }>`
-    with told as (
+    with recorded as (
         insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, trace_parent, created_at)
         select ${sequence}::bigint, ${event.id}, ${type}, ${clientId}, ${event.project}, ${objectNo}, ${dedupe},
                ${asJson(event.payload)}, ${notifyUrl}, ${event.traceParent}, ${createdAt}::timestamptz
@@ -50,13 +50,13 @@ export async function appendEvent(
         on conflict do nothing returning id),
       sent as (
         insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
-        select gen_random_uuid(), told.id, ${clientId}, case when ${notifyUrl}::text is null then 'webhook' else 'order' end,
+        select gen_random_uuid(), recorded.id, ${clientId}, case when ${notifyUrl}::text is null then 'webhook' else 'order' end,
                coalesce(${notifyUrl}::text, w.url), 'pending', 0, ${createdAt}, ${createdAt}
-          from told left join webhooks w
+          from recorded left join webhooks w
             on w.client_id = ${clientId} and w.enabled and (cardinality(w.types) = 0 or ${type} = any (w.types))
          where coalesce(${notifyUrl}::text, w.url) is not null
         returning id)
-    select told.id, (select sent.id from sent) as delivery_id from told`;
+    select recorded.id, (select sent.id from sent) as delivery_id from recorded`;
   return written && { sequence, deliveryId: written.deliveryId };
 }
 

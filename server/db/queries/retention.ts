@@ -8,7 +8,7 @@ import type { Store, Tx } from '../store.ts';
 /** The result of one bounded part of a clean-up. */
 export interface PartDone<Place> {
   removed: number;
-  /** Where the next part begins; undefined after the last. */
+  /** The start of the next part; undefined after the last. */
   next: Place | undefined;
 }
 
@@ -234,11 +234,11 @@ async function removeOrders(tx: Tx, before: Date, orderNos: readonly string[]): 
   if (ended.length === 0) return 0;
   const isOne = sql`any(${ended.map(({ orderNo }) => orderNo)})`;
   const [gone] = await tx.sql<{ orders: number }>`
-     with told as (delete from events where object_no = ${isOne} returning id),
-          sent as (delete from deliveries where event_id in (select id from told) returning id),
+     with emitted as (delete from events where object_no = ${isOne} returning id),
+          sent as (delete from deliveries where event_id in (select id from emitted) returning id),
           tried as (delete from delivery_attempts where delivery_id in (select id from sent)),
           moved as (delete from transitions where order_no = ${isOne}),
-          heard as (delete from channel_messages where order_no = ${isOne}),
+          messages as (delete from channel_messages where order_no = ${isOne}),
           listed as (delete from order_exceptions where order_no = ${isOne}),
           done as (delete from due_effects where order_no = ${isOne}),
           asked as (delete from refund_lookups where order_no = ${isOne}),

@@ -134,7 +134,7 @@ export type OrderCommand =
   | { readonly command: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
   /** An unconfirmed claim: the channel is queried again soon. */
   | { readonly command: 'check_soon' }
-  /** Nothing is due. */
+  /** No step is due. */
   | { readonly command: 'rest' }
   /** An administrator ends an overdue order without the channel's confirmation; a later payment is a late payment. */
   | { readonly command: 'abandon' }

@@ -281,7 +281,7 @@ export type RefundCommand =
   | { readonly command: 'approve'; readonly facts: NewRefundFacts }
   /** A second administrator rejects it. */
   | { readonly command: 'reject'; readonly reason: string }
-  /** Nothing is due. */
+  /** No step is due. */
   | { readonly command: 'rest' };
 
 interface ByPerson<Name extends string> {

@@ -165,7 +165,7 @@ export function operatorRepairs(ports: Ports) {
       const command = isOfOrder ? commandFor(row, order, action, requester) : acknowledged(action);
       if (command) await refusePartlyBack(tx, row, command);
       if (order && command) requireConfirmedCommand(requester, order, command);
-      // This allows refunds beside an accepted dispute, so the payer may get the money twice.
+      // This allows refunds in addition to an accepted dispute, so the payer may get the money twice.
       if (row.kind === 'dispute' && row.blocksRefunds) requester.confirmed?.();
       const waits =
         order && command?.command === 'give_back' && (await waitsFor(tx, requester, order, { id, command, reason }));
