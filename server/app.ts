@@ -44,7 +44,7 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   /** With a simulator in use, stores its channel configurations before the first payment. */
   prepare(): Promise<void>;
   /** Logs the channels whose secrets cannot be decrypted. */
-  tellDown(): Promise<void>;
+  announceStop(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;
 }
@@ -131,7 +131,7 @@ async function assemble(base: Base): Promise<App> {
     findDisputes: payments.findDisputes,
     messages: messages.log,
     prepare,
-    tellDown,
+    announceStop,
     startJobs: jobs.start,
     close,
   };
@@ -145,7 +145,7 @@ async function assemble(base: Base): Promise<App> {
     if (config.simulated) await credentials.seedSimulator().catch(logFailure);
   }
 
-  async function tellDown(): Promise<void> {
+  async function announceStop(): Promise<void> {
     for (const channel of await credentials.encryptedChannels())
       log('error', 'a channel is down: its secrets cannot be decrypted', { ...channel, hint: 'Security.MasterKey' });
   }

@@ -86,7 +86,7 @@ async function serve(config: Config, life: Life): Promise<void> {
   for (const { message, facts: about } of startWarnings(config, server)) logger.warn(about, message);
   if (!life.tells) logger.info(facts, 'ready');
   life.ready(facts);
-  app.tellDown().catch((error: unknown) => logger.warn({ err: error }, 'could not check the channel secrets'));
+  app.announceStop().catch((error: unknown) => logger.warn({ err: error }, 'could not check the channel secrets'));
   how = await life.ends;
   app.logger.info(how === 'stop' ? 'stopping' : 'stopping; a new worker has taken over');
   exitAfterDeadline(app, config.server);

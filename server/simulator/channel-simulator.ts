@@ -2,14 +2,14 @@
  * The interface of a channel simulator and the parts that all of them share. To add a channel:
  *
  * 1. write `server/simulator/<payWay>/simulator.ts` that exports a `ChannelSimulator`, with the same files beside it as the other
- *    channels, and add it to HALVES in simulator.ts; `test/journeys/added-channel/simulator.ts` is a minimal one;
+ *    channels, and add it to CHANNEL_SIMULATORS in simulator.ts; `test/journeys/added-channel/simulator.ts` is a minimal one;
  * 2. `hosts` are the host names under which the channel is served at the root (`leadToChannel`); `mount` registers its routes below
  *    `/<payWay>` (the adapter's base address is `<simulator>/<payWay>`); the raw body of a request is `rawBodyOf(ctx)` from requests.ts;
  * 3. a route checks the request as strictly as the channel does and answers a bad one with `write(ctx, …)`; a good one becomes
- *    `core.answer(ctx, { payWay, account, call, orderNo, act, encrypt })`: `act` changes trades through `core.trades` (each change
- *    is in the ledger before the call returns) and returns the unsigned answer, `encrypt` signs it. `core.answer` draws and applies
+ *    `core.answer(ctx, { payWay, account, call, orderNo, act, sign })`: `act` changes trades through `core.trades` (each change
+ *    is in the ledger before the call returns) and returns the unsigned answer, `sign` signs it. `core.answer` draws and applies
  *    all faults; `act` checks `fault` for the faults of the effect (`query-lag`, `pending-refund`, `wrong-amount`,
- *    `capture-pending` …), `encrypt` for those of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew`,
+ *    `capture-pending` …), `sign` for those of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew`,
  *    `unknown-serial`, `signtest`). `tampered`, `half-body`, `html`, all timeouts and delays need no code in a channel simulator.
  *    `wrong-key` signs with `core.strangerKey`;
  * 4. fixed outcomes: `trade.fixed`. A create answers `declined` with a definite refusal before it creates a trade

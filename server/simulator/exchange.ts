@@ -31,7 +31,7 @@ export interface Exchange extends Target {
   /** Runs the call; `fault` is set for faults of the effect (`query-lag`, `pending-refund`, `wrong-amount` …), `word` belongs to the fault. */
   act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
   /** Signs; `fault` is set for faults of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew` …). */
-  encrypt(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
+  sign(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
 /** Sends the exchange's answer, altered as the drawn fault requires. */
@@ -48,12 +48,11 @@ export async function answerExchange(
   if (strike?.name === '500-after-commit') return write(ctx, { status: 500, body: '' });
   if (strike?.name === 'html')
     return write(ctx, { status: 200, body: GATEWAY_PAGE, headers: { 'Content-Type': 'text/html' } });
-  const encrypted = await exchange.encrypt(answer, strike?.name);
-  if (encrypted.file) return write(ctx, { ...encrypted, file: spoiltFile(encrypted.file, strike?.name) });
-  if (strike?.name === 'half-body') return writeHalf(ctx, encrypted);
-  if (strike?.name === 'tampered')
-    return write(ctx, { ...encrypted, body: tamper(Buffer.from(encrypted.body)).toString() });
-  write(ctx, encrypted);
+  const signed = await exchange.sign(answer, strike?.name);
+  if (signed.file) return write(ctx, { ...signed, file: spoiltFile(signed.file, strike?.name) });
+  if (strike?.name === 'half-body') return writeHalf(ctx, signed);
+  if (strike?.name === 'tampered') return write(ctx, { ...signed, body: tamper(Buffer.from(signed.body)).toString() });
+  write(ctx, signed);
 }
 
 /** Writes an answer unchanged: for refusals before the caller is authenticated. */

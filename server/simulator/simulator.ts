@@ -16,7 +16,7 @@ import { SimulatorRefusal, readBody } from './requests.ts';
 import { wechatSimulator } from './wechat/simulator.ts';
 
 /** The simulated channels. */
-export const HALVES: readonly ChannelSimulator[] = [alipaySimulator, wechatSimulator, paypalSimulator];
+export const CHANNEL_SIMULATORS: readonly ChannelSimulator[] = [alipaySimulator, wechatSimulator, paypalSimulator];
 
 /** A listening address; port 0 = any free port. */
 export interface Address {
@@ -57,7 +57,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
     log = () => undefined,
     timeFactor = 1,
     clockOffset,
-    channelSimulators = HALVES,
+    channelSimulators = CHANNEL_SIMULATORS,
   } = options;
   makeFolder(dir, 'Simulator.Dir');
   const core = await openCore({ dir, channelSimulators, timeFactor, clockOffset, log });

@@ -43,7 +43,7 @@ export interface Life {
 export type WorkerWord = FirstWord | { pay: 'figures'; figures: Figures };
 
 /** The first message of a worker: its start succeeded or failed. */
-export type FirstWord = { pay: 'ready'; facts: ReadyFacts } | { pay: 'failed'; error: ToldError };
+export type FirstWord = { pay: 'ready'; facts: ReadyFacts } | { pay: 'failed'; error: StartError };
 
 /** The metrics of one process, as prom-client returns them. */
 export type Figures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
@@ -54,7 +54,7 @@ export interface SupervisorWord {
 }
 
 /** An error sent to the supervisor, with the members that payctl needs to print it. */
-export interface ToldError {
+export interface StartError {
   name: string;
   message: string;
   code?: unknown;

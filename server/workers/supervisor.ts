@@ -8,7 +8,7 @@ import type { Config, LoadedConfig } from '../../config/config.ts';
 import { listenAs, metricsUrl } from '../http/address.ts';
 import { createLogger } from '../http/logger.ts';
 import { listenForMetrics } from '../http/metrics.ts';
-import type { Figures, FirstWord, ReadyFacts, SupervisorWord, ToldError, WorkerWord } from './life.ts';
+import type { Figures, FirstWord, ReadyFacts, SupervisorWord, StartError, WorkerWord } from './life.ts';
 
 /** The dependencies of a supervisor. */
 interface SupervisorParts {
@@ -175,7 +175,7 @@ async function firstWord(worker: Worker): Promise<FirstWord> {
 }
 
 /** Rebuilds the error of a worker, so that payctl prints the same text and returns the same exit code. */
-function rebuilt({ name, message, code, status, options }: ToldError): Error {
+function rebuilt({ name, message, code, status, options }: StartError): Error {
   return Object.assign(new Error(message), { name, code, status, options });
 }
 

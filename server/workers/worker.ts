@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import type { Config } from '../../config/config.ts';
 import { logsText } from '../http/logger.ts';
-import type { Ending, Life, SupervisorWord, ToldError, WorkerWord } from './life.ts';
+import type { Ending, Life, SupervisorWord, StartError, WorkerWord } from './life.ts';
 
 /** Whether a supervisor started this process. */
 export function isWorker(): boolean {
@@ -69,9 +69,9 @@ function send(word: WorkerWord, done: () => void = () => {}): void {
   else done();
 }
 
-function errorMembers(error: unknown): ToldError {
+function errorMembers(error: unknown): StartError {
   if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
-  const { name, message, code, status, options } = error as Error & Partial<ToldError>;
+  const { name, message, code, status, options } = error as Error & Partial<StartError>;
   const { hint } = options ?? {};
   return { name, message, code, status, ...(hint !== undefined && { options: { hint } }) };
 }

@@ -165,7 +165,7 @@ test.serial('money of another amount that goes back is in no statistics, because
   const amount = { minor: 300n, currency: 'USD' };
   await world.say(orderNo, { kind: 'paid', channelNo: 'T-other', amount, at: new Date() });
   const give = {
-    command: 'give_back',
+    command: 'refund_payment',
     received: amount,
     paymentNo: 'T-other',
     reason: 'other',

@@ -142,7 +142,7 @@ export type OrderCommand =
   | { readonly command: 'accept'; readonly received: Money; readonly paymentNo: string }
   /** An administrator refunds a payment of another amount, or a second payment. */
   | {
-      readonly command: 'give_back';
+      readonly command: 'refund_payment';
       readonly received: Money;
       readonly paymentNo: string;
       readonly reason: string;
@@ -154,17 +154,17 @@ type Command<Name extends OrderCommand['command']> = Extract<OrderCommand, { com
 
 /** Decides a command about an order. */
 function runOrderCommand(order: OrderRow, facts: OrderFacts, command: OrderCommand, now: Date): Change | Refusal {
-  return WISHES[command.command](order, command as never, now, facts);
+  return COMMANDS[command.command](order, command as never, now, facts);
 }
 
-type Grant<Name extends OrderCommand['command']> = (
+type DecideCommand<Name extends OrderCommand['command']> = (
   order: OrderRow,
   command: Command<Name>,
   now: Date,
   facts: OrderFacts,
 ) => Change | Refusal;
 
-const WISHES: { readonly [Name in OrderCommand['command']]: Grant<Name> } = {
+const COMMANDS: { readonly [Name in OrderCommand['command']]: DecideCommand<Name> } = {
   close: beginClose,
   reverse: (order, _command, now) => claimReverse(order, now),
   settle_close: settleClose,
@@ -183,7 +183,7 @@ const WISHES: { readonly [Name in OrderCommand['command']]: Grant<Name> } = {
   rest: ({ state }) => (isOpen(state) ? STAY : { rule: null, order: { nextCheckAt: null, leasedUntil: null } }),
   abandon,
   accept,
-  give_back: refundLatePayment,
+  refund_payment: refundReceivedPayment,
 };
 
 /** Begins to close an order; an explicit request overrules an expiry. */
@@ -301,9 +301,9 @@ function accept(
   };
 }
 
-function refundLatePayment(
+function refundReceivedPayment(
   order: OrderRow,
-  asked: Command<'give_back'>,
+  asked: Command<'refund_payment'>,
   now: Date,
   { owner }: OrderFacts,
 ): Change | Refusal {

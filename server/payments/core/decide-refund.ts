@@ -293,7 +293,11 @@ interface ByPerson<Name extends string> {
 }
 
 type Command<Name extends RefundCommand['command']> = Extract<RefundCommand, { command: Name }>;
-type Grant<Name extends RefundCommand['command']> = (pair: Pair, command: Command<Name>, now: Date) => Change | Refusal;
+type DecideCommand<Name extends RefundCommand['command']> = (
+  pair: Pair,
+  command: Command<Name>,
+  now: Date,
+) => Change | Refusal;
 
 interface Pair {
   readonly order: OrderRow;
@@ -302,10 +306,10 @@ interface Pair {
 
 /** Decides a command about a refund. */
 function runRefundCommand(order: OrderRow, refund: RefundRow, command: RefundCommand, now: Date): Change | Refusal {
-  return WISHES[command.command]({ order, refund }, command as never, now);
+  return COMMANDS[command.command]({ order, refund }, command as never, now);
 }
 
-const WISHES: { readonly [Name in RefundCommand['command']]: Grant<Name> } = {
+const COMMANDS: { readonly [Name in RefundCommand['command']]: DecideCommand<Name> } = {
   send: ({ refund }, _command, now) => (isSendable(refund) ? sent(refund, now) : STAY),
   retry,
   reopen,

@@ -168,7 +168,9 @@ export function operatorRepairs(ports: Ports) {
       // This allows refunds in addition to an accepted dispute, so the payer may get the money twice.
       if (row.kind === 'dispute' && row.blocksRefunds) requester.confirmed?.();
       const waits =
-        order && command?.command === 'give_back' && (await waitsFor(tx, requester, order, { id, command, reason }));
+        order &&
+        command?.command === 'refund_payment' &&
+        (await waitsFor(tx, requester, order, { id, command, reason }));
       if (waits) return { waits };
       if (order && command) await settleLocked(ports, tx, order, command, { cause: 'resolve', actor: requester.actor });
       if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
@@ -177,7 +179,7 @@ export function operatorRepairs(ports: Ports) {
       await resolveExceptions(ports, tx, answer);
       const exception = await tx.exceptions.find({ id });
       await addAuditEntry(ports, tx, requester, resolved(row, action, reason));
-      return { exception: exception!, refundNo: command?.command === 'give_back' ? command.refundNo : undefined };
+      return { exception: exception!, refundNo: command?.command === 'refund_payment' ? command.refundNo : undefined };
     });
     if ('waits' in made) return made;
     if (made.refundNo) await send(made.refundNo, { cause: 'resolve', actor: requester.actor });
@@ -192,7 +194,7 @@ export function operatorRepairs(ports: Ports) {
       id: number,
       command,
       reason,
-    }: { id: string; command: Extract<OrderCommand, { command: 'give_back' }>; reason: string },
+    }: { id: string; command: Extract<OrderCommand, { command: 'refund_payment' }>; reason: string },
   ) {
     const { minor: amount, currency } = command.received;
     return waitAbove(ports, tx, requester, { kind: 'exception', number, order, amount, currency, reason });
@@ -200,7 +202,7 @@ export function operatorRepairs(ports: Ports) {
 
   /** Requires a confirmation: accepting another amount forgoes the difference, and giving back returns money. */
   function requireConfirmedCommand(requester: Requester, order: OrderRow, command: OrderCommand): void {
-    if (command.command !== 'accept' && command.command !== 'give_back') return;
+    if (command.command !== 'accept' && command.command !== 'refund_payment') return;
     const { currency, minor } = command.received;
     requireConfirmedAbove(ports, requester, { currency, payWay: order.payWay }, minor);
     if (command.command === 'accept') requireConfirmedAbove(ports, requester, order, order.amount);
@@ -255,7 +257,7 @@ export function operatorRepairs(ports: Ports) {
     const received = { minor: receivedMinor ?? 0n, currency: receivedCurrency ?? order.currency };
     if (action === 'refund' && (isSecond || kind === 'amount_mismatch')) {
       const reason = isSecond ? 'The order was paid twice.' : 'The received amount differs from the order amount.';
-      return { command: 'give_back', received, paymentNo, reason, refundNo: newNumber('R', ports.now()), actor };
+      return { command: 'refund_payment', received, paymentNo, reason, refundNo: newNumber('R', ports.now()), actor };
     }
     if (isSecond && action !== 'acknowledge') throw invalidAction('A second payment can be refunded or acknowledged.');
     if (kind !== 'amount_mismatch') return acknowledged(action);
@@ -283,7 +285,7 @@ async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExcept
 
 /** Throws 400 if a part of the payment was refunded in the channel's portal: the whole payment can then be neither refunded nor accepted. */
 async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExceptionRow, { command }: OrderCommand) {
-  if (command !== 'give_back' && command !== 'accept') return;
+  if (command !== 'refund_payment' && command !== 'accept') return;
   if ((await tx.refunds.count({ orderNo, paymentNo, origin: 'channel', state: 'succeeded' })) === 0) return;
   throw invalidAction(
     'A part of the payment was refunded outside this service. Refund the rest there as well; that ends the exception.',

@@ -35,7 +35,7 @@ export function refundPayment(ports: Ports): RefundPayment {
   return async (requester, request, options = {}) => {
     const claim = async (tx: Tx) => {
       const claimed = await claimRefund(ports, tx, requester, request, options);
-      await addAuditEntry(ports, tx, requester, refunded(claimed.pair));
+      await addAuditEntry(ports, tx, requester, refundEntry(claimed.pair));
       return claimed;
     };
     const { pair, due } = await recordIntent(ports, claim, (claimed) => claimed.pair.refund);
@@ -46,7 +46,7 @@ export function refundPayment(ports: Ports): RefundPayment {
   };
 }
 
-function refunded({ refund }: Pair): AuditEntry {
+function refundEntry({ refund }: Pair): AuditEntry {
   const { refundNo: target, orderNo, amount, currency, reason } = refund;
   return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
 }
@@ -113,14 +113,14 @@ async function claimRefund(
   const order = await lockOrder(tx, request.orderNo, requester.owner);
   if (claim?.resume) {
     await claimKey(tx, claim, claim.resume, now);
-    return resume(order, await tx.refunds.lock({ refundNo: claim.resume }), now);
+    return answerRepeat(order, await tx.refunds.lock({ refundNo: claim.resume }), now);
   }
   const same = await sameRefund(tx, order, request);
   if (same) {
     const isAgain = same.state === 'failed' && same.approval !== 'rejected';
     if (isAgain) requireConfirmedAbove(ports, requester, order, same.amount);
     if (claim) await claimKey(tx, claim, same.refundNo, now);
-    if (!isAgain) return resume(order, same, now);
+    if (!isAgain) return answerRepeat(order, same, now);
     return { pair: await retryRefund(ports, tx, { order, refund: same }, requester.actor), due: true };
   }
   await options.guard?.(tx, order);
@@ -253,7 +253,7 @@ async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Prom
 }
 
 /** A repeated request: sends a refund that was never sent; answers anything else from its row. */
-function resume(order: OrderRow, refund: RefundRow | undefined, now: Date): ClaimedRefund {
+function answerRepeat(order: OrderRow, refund: RefundRow | undefined, now: Date): ClaimedRefund {
   if (!refund) throw new Error('a claimed intent has no refund');
   const isFree = refund.leasedUntil === null || refund.leasedUntil <= now;
   const isDue = refund.sentAt === null || refund.sentAt <= now;

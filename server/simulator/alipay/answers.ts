@@ -97,7 +97,7 @@ interface Unsigned {
 }
 
 /** Signs the exact bytes of the response member, in the request's charset or, for some refusals, in GBK; applies `fault`. */
-export async function encryptAnswer(
+export async function signAnswer(
   core: Core,
   account: AlipayAccount,
   { member, text, certificateMode, charset: requested }: Unsigned,

@@ -374,7 +374,7 @@ export async function serveBill(core: Core, ctx: Context): Promise<void> {
     account: file.account,
     call: 'bill-file',
     act: () => (file.expiresAt < core.clock.now() ? gone(403) : download(file, ctx)),
-    encrypt: (answer) => answer,
+    sign: (answer) => answer,
   });
 }
 

@@ -8,7 +8,7 @@ import { rawBodyOf, readParts, SimulatorRefusal } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { type AlipayAccount, configFor, createKeyring, newSecrets, PRODUCTS, rotate } from './account.ts';
 import { type AgentPaid, cashier, confirmDelivery, payBill, verifyProof } from './agents.ts';
-import { AlipayRefusal, contentText, refused, encryptAnswer, success, unsignedAnswer } from './answers.ts';
+import { AlipayRefusal, contentText, refused, signAnswer, success, unsignedAnswer } from './answers.ts';
 import { BILL_PATH, queryBill, serveBill } from './bills.ts';
 import { actOnComplaint, COMPLAINT_METHODS } from './disputes.ts';
 import { signNotification, tell, notifyBank } from './notifications.ts';
@@ -111,7 +111,7 @@ async function serve(core: Core, ctx: Context): Promise<void> {
       const result = perform(core, request, fault, word);
       return { status: 200, body: contentText(result.content), silent: result.silent };
     },
-    encrypt: ({ body: text }, fault) => encryptAnswer(core, account, { member, text, certificateMode, charset }, fault),
+    sign: ({ body: text }, fault) => signAnswer(core, account, { member, text, certificateMode, charset }, fault),
   });
 }
 
@@ -151,7 +151,7 @@ async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<Alipa
     else
       write(
         ctx,
-        await encryptAnswer(
+        await signAnswer(
           core,
           account,
           { member, text, certificateMode: raw.form.values.has('app_cert_sn'), charset: 'utf-8' },

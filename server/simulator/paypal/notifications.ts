@@ -114,7 +114,7 @@ export function addNotifications(router: Router, add: AddRoute, core: Core): voi
       account: '',
       call: 'certificate',
       act: () => answer,
-      encrypt: (made) => made,
+      sign: (made) => made,
     });
   });
   addWebhooks(add, core);

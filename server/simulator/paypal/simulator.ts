@@ -195,7 +195,7 @@ async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
         if (fault === 'refused' && route.call !== 'capture') throw refuseWith(word);
         return route.act(read, fault, word);
       }),
-    encrypt: (made, fault) => (fault === 'duplicate-key' ? { ...made, body: duplicateFirstKey(made.body) } : made),
+    sign: (made, fault) => (fault === 'duplicate-key' ? { ...made, body: duplicateFirstKey(made.body) } : made),
   });
 }
 
@@ -222,7 +222,7 @@ async function answerToken(core: Core, ctx: Context): Promise<void> {
         app_id: 'APP-SIMULATOR',
         expires_in: TOKEN_SECONDS,
       }),
-    encrypt: (made, fault) => (fault === 'duplicate-key' ? { ...made, body: duplicateFirstKey(made.body) } : made),
+    sign: (made, fault) => (fault === 'duplicate-key' ? { ...made, body: duplicateFirstKey(made.body) } : made),
   });
 }
 

@@ -155,7 +155,7 @@ export async function servePreorder(ctx: Context, core: Core): Promise<void> {
     ...(trade ? { orderNo: trade.orderNo } : {}),
     act: () => ('status' in entered ? entered : answerPreorder(core, entered)),
     // The answer is not signed.
-    encrypt: (answer) => answer,
+    sign: (answer) => answer,
   });
 }
 

@@ -175,7 +175,7 @@ function refundAmount(trade: Trade, { minor, offers }: Refund): Record<string, n
 const SKEW = 600;
 
 /** Signs an answer with the requested key; applies the fault. */
-export async function encryptAnswer(
+export async function signAnswer(
   core: Core,
   merchant: Merchant,
   requestedSerial: string,

@@ -17,7 +17,7 @@ import {
   describeTrade,
   encrypted,
   refundEvent,
-  encryptAnswer,
+  signAnswer,
 } from './answers.ts';
 import { BILL_CALLS } from './bills.ts';
 import { COMPLAINT_CALLS, IMAGE_CALLS, actOnComplaint, endApproved } from './disputes.ts';
@@ -156,7 +156,7 @@ async function serve(ctx: Context, core: Core): Promise<void> {
         ? refuse(400, word, 'Refused because of a configured fault.')
         : act(fault),
     // Files are not signed; the hash in the signed answer verifies them.
-    encrypt: (answer, fault) => (answer.file ? answer : encryptAnswer(core, merchant, requestedSerial, answer, fault)),
+    sign: (answer, fault) => (answer.file ? answer : signAnswer(core, merchant, requestedSerial, answer, fault)),
   });
 }
 

@@ -109,7 +109,7 @@ test.serial('work that a request only sets going is not about that request', asy
 test.serial(
   'channels whose secrets do not open are told at the start, and are down for everybody who asks',
   async (t) => {
-    await service.app.tellDown();
+    await service.app.announceStop();
     t.deepEqual(about({ msg: 'a channel is down: its secrets cannot be decrypted' }), []);
     const told: Line[] = [];
     const other = await startService(t, {
@@ -118,7 +118,7 @@ test.serial(
       logger: createLogger({ log: { level: 'error' } }, { write: (line) => void told.push(JSON.parse(line) as Line) }),
       env: { PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 9).toString('base64') },
     });
-    await other.app.tellDown();
+    await other.app.announceStop();
     t.deepEqual(
       told
         .map(({ project, payWay, hint }) => ({ project, payWay, hint }))

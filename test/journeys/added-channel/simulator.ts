@@ -57,7 +57,7 @@ export const exampleSimulator: ChannelSimulator = {
             const said = act({ core, account, params, body });
             return { status: said === undefined ? 404 : 200, body: JSON.stringify(said ?? {}) };
           },
-          encrypt: (answer) => ({
+          sign: (answer) => ({
             ...answer,
             headers: { 'Example-Signature': signed(keyOf(account), answer.body), 'Content-Type': 'application/json' },
           }),

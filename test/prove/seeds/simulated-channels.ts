@@ -6,7 +6,7 @@ import { keepAccounts } from '../../../server/simulator/accounts.ts';
 import { createCore, openCore } from '../../../server/simulator/core.ts';
 import type { Deliver } from '../../../server/simulator/notification.ts';
 import type { Core } from '../../../server/simulator/channel-simulator.ts';
-import { HALVES } from '../../../server/simulator/simulator.ts';
+import { CHANNEL_SIMULATORS } from '../../../server/simulator/simulator.ts';
 import { type AskChannels, CHANNELS_URL, openDoor } from './channel-door.ts';
 
 /** What is the same in every world: accounts with their keys. */
@@ -14,14 +14,14 @@ export interface ChannelKeys extends Pick<Core, 'authority' | 'strangerKey'> {
   readonly accounts: readonly Account[];
 }
 
-const SETTINGS = { channelSimulators: HALVES, timeFactor: 1, clockOffset: 0, log: () => {} };
+const SETTINGS = { channelSimulators: CHANNEL_SIMULATORS, timeFactor: 1, clockOffset: 0, log: () => {} };
 
 /** Makes the accounts and keys of the simulator, once for all worlds of a process. */
 export async function makeChannelKeys(): Promise<ChannelKeys> {
   const dir = mkdtempSync(join(tmpdir(), 'pay-seeds-'));
   try {
     const core = await openCore({ ...SETTINGS, dir });
-    const accounts = HALVES.flatMap(({ payWay }) => [...core.accounts.of(payWay)]);
+    const accounts = CHANNEL_SIMULATORS.flatMap(({ payWay }) => [...core.accounts.of(payWay)]);
     const { authority, strangerKey } = core;
     core.close();
     return { authority, strangerKey, accounts };

@@ -71,7 +71,14 @@ export const WISHES: readonly OrderCommand[] = [
   { command: 'rest' },
   ...[amount(999n), amount(1000n, 'USD')].flatMap((received) => [
     { command: 'accept' as const, received, paymentNo: 'T-2' },
-    { command: 'give_back' as const, received, paymentNo: 'T-2', reason: 'other', refundNo: 'R-1', actor: 'admin:1' },
+    {
+      command: 'refund_payment' as const,
+      received,
+      paymentNo: 'T-2',
+      reason: 'other',
+      refundNo: 'R-1',
+      actor: 'admin:1',
+    },
   ]),
 ];
 

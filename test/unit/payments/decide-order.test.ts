@@ -174,7 +174,7 @@ test('every state × wish × fact: a listed move or a refusal, sums that agree, 
     'abandon: invalid_action',
     'accept: invalid_action',
     'accept: order_already_paid',
-    'give_back: invalid_action',
+    'refund_payment: invalid_action',
   ]);
   t.true(count > 50_000);
   t.log(`${count} combinations of order, wish and facts`);
@@ -216,8 +216,13 @@ function* faultsOfCommand(decided: Decided, input: OrderCommand): Generator<stri
   const brings = command === 'accept' || returned || (command === 'settle_capture' && input.outcome.kind === 'paid');
   if (!brings && after.paid !== order.paid) yield 'a wish made money';
   if (command === 'accept' && after.paid !== input.received.minor) yield 'another sum was accepted';
-  if (command === 'give_back' && change.open?.row.amount !== input.received.minor) yield 'another sum is given back';
-  if (command === 'give_back' && change.open && (!change.open.row.surplus || Object.keys(change.open.sums).length > 0))
+  if (command === 'refund_payment' && change.open?.row.amount !== input.received.minor)
+    yield 'another sum is given back';
+  if (
+    command === 'refund_payment' &&
+    change.open &&
+    (!change.open.row.surplus || Object.keys(change.open.sums).length > 0)
+  )
     yield 'money outside the order moves its sums';
 }
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { PayWay } from '../../../../server/payments/channel.ts';
 import { isOurNumber } from '../../../../server/payments/numbers.ts';
 import { CONDITIONS, PLANTS } from '../../../../server/simulator/bills/book.ts';
-import { HALVES } from '../../../../server/simulator/simulator.ts';
+import { CHANNEL_SIMULATORS } from '../../../../server/simulator/simulator.ts';
 import { call, configOf, nativeOrder } from '../wechat/merchant.ts';
 import { openDesk, type Desk, type Row } from './desk.ts';
 
@@ -231,6 +231,6 @@ async function planted(payWay: PayWay): Promise<object> {
 
 test.serial('the bills of each channel lack only conditions and differences that exist', (t) => {
   const known: readonly string[] = [...CONDITIONS, ...PLANTS];
-  for (const { payWay, billRules } of HALVES)
+  for (const { payWay, billRules } of CHANNEL_SIMULATORS)
     for (const name of billRules.lacks) t.true(known.includes(name), `${payWay} ${name}`);
 });
