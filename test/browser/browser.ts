@@ -15,7 +15,7 @@ const args = [
   '--disable-sync',
 ];
 
-/** Starts one browser for the tests of a file, which takes a second of a processor; each is given a context of its own, with nothing of another in it. */
+/** Starts one browser per test file, which costs a second of CPU; each test gets an isolated context. */
 export async function browserOfFile(
   t: Pick<ExecutionContext, 'teardown'>,
 ): Promise<(t: ExecutionContext, options?: BrowserContextOptions) => Promise<BrowserContext>> {
@@ -29,11 +29,11 @@ export async function browserOfFile(
   };
 }
 
-/** A browser with a profile of its own, which ends with the test. */
+/** Starts a browser with a new profile until the test ends. */
 export async function openBrowser(t: ExecutionContext, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const profile = await mkdtemp(join(tmpdir(), 'browser-'));
   const browser = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args, ...options });
-  // Whatever is waited for is a condition; how long a slow machine takes is the run's affair.
+  // Tests wait for conditions; only the test run limits the time.
   browser.setDefaultTimeout(0);
   t.teardown(async () => {
     await browser.close();
@@ -42,11 +42,11 @@ export async function openBrowser(t: ExecutionContext, options: BrowserContextOp
   return browser;
 }
 
-/** Faults of the page: errors, and what its policy refused. */
+/** Collects errors of the page, including violations of its content security policy. */
 export function watch(page: Page): string[] {
   const faults: string[] = [];
   page.on('console', (message) => {
-    // The shop of these tests is a JSON document, for which the browser looks for an icon by itself.
+    // The shop in these tests is a JSON document, for which the browser requests an icon.
     const isIcon = message.location().url.endsWith('/favicon.ico');
     if (message.type() === 'error' && !isIcon) faults.push(message.text());
   });
@@ -54,7 +54,7 @@ export function watch(page: Page): string[] {
   return faults;
 }
 
-/** Writes pictures of a page when somebody wants to look at it: phone and desktop, light and dark. */
+/** Writes screenshots (phone and desktop, light and dark) if `PAY_TEST_PICTURES` names a folder. */
 export async function picture(page: Page, name: string): Promise<void> {
   const folder = process.env['PAY_TEST_PICTURES'];
   if (!folder) return;
@@ -70,7 +70,7 @@ export async function picture(page: Page, name: string): Promise<void> {
   }
 }
 
-/** Whether everything fits into the width of the window. */
+/** Whether the page fits the width of the window. */
 export async function fits(page: Page): Promise<boolean> {
   return page.evaluate('document.documentElement.scrollWidth <= innerWidth');
 }

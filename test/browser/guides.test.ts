@@ -7,11 +7,11 @@ import { startEdge } from '../support/edge.ts';
 
 const never = () => Promise.reject(new Error('not asked'));
 
-test('guides are read without script, on a phone too, with samples in the language that one chooses', async (t) => {
+test('guides work without scripts and on a phone, and show samples in the selected language', async (t) => {
   const unused = { order: never, progress: never, addressOf: never, returned: never };
   const groups = [
     guideRoutes({ publicUrl: 'https://pay.example.com', explorer: false }),
-    // The style of all pages is served with those of payers.
+    // The payer routes serve the stylesheet of all pages.
     payerRoutes(unused, { others: never, successor: never, choose: never }),
   ];
   const { url } = await startEdge(t, { groups });

@@ -15,7 +15,7 @@ async function place(service: Service, order: object): Promise<{ orderNo: string
   return body.data;
 }
 
-test.serial('a payer pays through the page, and it says so without being reloaded', async (t) => {
+test.serial('a payer pays through the page, and the page shows the payment without a reload', async (t) => {
   const service = common;
   const browser = await openBrowser(t);
   const { payUrl } = await place(service, { payWay: 'alipay' });
@@ -45,14 +45,14 @@ test.serial('a payer pays through the page, and it says so without being reloade
   t.deepEqual(faults, []);
 });
 
-test.serial('a payer goes to PayPal, comes back, and is led on to the shop', async (t) => {
+test.serial('a payer pays at PayPal, returns, and is redirected to the shop', async (t) => {
   const service = common;
   const browser = await openBrowser(t);
   const shop = `${service.url}/health`;
   const { orderNo } = await place(service, { payWay: 'paypal', returnUrl: shop });
   const page = await browser.newPage();
   const faults = watch(page);
-  // The shop is slow until the page, which goes on to it by itself, has been looked at.
+  // Delays the shop until the page, which redirects to it, has been checked.
   const seen = Promise.withResolvers<void>();
   await page.route(`${shop}?*`, async (route) => {
     await seen.promise;
@@ -70,47 +70,47 @@ test.serial('a payer goes to PayPal, comes back, and is led on to the shop', asy
   t.deepEqual(faults, []);
 });
 
-test.serial('a payer goes to WeChat Pay with the origin of the page, also after its address has died', async (t) => {
-  const service = await startService(t);
-  const browser = await openBrowser(t);
-  const { orderNo } = await place(service, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
-  const page = await browser.newPage();
-  const faults = watch(page);
-  await page.goto(`${service.url}/pay/${orderNo}`);
-  service.clock.advance(360);
-  await service.sim('/sim/clock', { advanceSeconds: 360 });
-  await page.getByRole('link', { name: 'Pay with WeChat Pay' }).click();
-  await page.getByRole('button', { name: 'Pay', exact: true }).click();
-  await page.getByRole('link', { name: 'Back to the merchant' }).click();
-  await page.waitForURL(`${service.url}/return/wechat/${orderNo}`);
-  await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor();
-  t.deepEqual(faults, []);
-});
-
 test.serial(
-  'a payer who chose Chinese reads Chinese all the way: to PayPal, back, and paid without a reload',
+  'a payer opens WeChat Pay from the page, which sends its referer, even after the first H5 address has expired',
   async (t) => {
-    const service = common;
-    const browser = await openBrowser(t, { locale: 'en-US' });
-    const { orderNo } = await place(service, { payWay: 'paypal' });
+    const service = await startService(t);
+    const browser = await openBrowser(t);
+    const { orderNo } = await place(service, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
     const page = await browser.newPage();
     const faults = watch(page);
     await page.goto(`${service.url}/pay/${orderNo}`);
-    await page.getByRole('link', { name: '中文' }).click();
-    await page.getByRole('heading', { name: '等待支付' }).waitFor();
-    t.is(await page.locator('html').getAttribute('lang'), 'zh-CN');
-    await page.getByRole('link', { name: '使用 PayPal 支付' }).click();
-    // The simulator's own page is in the language of the browser, as PayPal's would be.
+    service.clock.advance(360);
+    await service.sim('/sim/clock', { advanceSeconds: 360 });
+    await page.getByRole('link', { name: 'Pay with WeChat Pay' }).click();
     await page.getByRole('button', { name: 'Pay', exact: true }).click();
     await page.getByRole('link', { name: 'Back to the merchant' }).click();
-    await page.getByRole('heading', { name: '支付成功' }).waitFor();
-    t.regex(page.url(), /\/return\/paypal\//);
-    t.notRegex(page.url(), /lang=/, 'PayPal knows nothing of it');
+    await page.waitForURL(`${service.url}/return/wechat/${orderNo}`);
+    await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor();
     t.deepEqual(faults, []);
   },
 );
 
-test.serial('without scripts the page works too', async (t) => {
+test.serial('a payer who selects Chinese sees Chinese before PayPal and after the return', async (t) => {
+  const service = common;
+  const browser = await openBrowser(t, { locale: 'en-US' });
+  const { orderNo } = await place(service, { payWay: 'paypal' });
+  const page = await browser.newPage();
+  const faults = watch(page);
+  await page.goto(`${service.url}/pay/${orderNo}`);
+  await page.getByRole('link', { name: '中文' }).click();
+  await page.getByRole('heading', { name: '等待支付' }).waitFor();
+  t.is(await page.locator('html').getAttribute('lang'), 'zh-CN');
+  await page.getByRole('link', { name: '使用 PayPal 支付' }).click();
+  // The simulator's page uses the language of the browser, as PayPal's page would.
+  await page.getByRole('button', { name: 'Pay', exact: true }).click();
+  await page.getByRole('link', { name: 'Back to the merchant' }).click();
+  await page.getByRole('heading', { name: '支付成功' }).waitFor();
+  t.regex(page.url(), /\/return\/paypal\//);
+  t.notRegex(page.url(), /lang=/, 'the language is not sent to PayPal');
+  t.deepEqual(faults, []);
+});
+
+test.serial('the payment page works without scripts', async (t) => {
   const service = common;
   const browser = await openBrowser(t, { javaScriptEnabled: false });
   const { orderNo, payUrl } = await place(service, { payWay: 'wechat' });
@@ -123,7 +123,7 @@ test.serial('without scripts the page works too', async (t) => {
   t.pass();
 });
 
-test.serial('an address that leads nowhere says so kindly', async (t) => {
+test.serial('the page of an unknown order shows that the payment was not found', async (t) => {
   const service = common;
   const page = await (await openBrowser(t)).newPage();
   await page.goto(`${service.url}/pay/P20300101000000ABCDEFGHJK`);

@@ -11,7 +11,7 @@ import { startService } from '../support/service.ts';
 
 const IN_THE_APP = 'Please complete the payment in the app where you started it.';
 
-/** What the page of each scene tells the payer to do. */
+/** The instruction on the page of each scene. */
 const TELLS: Readonly<Record<string, string>> = {
   'alipay qr': 'Scan this code with the Alipay app, or open it on this device.',
   'alipay page': 'Pay with Alipay',
@@ -29,7 +29,7 @@ const TELLS: Readonly<Record<string, string>> = {
   'paypal redirect': 'Pay with PayPal',
 };
 
-test.serial('the page of every scene tells the payer what to do, and fits a small phone', async (t) => {
+test.serial('the page of every scene shows its instruction and fits a small phone', async (t) => {
   const known = [...CHANNEL_KINDS].flatMap(([payWay, { scenes }]) =>
     Object.keys(scenes).map((scene) => `${payWay} ${scene}`),
   );
@@ -53,7 +53,7 @@ test.serial('the page of every scene tells the payer what to do, and fits a smal
   t.deepEqual(faults, []);
 });
 
-/** An order in a state as the page sees it; the longest words and numbers that may be shown. */
+/** An order in this state with the longest texts and amounts that the page may show. */
 function orderIn(state: PayerState, payWay: PayWay): PayerOrder {
   return {
     orderNo: 'P20300101000000ABCDEFGHJK',
@@ -74,7 +74,7 @@ function orderIn(state: PayerState, payWay: PayWay): PayerOrder {
   };
 }
 
-test.serial('the page of every state fits a small phone, whatever the order is called', async (t) => {
+test.serial('the page of every state fits a small phone with the longest texts', async (t) => {
   const service = await startService(t);
   const browser = await openBrowser(t, { javaScriptEnabled: false });
   const page = await browser.newPage();
@@ -84,7 +84,7 @@ test.serial('the page of every state fits a small phone, whatever the order is c
       language: 'en',
       address: '/pay/P20300101000000ABCDEFGHJK',
     });
-    // Without the reload, so that the page stands still.
+    // Removes the automatic reload.
     const still = body.replace(/<noscript>.*<\/noscript>/, '');
     await page.route('**/pay/P*', (route) => route.fulfill({ contentType: 'text/html; charset=utf-8', body: still }));
     await page.setViewportSize({ width: 320, height: 640 });

@@ -10,7 +10,7 @@ test.before(async () => {
 });
 test.after.always(() => world?.close());
 
-/** The part of the page about an order that waits. */
+/** The list item of an open payment or a fault. */
 function itemOf(page: Page, subject: string) {
   return page.getByRole('listitem').filter({ hasText: subject });
 }
@@ -24,14 +24,14 @@ async function stateOf(orderNo: string): Promise<string | undefined> {
   return (await world.ledger(orderNo)).orders[0]?.state;
 }
 
-test.serial('every button of the simulator works, in either language, and the page renews itself', async (t) => {
+test.serial('every button of the simulator page works in both languages, and the page updates itself', async (t) => {
   const page = await (await openBrowser(t)).newPage();
   const faults = watch(page);
   await page.goto(`${world.url}/`);
   await page.getByText('No open payments.').waitFor();
   await page.getByText('Nothing has happened yet.').waitFor();
 
-  // Without a click: the page asks by itself.
+  // The page polls, so the new orders appear without a click.
   await place('FIRST');
   await place('SECOND');
   await itemOf(page, 'FIRST').getByRole('button', { name: 'Pay', exact: true }).click();
@@ -72,14 +72,14 @@ test.serial('every button of the simulator works, in either language, and the pa
   t.is(await stateOf('SECOND'), 'closed');
   await page.setViewportSize({ width: 320, height: 640 });
   t.true(await fits(page));
-  // The one refusal is an answer with the status of a refusal.
+  // The rejected fault above is logged by the browser as status 400.
   t.deepEqual(
     faults.filter((fault) => !/status of 400/.test(fault)),
     [],
   );
 });
 
-test.serial('without scripts the buttons work too, and the payer’s page keeps its language', async (t) => {
+test.serial('the buttons work without scripts, and the payer’s page keeps its language', async (t) => {
   const page = await (await openBrowser(t, { javaScriptEnabled: false, locale: 'zh-CN' })).newPage();
   await place('PLAIN');
   await page.goto(`${world.url}/?lang=en`);

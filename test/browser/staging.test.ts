@@ -2,7 +2,7 @@ import test from 'ava';
 import { fits, openBrowser, picture, watch } from './browser.ts';
 import { startService, stagingOptions } from '../support/service.ts';
 
-test('the pages of staging have a ribbon that covers nothing, on a phone and on a desk', async (t) => {
+test('the staging pages show a ribbon that covers no content on a phone or a desktop', async (t) => {
   const service = await startService(t, await stagingOptions(t));
   await service.app.prepare();
   const shop = await service.merchant();

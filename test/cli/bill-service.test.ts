@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { operatorAt } from './operator.ts';
 import { startService } from '../support/service.ts';
 
-test('a bill: fetched, listed, looked into, exported, imported, compared again, settled', async (t) => {
+test('payctl bill fetches, lists, shows, exports, imports, compares again and settles a bill', async (t) => {
   const service = await startService(t);
   const shop = await billedShop(service, 'wechat');
   const right = await shop.paid();

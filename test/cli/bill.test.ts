@@ -18,7 +18,7 @@ async function place(t: ExecutionContext): Promise<Place> {
   return made;
 }
 
-/** The bill as it is asked for, once after the other; the last one stays. */
+/** Returns these bills to successive queries; the last one repeats. */
 function course({ api }: Place, ...bills: Row[]): void {
   let at = 0;
   api.on(`GET /api/v1/bills/${B}`, () => ({
@@ -50,7 +50,7 @@ for (const [name, argv] of READ_VERBS) {
   });
 }
 
-test('a bill of PayPal shows what the account had before and after the day, and no sums that PayPal does not name', async (t) => {
+test('a PayPal bill shows the account balances before and after the day, and no sums that PayPal does not state', async (t) => {
   const here = await place(t);
   const none = { payments: null, paidMinor: null, refunds: null, refundedMinor: null, feesMinor: null, netMinor: null };
   const totals = [
@@ -81,7 +81,7 @@ test('amounts have the decimals of their currency', async (t) => {
   t.is(stdout, '1200\t1300\n12.00 USD\t1200 JPY\n');
 });
 
-test('differences of a terminal end with the next steps, those of scripts do not', async (t) => {
+test('bill differences end with the next steps on a terminal, and without them in a script', async (t) => {
   const { payctl } = await place(t);
   const { stderr } = await payctl(['bill', 'differences', B], { terminal: 200 });
   t.true(stderr.includes(`Next: ${String(differenceRow['fix'])}`), stderr);
@@ -89,7 +89,7 @@ test('differences of a terminal end with the next steps, those of scripts do not
   t.is((await payctl(['bill', 'differences', B, '-q'], { terminal: 80 })).stderr, '');
 });
 
-test('an account becomes quiet with a reason and a confirmation, and is reported again without either', async (t) => {
+test('bill quiet requires a reason and a typed confirmation; --off requires only --yes', async (t) => {
   const { api, payctl } = await place(t);
   const quiet = ['bill', 'quiet', B];
   t.is((await payctl([...quiet, '--reason', 'A second system'])).code, 2, 'high risk: confirmed by its name');
@@ -112,10 +112,10 @@ test('an account becomes quiet with a reason and a confirmation, and is reported
   t.deepEqual(sent()[0]![1], { reason: 'A second system' });
 });
 
-test('settlement names days without a bill and bills that disagree; JSON has everything', async (t) => {
+test('settlement names days without a bill and bills that disagree; JSON contains every section', async (t) => {
   const { payctl } = await place(t);
   const { stdout, stderr } = await payctl(['bill', 'settlement']);
-  t.is(stdout.trimEnd().split('\n').length, 1, 'no totals among the days of a script');
+  t.is(stdout.trimEnd().split('\n').length, 1, 'no totals row in a pipe');
   t.regex(stderr, /Bill B\w+ of wechat, 2026-11-20, has 1200 lines; an earlier reading had 1208\./);
   t.regex(stderr, /is short of 2 lines that could not be read\. 订单总金额: the bill says 12345600/);
   t.regex(stderr, /has 1 refund\(s\) of 30\.00 CNY as under way: they are counted, and their end is not known\./);
@@ -140,7 +140,7 @@ test('settlement names days without a bill and bills that disagree; JSON has eve
   ]);
 });
 
-test('fetch waits until the bill is compared, and tells each step in a pipe', async (t) => {
+test('fetch waits until the bill is compared, and prints each step in a pipe', async (t) => {
   const here = await place(t);
   course(here, { state: 'waiting', checks: 0 }, { state: 'reading' }, { state: 'matching' }, {});
   const { code, stdout, stderr } = await here.payctl([...FETCH, '--fields', 'state']);
@@ -151,7 +151,7 @@ test('fetch waits until the bill is compared, and tells each step in a pipe', as
   t.regex(stderr, /1200 lines; differences: 1 being checked, 1 for review\. Next: payctl bill differences B/);
 });
 
-test('fetch --no-wait only asks; --dry-run does not even that', async (t) => {
+test('fetch --no-wait sends the request and returns; --dry-run sends nothing', async (t) => {
   const { api, payctl } = await place(t);
   t.is((await payctl([...FETCH, '--no-wait', '--fields', 'state'])).stdout, 'waiting\n');
   t.deepEqual(
@@ -200,7 +200,7 @@ const FAILURES: [name: string, last: Row, exit: number, code: string, words: Reg
     /payctl channel list/,
   ],
   [
-    'did not come again',
+    'could not be fetched again',
     { state: 'done', ...fault('timeout') },
     1,
     'bill_not_renewed',
@@ -224,13 +224,13 @@ for (const [name, last, exit, code, words, next] of FAILURES) {
   });
 }
 
-test('an old fault is not taken for an answer', async (t) => {
+test('fetch ignores the fault of an earlier attempt', async (t) => {
   const here = await place(t);
   course(here, { state: 'waiting', checks: 0, ...fault('STATEMENT_CREATING') }, { state: 'done' });
   t.is((await here.payctl(FETCH)).code, 0);
 });
 
-test('waiting ends after --wait, and the service goes on', async (t) => {
+test('fetch stops waiting after --wait while the service continues', async (t) => {
   const here = await place(t);
   course(here, { state: 'reading' });
   const { code, stderr } = await here.payctl([...FETCH, '--wait', '0']);
@@ -252,7 +252,7 @@ test('Ctrl-C stops waiting, not the service', async (t) => {
   t.regex(stderr, /the service goes on\. Next: payctl bill get B/);
 });
 
-test('an unreachable service is asked again while waiting', async (t) => {
+test('fetch queries an unreachable service again while waiting', async (t) => {
   const here = await place(t);
   let tries = 0;
   here.api.on(`GET /api/v1/bills/${B}`, () => ((tries += 1) <= 3 ? { text: null } : { body: { data: billRow } }));
@@ -260,7 +260,7 @@ test('an unreachable service is asked again while waiting', async (t) => {
   t.true(tries > 3);
 });
 
-test('import sends the file as it is, and waits', async (t) => {
+test('import sends the file unchanged, and waits', async (t) => {
   const here = await place(t);
   const text = 'A line of a bill\n'.repeat(100_000);
   await writeFile(join(here.folder, 'b.csv'), text);
@@ -285,7 +285,7 @@ test('import --dry-run names the file and sends nothing; --debug shows only its 
   t.false(stderr.includes('secret line'));
 });
 
-test('a file that is refused: the fault, its place and what to do', async (t) => {
+test('a refused file is reported with its fault, line, column and next step', async (t) => {
   const here = await place(t);
   await writeFile(join(here.folder, 'b.csv'), 'x');
   const detail = 'The file is encoded in UTF-8 (line 5, column 1).';
@@ -299,7 +299,7 @@ test('a file that is refused: the fault, its place and what to do', async (t) =>
   );
   const { code, stderr } = await here.payctl(IMPORT);
   t.is(code, 1);
-  t.is(stderr.split(detail).length, 2, 'said once');
+  t.is(stderr.split(detail).length, 2, 'printed once');
   t.regex(stderr, /next: import the file as it was downloaded/);
   const { error } = JSON.parse((await here.payctl([...IMPORT, '--json'])).stderr) as { error: Row };
   t.like(error, { code: 'bill_malformed', fault: 'wrong_charset', line: 5, column: 1 });
@@ -325,7 +325,7 @@ function streamed({ api }: Place, count: number): void {
   api.on(`GET /api/v1/bills/${B}/lines`, () => ({ headers, text: lines.join('') }));
 }
 
-test('lines shows the first ones and says that there are more', async (t) => {
+test('lines shows the first lines and reports that more exist', async (t) => {
   const here = await place(t);
   streamed(here, 450);
   const count = async (...more: string[]) => {
@@ -341,7 +341,7 @@ test('lines shows the first ones and says that there are more', async (t) => {
   t.is(headed.stdout.split('line\n').length, 2, 'one header');
 });
 
-test('a bill without lines, and one that breaks off', async (t) => {
+test('lines prints nothing for an empty bill, and fails when the stream is interrupted', async (t) => {
   const here = await place(t);
   streamed(here, 0);
   t.deepEqual(await here.payctl(['bill', 'lines', B]), { code: 0, stdout: '', stderr: '' });
@@ -354,7 +354,7 @@ test('a bill without lines, and one that breaks off', async (t) => {
   t.regex(broken.stderr, /interrupted after 1 lines/);
 });
 
-test('export writes to stdout or to a new file, never over one', async (t) => {
+test('export writes to stdout or to a new file, and never overwrites a file', async (t) => {
   const here = await place(t);
   const csv = 'line,kind\n1,payment\n';
   here.api.on(`GET /api/v1/bills/${B}/lines`, () => ({ headers: { 'content-type': 'text/csv' }, text: csv }));
@@ -364,7 +364,7 @@ test('export writes to stdout or to a new file, never over one', async (t) => {
   const again = await here.payctl(toFile);
   t.is(again.code, 2);
   t.regex(again.stderr, /already exists/);
-  t.is(here.api.seen.length, 2, 'nothing was asked for');
+  t.is(here.api.seen.length, 2, 'no request was sent');
 });
 
 test('rerun waits for the comparison', async (t) => {
@@ -375,7 +375,7 @@ test('rerun waits for the comparison', async (t) => {
   t.regex(stderr, /1200 lines, no open differences\./);
 });
 
-test('rerun of a bill that was never read is told as the service tells it', async (t) => {
+test('rerun of a bill that was never read fails with the error of the service', async (t) => {
   const here = await place(t);
   here.api.on(`POST /api/v1/bills/${B}/rerun`, () => problem(409, 'bill_not_read', 'There is no bill to compare yet.'));
   const { code, stderr } = await here.payctl(['bill', 'rerun', B]);

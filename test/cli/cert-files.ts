@@ -4,7 +4,7 @@ import { issueCertificate, newRsaKeys, type KeyPair } from '../../server/simulat
 
 let made: Promise<{ certificate: string; key: string; otherKey: string }> | undefined;
 
-/** A certificate, its private key, and a key that does not belong to it (PEM); made once in a process. */
+/** A certificate, its private key and a key of another pair as PEM; created once per process. */
 export function certTexts(): Promise<{ certificate: string; key: string; otherKey: string }> {
   return (made ??= make());
 }
@@ -26,7 +26,7 @@ function pem({ privateKey }: KeyPair): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Puts `app.crt`, `app.key`, `merchant.crt` and `other.key` into a folder. */
+/** Writes `app.crt`, `app.key`, `merchant.crt` and `other.key` to a folder. */
 export async function writeCertFiles(folder: string): Promise<void> {
   const { certificate, key, otherKey } = await certTexts();
   const files = { 'app.crt': certificate, 'merchant.crt': certificate, 'app.key': key, 'other.key': otherKey };

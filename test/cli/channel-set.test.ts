@@ -22,7 +22,7 @@ async function place(t: ExecutionContext): Promise<Place> {
   return made;
 }
 
-/** Somebody who answers by the label of a question; what was wrong with an answer is asked again, with the next one. */
+/** Prompts that answer by the label of the question; after a rejected answer the next one is given. */
 function answering(answers: Record<string, string[]>): Prompts & { refused: string[]; modes: string[] } {
   const refused: string[] = [];
   const modes: string[] = [];
@@ -51,7 +51,7 @@ function answering(answers: Record<string, string[]>): Prompts & { refused: stri
 const written = (at: Place) =>
   at.api.seen.findLast(({ path, method }) => method === 'POST' && path.endsWith('/config/alipay'))?.body;
 
-test('each field is asked for with its help, and what cannot be right is said at once', async (t) => {
+test('channel set prompts for each field with its help, and rejects an invalid value immediately', async (t) => {
   const at = await place(t);
   await writeFile(join(at.folder, 'app.key'), privateKey);
   await writeFile(join(at.folder, 'notes.txt'), 'no key at all');
@@ -71,7 +71,7 @@ test('each field is asked for with its help, and what cannot be right is said at
   t.is(prompts.refused[2], 'notes.txt is not a private key.');
 });
 
-test('what is stored is kept by an empty answer; what a mode requires and nobody gave is asked again', async (t) => {
+test('an empty answer keeps the stored value; a required field without a value is prompted for again', async (t) => {
   const at = await place(t);
   at.api.on('GET /api/v1/info', () => ({ body: { data: { debug: false } } }));
   const prompts = answering({ Mode: ['live'], 'App ID': ['', '2021'] });
@@ -85,7 +85,7 @@ test('what is stored is kept by an empty answer; what a mode requires and nobody
   t.deepEqual(written(at), { mode: 'live' });
 });
 
-test('only modes that the service would take are offered: no simulator in production, nothing live under Debug and in staging', async (t) => {
+test('channel set offers only modes that the service accepts: no simulator in production, no live under Debug or in staging', async (t) => {
   const at = await place(t);
   for (const [debug, environment, modes] of [
     [true, 'development', ['simulator', 'sandbox']],
@@ -97,10 +97,10 @@ test('only modes that the service would take are offered: no simulator in produc
     t.is((await at.payctl(['channel', 'set', 'alipay'], { prompts })).code, 0);
     t.deepEqual(prompts.modes, [...modes]);
   }
-  t.is((await at.payctl(['channel', 'set', 'alipay'])).code, 2, 'nobody can be asked');
+  t.is((await at.payctl(['channel', 'set', 'alipay'])).code, 2, 'no terminal to prompt on');
 });
 
-test('a fault of a file names the file and the field, before anything is sent', async (t) => {
+test('an error in a file names the file and the field before any request is sent', async (t) => {
   const at = await place(t);
   const faults: [name: string, content: string | Buffer, told: RegExp][] = [
     [
@@ -142,7 +142,7 @@ test('a fault of a file names the file and the field, before anything is sent', 
   t.deepEqual(written(at), { appId: 2021, key: null, clientId: '***' });
 });
 
-test('a configuration that lacks a key leads to the key, a whole one to its test', async (t) => {
+test('the next step is uploading a missing key, or the channel test when the configuration is complete', async (t) => {
   const at = await place(t);
   await writeFile(join(at.folder, 'alipay.toml'), 'mode = "sandbox"\nappId = "2021"\n');
   const set = async (missing: string[], ...more: string[]) => {

@@ -7,7 +7,7 @@ import { startService } from '../support/service.ts';
 
 type Row = Record<string, unknown>;
 
-test('channel test --products: a table for a person, lines in a pipe, stable JSON, and 1 when something is wrong', async (t) => {
+test('channel test --products prints a table on a terminal, lines in a pipe, stable JSON, and exits with 1 when a product fails', async (t) => {
   const service = await startService(t);
   await service.app.prepare();
   const payctl = await operatorAt(t, service);
@@ -51,13 +51,13 @@ test('channel test --products: a table for a person, lines in a pipe, stable JSO
   t.is(piped.code, 1);
   t.regex(piped.stdout, /^product\tH5 \(h5\)\tfailed\t\tNO_AUTH\t/m);
   t.regex(piped.stderr, /has not opened this product/);
-  t.is((await payctl.payctl('channel test wechat --products qr')).code, 0, 'only what was asked for counts');
+  t.is((await payctl.payctl('channel test wechat --products qr')).code, 0, 'only the requested products count');
   const strange = await payctl.payctl('channel test wechat --products page');
   t.not(strange.code, 0);
   t.regex(strange.stderr, /WeChat Pay has no scene page/);
 });
 
-test('channel get and test say what must be registered at the channel: the exact domain, address and events', async (t) => {
+test('channel get and test name the domain, address and events that must be registered at the channel', async (t) => {
   const service = await startService(t);
   await service.app.prepare();
   const payctl = await operatorAt(t, service);
@@ -85,7 +85,7 @@ test('channel get and test say what must be registered at the channel: the exact
   }
 });
 
-test('channel set says what was downloaded, until when it is valid, and what is left to do by hand', async (t) => {
+test('channel set reports the downloaded certificates, their expiry and the remaining manual steps', async (t) => {
   const service = await startService(t);
   await service.app.prepare();
   const payctl = await operatorAt(t, service);

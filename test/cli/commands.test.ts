@@ -35,7 +35,7 @@ for (const [status, code] of [
   });
 }
 
-test('trusting a key shows who brought it and its whole fingerprint before anything is sent', async (t) => {
+test('trusting a key shows its origin and its full fingerprint before any request is sent', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   for (const verb of ['trust', 'distrust']) {
@@ -60,7 +60,7 @@ test('pay draws a QR code on a terminal, and none in a pipe', async (t) => {
   t.notRegex(piped.stdout + piped.stderr, /[█▀▄]/);
 });
 
-test('pay asks for what is missing', async (t) => {
+test('pay prompts for missing values', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const prompts = scripted({ '--subject': 'Tea', '--amount': '2.50', '--pay-way': 'wechat' });
@@ -71,7 +71,7 @@ test('pay asks for what is missing', async (t) => {
   t.regex(off.stderr, /--amount/);
 });
 
-test('app create on a terminal asks for name, scopes and, with several projects, the project', async (t) => {
+test('app create on a terminal prompts for name, scopes and, with several projects, the project', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/projects', () => ({ body: { data: [{ code: 'default' }, { code: 'eu' }] } }));
@@ -80,7 +80,7 @@ test('app create on a terminal asks for name, scopes and, with several projects,
   t.deepEqual(place.api.seen.at(-1)?.body, { name: 'shop', scopes: ['payment:write', 'payment:read'], project: 'eu' });
 });
 
-test('status: everything up is 0, a part down is 1, nobody there is 7', async (t) => {
+test('status exits with 0 when every part is up, 1 when a part is down, and 7 when the service is unreachable', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const up = await place.payctl(['status', '--fields', 'part,status']);
@@ -93,7 +93,7 @@ test('status: everything up is 0, a part down is 1, nobody there is 7', async (t
   t.is((await place.payctl(['status'])).code, 7);
 });
 
-test("api --app calls as the merchant, with a token of its own and not the administrator's", async (t) => {
+test("api --app calls as the merchant with a token of its own instead of the administrator's", async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await writeFile(join(place.folder, 'secret'), 'pays_x y\n');
@@ -115,13 +115,13 @@ test("api --app calls as the merchant, with a token of its own and not the admin
   t.is((await place.payctl(['api', '//evil.example/'])).code, 2);
 });
 
-test('order export writes a whole file or none', async (t) => {
+test('order export writes a complete file or no file', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/orders/export', () => ({ text: 'orderNo\nP1\n', headers: { 'content-type': 'text/csv' } }));
   t.is((await place.payctl(['order', 'export', '--file', 'out.csv'])).code, 0);
   t.is(await readFile(join(place.folder, 'out.csv'), 'utf8'), 'orderNo\nP1\n');
-  t.is((await place.payctl(['order', 'export', '--file', 'out.csv'])).code, 2, 'never over a file');
+  t.is((await place.payctl(['order', 'export', '--file', 'out.csv'])).code, 2, 'an existing file is not overwritten');
   place.api.on('GET /api/v1/orders/export', () => ({ text: 'orderNo\n', headers: { 'content-length': '999' } }));
   const cut = place.payctl(['order', 'export', '--file', 'cut.csv']);
   setTimeout(() => void place.api.close(), 200);
@@ -129,7 +129,7 @@ test('order export writes a whole file or none', async (t) => {
   t.deepEqual((await readdir(place.folder)).toSorted(), ['contexts.json', 'credentials.json', 'out.csv']);
 });
 
-test('skillpay: an offer shows how to pay; redeeming unpaid is exit 1', async (t) => {
+test('skillpay: an offer shows how to pay; redeeming an unpaid order is exit 1', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await writeFile(join(place.folder, 's'), 'pays_0123456789abcdef\n');
@@ -169,7 +169,7 @@ test('skillpay verify-code: genuine is 0; another key, algorithm, type or a chan
   t.is((await check('not a code')).code, 2);
 });
 
-test('the channel test that fails is exit 1 and names the credential', async (t) => {
+test('a failed channel test is exit 1 and names the credential', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('POST /api/v1/payment/config/alipay/test', () => ({
@@ -205,7 +205,7 @@ test('help of a command begins with its examples', async (t) => {
   t.is((await runPayctl(['help', 'nope'])).code, 2);
 });
 
-test('payctl alone prints help, and every noun stands in it', async (t) => {
+test('payctl without arguments prints help that lists every noun', async (t) => {
   const { code, stdout } = await runPayctl([]);
   t.is(code, 0);
   for (const { name, summary } of nouns) t.true(stdout.includes(name) && stdout.includes(summary), name);
@@ -225,7 +225,7 @@ test('the bash completion completes nouns, verbs, flags and the words of flags',
   t.is(await complete('app', 'list', '-o', 'js'), 'json jsonl');
 });
 
-/** How each shell is told of the completion, by its documentation, and whether it shows descriptions. */
+/** How each shell loads the completion according to its documentation, and whether it shows descriptions. */
 const SHELLS = {
   bash: {
     argv: ['--norc', '--noprofile', '-i'],
@@ -251,7 +251,7 @@ for (const [shell, { argv, file, begin, tells }] of Object.entries(SHELLS)) {
     });
     const folder = temporaryFolder(t, { payctl: '#!/bin/sh\necho "<$*>"\n' });
     await chmod(join(folder, 'payctl'), 0o755);
-    // The shell turns each line into arguments, which the program of the test prints.
+    // The shell splits each line into arguments; the test program prints them.
     const lines = [
       ['payctl ord\tli\t--stat\tclosed\r', '<order list --status closed>'],
       ['payctl order list --pay-way ali\t\r', '<order list --pay-way alipay>'],
@@ -291,7 +291,7 @@ for (const [shell, { argv, file, begin, tells }] of Object.entries(SHELLS)) {
   });
 }
 
-test('audit: all checks passed is 0; a violation is 1 and is named', async (t) => {
+test('audit: exit 0 when all checks pass; exit 1 and the name of the check when one fails', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is((await place.payctl(['audit'])).code, 0);
@@ -308,7 +308,7 @@ test('audit: all checks passed is 0; a violation is 1 and is named', async (t) =
   t.regex(stderr, /^coins  gold\/u-1  66 ≠ 60\n.*1 of 1 checks failed; first: coins/);
 });
 
-test('audit: every page of the books is read, and what they found is put together', async (t) => {
+test('audit: every page of the ledger check is read, and their findings are merged', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const proof = (check: string, ids: string[]) => ({
@@ -339,7 +339,7 @@ test('audit: every page of the books is read, and what they found is put togethe
   t.regex(stderr, /1 of 2 checks failed; first: paid/);
 });
 
-test('audit: how many bills it rests on is said of all pages together, and those that are not there are a note', async (t) => {
+test('audit: the number of bills is summed over all pages, and missing bills are a note', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const proof = { check: 'bills', promise: 'bills agree', ok: true, count: 0, examples: [] };
@@ -359,7 +359,7 @@ test('audit: how many bills it rests on is said of all pages together, and those
     t.true(stderr.includes(`bills: ${account} is quiet: unknown order numbers are not reported`), stderr);
 });
 
-test('audit: the tip is shown to keep, and one that was kept is sent along', async (t) => {
+test('audit: the tip is printed, and a given tip is sent with the request', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const tip = 'b'.repeat(64);
@@ -370,7 +370,7 @@ test('audit: the tip is shown to keep, and one that was kept is sent along', asy
   t.is((await place.payctl(['audit', '--tip', 'short'])).code, 2);
 });
 
-test('audit: the tip is kept beside the contexts, and the next run demands it by itself', async (t) => {
+test('audit: the tip is stored beside the contexts, and the next run sends it automatically', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const [older, newer] = ['1'.repeat(64), '2'.repeat(64)];
@@ -388,11 +388,11 @@ test('audit: the tip is kept beside the contexts, and the next run demands it by
   t.like(await asked(), { code: 0, tip: undefined });
   answer(newer, 5);
   t.like(await asked(), { code: 0, tip: older });
-  t.like(await asked('--tip', older), { code: 0, tip: older }, 'another tip is not the one that was kept');
+  t.like(await asked('--tip', older), { code: 0, tip: older }, 'a given tip overrides the stored one');
   answer(older, 4, [{ id: newer, detail: 'tip_missing' }]);
   for (const run of [1, 2]) {
     const { code, tip, stderr } = await asked();
-    t.deepEqual([code, tip], [1, newer], `a tip that is missing is kept: run ${run}`);
+    t.deepEqual([code, tip], [1, newer], `the stored tip stays when the log lacks it: run ${run}`);
     t.regex(stderr, /restore from an older backup, payctl audit --forget-tip/);
   }
   answer(older, 4);
@@ -417,14 +417,14 @@ test('audit: the tip and the number of lines are in the JSON, at the check of th
   t.is((await place.payctl(['audit', '--fields', 'check,tip'])).stdout, `paid\t\naudit-log\t${auditLog.tip}\n`);
 });
 
-test('the words of help are broken at blanks, at every width', async (t) => {
+test('help text wraps at blanks to the width of the terminal', async (t) => {
   const { code, stdout } = await runPayctl(['doctor', '--help'], { terminal: 60, env: { NO_COLOR: '1' } });
   t.is(code, 0);
   const words = stdout.slice(0, stdout.indexOf('Examples')).trimEnd().split('\n');
   t.true(words.length > 3 && words.every((line) => line.length <= 60), stdout);
 });
 
-test('a simulator of its own tells a person where it is, and a program one JSON line', async (t) => {
+test('a standalone simulator prints its address as text on a terminal, and as one JSON line in a pipe', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const runSimulator: Overrides['runSimulator'] = async (_options, tellReady) => tellReady('http://127.0.0.1:8091');
@@ -434,7 +434,7 @@ test('a simulator of its own tells a person where it is, and a program one JSON 
   t.is(stdout, '  Simulator  http://127.0.0.1:8091\n  Stop       Ctrl-C\n');
 });
 
-test('a simulator of its own serves the channels that are named at addresses of their own', async (t) => {
+test('a standalone simulator serves each channel given by --root at its own address', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const asked: unknown[] = [];
@@ -449,12 +449,12 @@ test('a simulator of its own serves the channels that are named at addresses of 
   t.is(asked.length, 1);
 });
 
-test('a simulator of its own listens where the configuration says, and flags say otherwise', async (t) => {
+test('a standalone simulator listens on the configured address unless flags override it', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const dir = join(place.folder, 'data', 'simulator');
   const file = join(place.folder, 'pay.toml');
-  // The rest of the configuration is the service's: its secrets are not here.
+  // The secrets of the service are absent; simulator start must not require them.
   await writeFile(
     file,
     '[Database]\nUrl = "postgres://pay@db/pay"\n[Simulator]\nListen = "127.0.0.1:9082"\nDir = "sim"\n',

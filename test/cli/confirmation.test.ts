@@ -7,7 +7,7 @@ import { confirmedSession } from './fakes/identity.ts';
 
 const CREATE = ['admin', 'create', '--username', 'bob', '--role', 'viewer', '--password-file', 'bob.password', '-y'];
 
-/** A service that wants the password before it creates an administrator. */
+/** A service that requires the password before it creates an administrator. */
 async function askingPlace(t: ExecutionContext, rightPassword = 'correct horse battery') {
   const place = await makePlace();
   t.teardown(() => place.close());
@@ -28,7 +28,7 @@ async function askingPlace(t: ExecutionContext, rightPassword = 'correct horse b
   return { place, sent };
 }
 
-test('on a terminal the password is asked for, confirmed, and the change sent again', async (t) => {
+test('payctl on a terminal prompts for the password, confirms it and sends the change again', async (t) => {
   const { place, sent } = await askingPlace(t);
   const prompts = scripted({}, 'correct horse battery');
   const { code, stdout, stderr } = await place.payctl([...CREATE, '--json'], { prompts });
@@ -38,14 +38,14 @@ test('on a terminal the password is asked for, confirmed, and the change sent ag
   t.deepEqual(sent(), ['POST /api/v1/admins', 'POST /api/v1/me/confirm', 'POST /api/v1/admins']);
 });
 
-test('the session that a confirmation begins takes the place of the saved one, and sends the change', async (t) => {
+test('the session from a confirmation replaces the saved session and sends the change', async (t) => {
   const { place } = await askingPlace(t);
   const { code, stderr } = await place.payctl(CREATE, { prompts: scripted({}, 'correct horse battery') });
   t.is(code, 0, stderr);
   const file = `${place.folder}/credentials.json`;
   const { token, expiresAt } = JSON.parse(await readFile(file, 'utf8')).sessions.dev;
   t.is(token, confirmedSession['token']);
-  t.is(expiresAt, '2026-11-22T06:05:00.000Z', 'from now on');
+  t.is(expiresAt, '2026-11-22T06:05:00.000Z', 'counted from the confirmation');
   t.is((await stat(file)).mode & 0o777, 0o600);
   const used = place.api.seen.filter(({ method }) => method === 'POST').map(({ headers }) => headers['authorization']);
   t.deepEqual(
@@ -54,7 +54,7 @@ test('the session that a confirmation begins takes the place of the saved one, a
   );
 });
 
-test('a token of the environment is left alone: a session beside it sends the change, and ends', async (t) => {
+test('a token from the environment is kept: a temporary session sends the change and is logged out', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await writeFile(`${place.folder}/bob.password`, 'nine-tidy-green-anchors');
@@ -66,7 +66,7 @@ test('a token of the environment is left alone: a session beside it sends the ch
       ? { status: 201, body: { data: { id: 'a1', ...(body as object) } } }
       : problem(403, 'password_confirmation_required', 'The password must be confirmed for this operation.'),
   );
-  // The change was made, whatever becomes of the session beside it.
+  // A failed logout must not fail the change.
   place.api.on('POST /api/v1/logout', () => problem(503, 'database_unavailable', 'The database cannot be reached.'));
   const env = { PAYCTL_TOKEN: TOKEN, PAYCTL_SERVER: place.api.url };
   const prompts = scripted({}, 'correct horse battery');
@@ -84,7 +84,7 @@ test('a token of the environment is left alone: a session beside it sends the ch
   );
 });
 
-test('a run whose token another run has replaced goes on with the saved one; a token that is over is told', async (t) => {
+test('payctl retries with the saved token when another run has replaced its own; an expired token is reported', async (t) => {
   const { place } = await askingPlace(t);
   let asked = 0;
   place.api.on('GET /api/v1/me', ({ headers }) => {
@@ -101,7 +101,7 @@ test('a run whose token another run has replaced goes on with the saved one; a t
   place.api.on('GET /api/v1/projects', ({ headers }) => {
     if (headers['authorization'] !== `Bearer ${TOKEN}`)
       return { body: { data: [], page: { nextCursor: null, hasMore: false } } };
-    // Another run confirms while this one is under way.
+    // Simulates a confirmation by a concurrent run.
     writeFileSync(file, saved.replaceAll(TOKEN, String(confirmedSession['token'])));
     return problem(401, 'unauthenticated', 'The credentials are missing, wrong or expired.');
   });
@@ -109,7 +109,7 @@ test('a run whose token another run has replaced goes on with the saved one; a t
   t.is(code, 0, stderr);
 });
 
-test('a script answers by files: the own password, and a code where the account has a second factor', async (t) => {
+test('a script supplies its own password and second-factor code by files', async (t) => {
   const { place } = await askingPlace(t);
   for (const [name, text] of [
     ['own.password', 'correct horse battery'],
@@ -137,7 +137,7 @@ test('a script answers by files: the own password, and a code where the account 
   t.deepEqual(proofs().at(-1), { password: 'correct horse battery' });
 });
 
-test('the password file of another account is no proof of the own one', async (t) => {
+test('the --password-file of a new account does not confirm the change', async (t) => {
   const { place, sent } = await askingPlace(t);
   const { code, stderr } = await place.payctl(CREATE);
   t.is(code, 5);
@@ -145,7 +145,7 @@ test('the password file of another account is no proof of the own one', async (t
   t.deepEqual(sent(), ['POST /api/v1/admins']);
 });
 
-test('a wrong password is told, and nothing is sent again', async (t) => {
+test('a wrong password is reported and the change is not sent again', async (t) => {
   const { place, sent } = await askingPlace(t);
   const { code, stderr } = await place.payctl(CREATE, { prompts: scripted({}, 'something else') });
   t.is(code, 1);
@@ -153,7 +153,7 @@ test('a wrong password is told, and nothing is sent again', async (t) => {
   t.deepEqual(sent(), ['POST /api/v1/admins', 'POST /api/v1/me/confirm']);
 });
 
-test('a script is told to log in less than five minutes before', async (t) => {
+test('a script receives a hint to log in less than five minutes before the change', async (t) => {
   const { place, sent } = await askingPlace(t);
   const { code, stderr } = await place.payctl([...CREATE, '--json']);
   t.is(code, 5);

@@ -37,9 +37,9 @@ function sick(findings: readonly Finding[]): Finding[] {
 
 interface Planted {
   name: string;
-  /** What the environment of the server says otherwise. */
+  /** Overrides of the server's environment. */
   env?: Record<string, string>;
-  /** What the database says otherwise. */
+  /** SQL that plants the fault in the database. */
   sql?: string;
   found: { check: string; status: string; detail: RegExp; fix: RegExp };
 }
@@ -47,7 +47,7 @@ interface Planted {
 const OTHER_KEY = Buffer.alloc(32, 9).toString('base64');
 const KEY = Buffer.alloc(32, 7).toString('base64');
 
-/** What production demands, and the explorer on top. */
+/** The settings that production requires, plus the explorer. */
 const PRODUCTION = {
   NODE_ENV: 'production',
   PAY_DEBUG: 'false',
@@ -58,7 +58,7 @@ const PRODUCTION = {
   PAY_ADMIN_REQUIRE_SECOND_FACTOR: 'true',
 };
 
-/** What nothing in production is said about. */
+/** Settings without a finding in production. */
 const CLOSED = { PAY_EXPLORER_ENABLED: 'false', PAY_SERVER_ADMIN_NETWORKS: '10.0.0.0/8' };
 
 const FAULTS: readonly Planted[] = [
@@ -88,12 +88,12 @@ const FAULTS: readonly Planted[] = [
     found: { check: 'debug', status: 'failed', detail: /publicly known secrets/, fix: /^set Debug = false$/ },
   },
   {
-    name: 'a database that does not answer',
+    name: 'an unreachable database',
     env: { PAY_DATABASE_URL: 'postgres://nobody@127.0.0.1:9/pay' },
     found: { check: 'database', status: 'failed', detail: /./, fix: /./ },
   },
   {
-    name: 'a master key that is missing',
+    name: 'a missing master key',
     env: { PAY_SECURITY_MASTER_KEY: OTHER_KEY },
     found: {
       check: 'master key',
@@ -108,7 +108,7 @@ const FAULTS: readonly Planted[] = [
     found: { check: 'master key', status: 'degraded', detail: /older key$/, fix: /^payctl keys rotate$/ },
   },
   {
-    name: 'a sealed record that was changed',
+    name: 'a changed encrypted record',
     sql: `update certs set encrypted = regexp_replace(encrypted, '^(s1\\.[0-9a-f]{8})\\.....', '\\1.AAAA') where id = (select id from certs where encrypted is not null order by id limit 1)`,
     found: {
       check: 'sealed records',
@@ -128,7 +128,7 @@ const FAULTS: readonly Planted[] = [
     },
   },
   {
-    name: 'notices that cannot arrive',
+    name: 'notifications that cannot arrive',
     sql: `update channel_configs set mode = 'sandbox' where pay_way = 'paypal'`,
     found: {
       check: 'notices',
@@ -148,7 +148,7 @@ const FAULTS: readonly Planted[] = [
     },
   },
   {
-    name: 'a channel that is not complete',
+    name: 'a channel with an incomplete configuration',
     sql: `update channel_configs set missing = '{wechat_merchant_key}' where pay_way = 'wechat'`,
     found: {
       check: 'wechat',
@@ -158,17 +158,17 @@ const FAULTS: readonly Planted[] = [
     },
   },
   {
-    name: 'a certificate that ended',
+    name: 'an expired certificate',
     sql: `update certs set not_after = now() - interval '2 days' where kind = 'wechat_merchant_cert'`,
     found: { check: 'wechat_merchant_cert', status: 'failed', detail: /has expired/, fix: /payctl cert upload/ },
   },
   {
-    name: 'an order that is overdue',
+    name: 'an overdue order',
     sql: `update orders set expires_at = now() - interval '2 hours'`,
     found: { check: 'orders', status: 'degraded', detail: /^1 overdue/, fix: /^payctl server start$/ },
   },
   {
-    name: 'no channel that is enabled',
+    name: 'no enabled channel',
     sql: 'update channel_states set enabled = false',
     found: { check: 'channels', status: 'failed', detail: /nothing can be paid/, fix: /^payctl channel set alipay/ },
   },
@@ -183,7 +183,7 @@ const FAULTS: readonly Planted[] = [
     },
   },
   {
-    name: 'production for everybody',
+    name: 'a production console without network limits',
     env: { ...PRODUCTION, PAY_EXPLORER_ENABLED: 'false' },
     found: { check: 'console', status: 'degraded', detail: /every address/, fix: /Server\.AdminNetworks/ },
   },
@@ -225,7 +225,7 @@ const FAULTS: readonly Planted[] = [
   },
 ];
 
-test('doctor --offline finds each planted fault of a real database and its configuration', async (t) => {
+test('doctor --offline finds each planted fault in a real database and its configuration', async (t) => {
   const service = await startService(t);
   await service.app.prepare();
   const { folder } = await operatorAt(t, service);
@@ -242,14 +242,14 @@ test('doctor --offline finds each planted fault of a real database and its confi
     t.regex(finding?.detail ?? '', found.detail, `${name}: ${JSON.stringify(findings)}`);
     t.regex(finding?.fix ?? '', found.fix, name);
     t.is(code, findings.some(({ status }) => status === 'failed') ? 1 : 0, name);
-    t.false(JSON.stringify(findings).includes('too-short'), 'no value of a secret is told');
+    t.false(JSON.stringify(findings).includes('too-short'), 'no secret value is printed');
     await undo();
   }
   t.deepEqual(sick((await examine(folder, service.environment)).findings), []);
   t.log(`${FAULTS.length} planted faults, each found with its fix`);
 });
 
-/** Changes the tables and returns how to take it back. */
+/** Changes the tables and returns a function that undoes the change. */
 async function plant(run: (statement: string) => Promise<unknown>, sql: string): Promise<() => Promise<void>> {
   const tables = ['certs', 'channel_configs', 'channel_states', 'deliveries', 'orders', 'admins', 'products'];
   for (const table of tables) await run(`create table honest_${table} as table ${table}`);
@@ -263,7 +263,7 @@ async function plant(run: (statement: string) => Promise<unknown>, sql: string):
   };
 }
 
-test('an empty database: its migrations are pending', async (t) => {
+test('doctor --offline reports pending migrations of an empty database', async (t) => {
   const { url, drop } = await createDatabase({ empty: true });
   t.teardown(drop);
   const { code, findings } = await examine(temporaryFolder(t), testEnvironment(url));
@@ -274,7 +274,7 @@ test('an empty database: its migrations are pending', async (t) => {
   );
 });
 
-test('no database yet: it is said, and none is made', async (t) => {
+test('doctor --offline reports a missing database and does not create it', async (t) => {
   const folder = temporaryFolder(t);
   const { code, findings } = await examine(folder, {});
   t.is(code, 1);
@@ -285,7 +285,7 @@ test('no database yet: it is said, and none is made', async (t) => {
   t.deepEqual(await readdir(folder), []);
 });
 
-test('the embedded database that a server holds', async (t) => {
+test('doctor --offline reports an embedded database that a running server has locked', async (t) => {
   const held = new FakeFailure('database_in_use', 409, 'It is in use by process 4711.', { pid: 4711 });
   const { code, findings } = await examine(temporaryFolder(t), {}, { openOffline: () => Promise.reject(held) });
   t.is(code, 1);
@@ -296,7 +296,7 @@ for (const [name, variable] of [
   ['pay.toml', 'PAY_CONFIG'],
   ['jwt.secret', 'PAY_JWT_SECRET_KEY_FILE'],
 ] as const) {
-  test(`a secret in ${name} that everybody can read`, async (t) => {
+  test(`doctor --offline reports a world-readable secret in ${name}`, async (t) => {
     const folder = temporaryFolder(t);
     const file = join(folder, name);
     await writeFile(file, '[JWT]\nSecretKey = "0123456789abcdef0123456789abcdef"\n');
@@ -308,7 +308,7 @@ for (const [name, variable] of [
   });
 }
 
-test("a key of the database's client that everybody can read", async (t) => {
+test("doctor --offline reports a world-readable key of the database's client", async (t) => {
   const folder = temporaryFolder(t, { 'client.key': 'x' });
   const file = join(folder, 'client.key');
   await chmod(file, 0o644);
@@ -330,7 +330,7 @@ async function secretFiles(
   return findings.find(({ check }) => check === 'secret files');
 }
 
-test('live channels without the production safeguards, and without HTTPS', async (t) => {
+test('doctor --offline reports live channels without production safeguards or without HTTPS', async (t) => {
   const facts = { production: false, publicUrl: 'http://pay.example.com' };
   const { findings } = await examine(
     temporaryFolder(t),

@@ -17,7 +17,7 @@ interface World {
   operator: Operator;
 }
 
-/** A fault: how it is planted (the flags to look with come back), what doctor must say, and how it goes away. */
+/** A fault: how it is planted (returns flags for doctor), the expected finding, and how it is undone. */
 interface Fault {
   name: string;
   plant: (world: World) => Promise<string | void>;
@@ -35,7 +35,7 @@ const credentials = ({ operator }: World): string => join(operator.folder, 'payc
 
 const FAULTS: readonly Fault[] = [
   {
-    name: 'tokens that others can read',
+    name: 'tokens that other users can read',
     plant: (world) => chmod(credentials(world), 0o644),
     check: 'files',
     status: 'failed',
@@ -46,7 +46,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'http to another machine',
     plant: async ({ operator, service }) => {
-      // The address leads here, and does not look like this machine's.
+      // Reaches this machine without being a loopback address.
       const server = service.url.replace('127.0.0.1', '0.0.0.0');
       await operator.done(`context add shop --server ${server} --label prod --allow-http`);
       await operator.done('login -C shop -u alice --password-file own.password');
@@ -68,7 +68,7 @@ const FAULTS: readonly Fault[] = [
     undo: ({ operator }) => operator.done('context use local'),
   },
   {
-    name: 'a certificate that ended',
+    name: 'an expired certificate',
     plant: async (world) =>
       void (await sql(
         world,
@@ -82,7 +82,7 @@ const FAULTS: readonly Fault[] = [
       sql(world, `update certs set not_after = now() + interval '1 year' where kind = 'wechat_merchant_cert'`),
   },
   {
-    name: 'a certificate that ends soon',
+    name: 'a certificate that expires soon',
     plant: async (world) =>
       void (await sql(
         world,
@@ -96,7 +96,7 @@ const FAULTS: readonly Fault[] = [
       sql(world, `update certs set not_after = now() + interval '1 year' where kind = 'wechat_merchant_cert'`),
   },
   {
-    name: 'a channel that is not complete',
+    name: 'a channel with an incomplete configuration',
     plant: async (world) => {
       await world.operator.done('project create --code shop-eu --name "Shop Europe"');
       await world.service.app.prepare();
@@ -112,7 +112,7 @@ const FAULTS: readonly Fault[] = [
     undo: (world) => sql(world, `update channel_configs set missing = '{}' where project = 'shop-eu'`),
   },
   {
-    name: 'a channel that refuses its test call',
+    name: 'a channel that rejects its test call',
     plant: async ({ service }) => {
       await service.sim('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'wrong-key', times: 50 });
     },
@@ -123,7 +123,7 @@ const FAULTS: readonly Fault[] = [
     undo: ({ operator }) => operator.done('simulator faults --clear'),
   },
   {
-    name: 'notices that cannot arrive',
+    name: 'notifications that cannot arrive',
     plant: async (world) =>
       void (await sql(
         world,
@@ -148,7 +148,7 @@ const FAULTS: readonly Fault[] = [
     undo: ({ operator }) => operator.done('simulator faults --clear'),
   },
   {
-    name: 'no channel that is enabled',
+    name: 'no enabled channel',
     plant: async (world) => void (await sql(world, 'update channel_states set enabled = false')),
     check: 'channels',
     status: 'failed',
@@ -171,11 +171,11 @@ const FAULTS: readonly Fault[] = [
     undo: (world) => sql(world, 'delete from deliveries'),
   },
   {
-    name: 'notices that stopped',
+    name: 'notifications that stopped',
     plant: async (world) => {
       const shop = await world.service.merchant();
       for (let paid = 0; paid < 3; paid++)
-        await lastNotice(world.service, await payOrder(world.service, shop, { payWay: 'paypal' }));
+        await lastNotification(world.service, await payOrder(world.service, shop, { payWay: 'paypal' }));
       await world.service.app.messages.flush();
       await sql(world, `delete from channel_messages where direction = 'in'`);
       await sql(world, `update orders set paid_at = now() - interval '1 hour' where pay_way = 'paypal'`);
@@ -188,7 +188,7 @@ const FAULTS: readonly Fault[] = [
     undo: (world) => sql(world, `update orders set paid_at = now() - interval '2 days'`),
   },
   {
-    name: 'work that nobody does',
+    name: 'due work without a worker',
     plant: async (world) => {
       const orderNo = await placeOrder(await world.service.merchant(), { payWay: 'alipay' });
       await sql(
@@ -203,7 +203,7 @@ const FAULTS: readonly Fault[] = [
     undo: (world) => sql(world, 'update orders set next_check_at = null'),
   },
   {
-    name: 'an exception that nobody decided',
+    name: 'an open exception',
     plant: async ({ service }) => {
       const shop = await service.merchant();
       const orderNo = await placeOrder(shop, { payWay: 'wechat' });
@@ -221,7 +221,7 @@ const FAULTS: readonly Fault[] = [
     undo: (world) => sql(world, `update order_exceptions set state = 'resolved'`),
   },
   {
-    name: 'a refund between here and there',
+    name: 'an abnormal refund',
     plant: async ({ service }) => {
       const shop = await service.merchant();
       const orderNo = await payOrder(service, shop, {});
@@ -235,7 +235,7 @@ const FAULTS: readonly Fault[] = [
     undo: (world) => sql(world, `update refunds set state = 'succeeded'`),
   },
   {
-    name: 'an order that nobody looks after',
+    name: 'an overdue order',
     plant: async (world) => {
       const orderNo = await placeOrder(await world.service.merchant(), { payWay: 'wechat' });
       await sql(
@@ -264,9 +264,9 @@ function sick(findings: readonly Finding[]): string[] {
   return findings.filter(({ status }) => status !== 'ok').map(({ check, detail }) => `${check}: ${detail}`);
 }
 
-/** Waits until PayPal has told that the order's money was taken: nothing comes after that. */
-async function lastNotice(service: Service, orderNo: string): Promise<void> {
-  await until(`the last notice of ${orderNo}`, async () => {
+/** Waits for PayPal's capture notification of the order, which is the last one. */
+async function lastNotification(service: Service, orderNo: string): Promise<void> {
+  await until(`the last notification of ${orderNo}`, async () => {
     const deliveries = await service.deliveries(orderNo);
     return deliveries.some(({ event, acknowledged }) => event === 'PAYMENT.CAPTURE.COMPLETED' && acknowledged);
   });
@@ -293,7 +293,7 @@ test('doctor finds each planted fault on a real service, and names the fix', asy
     t.is(code, findings.some((finding) => finding.status === 'failed') ? 1 : 0, name);
     await undo(world);
   }
-  t.deepEqual(sick((await examine(world)).findings), [], 'what was repaired is found well');
+  t.deepEqual(sick((await examine(world)).findings), [], 'no finding remains after the repairs');
   t.log(`${FAULTS.length + 3} planted faults, each found with its fix`);
 
   const late = await examine(world, '', () => new Date(Date.now() + 5 * 60_000));

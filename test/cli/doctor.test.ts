@@ -19,7 +19,7 @@ async function examine(place: Place): Promise<{ code: number; findings: Finding[
 
 const list = (...data: object[]): FakeAnswer => ({ body: { data, page: { nextCursor: null, hasMore: false } } });
 
-test('a healthy place: exit 0 and no fix', async (t) => {
+test('a healthy service: exit 0 and no fix', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/exceptions', () => list());
@@ -33,16 +33,21 @@ test('a healthy place: exit 0 and no fix', async (t) => {
   t.is(code, 0);
 });
 
-/** Work that nobody takes. */
+/** Due work that no worker has leased. */
 const WAITS = { kind: 'order', rows: 7, lagSeconds: 400 };
 
 const diagnose = ({ api }: Place, found: object) =>
   api.on('GET /api/v1/diagnosis', () => ({ body: { data: { ...diagnosisRow, ...found } } }));
 
 const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, fix: RegExp][] = [
-  ['files that others can read', (place) => chmod(join(place.folder, 'credentials.json'), 0o644), 'files', /chmod go=/],
   [
-    'a clock that is off',
+    'files that other users can read',
+    (place) => chmod(join(place.folder, 'credentials.json'), 0o644),
+    'files',
+    /chmod go=/,
+  ],
+  [
+    'a wrong clock',
     (place) => place.api.on('GET /health', () => ({ body: {}, headers: { date: 'Sat, 21 Nov 2026 07:05:00 GMT' } })),
     'clock',
     /set-ntp/,
@@ -69,7 +74,7 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
     /channel set alipay/,
   ],
   [
-    'a channel whose secrets do not open',
+    'a channel whose secrets cannot be decrypted',
     (place) =>
       place.api.on('GET /api/v1/payment/config/list', () =>
         list({
@@ -97,7 +102,7 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
     /channel set alipay/,
   ],
   [
-    'a channel that does not answer, which no configuration heals',
+    'a channel that does not respond',
     (place) =>
       place.api.on('POST /api/v1/payment/config/alipay/test', () => ({
         body: { data: { ok: false, field: null, code: 'timeout', message: 'No complete response within 6000 ms.' } },
@@ -106,25 +111,25 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
     /^payctl channel test alipay$/,
   ],
   [
-    'a service that is there and too slow',
+    'a service that responds too slowly',
     (place) => place.api.on('GET /health', () => problem(504, 'timeout', 'Late.')),
     'service',
     /look at the network/,
   ],
-  ['work that waits', (place) => diagnose(place, { due: [WAITS] }), 'due work', /Server\.Workers/],
+  ['late due work', (place) => diagnose(place, { due: [WAITS] }), 'due work', /Server\.Workers/],
   [
-    'webhooks that wait',
+    'late webhook deliveries',
     (place) => diagnose(place, { due: [{ ...WAITS, kind: 'delivery' }] }),
     'due work',
     /Server\.Workers/,
   ],
   [
-    'notices that stopped',
+    'notifications that stopped',
     (place) => diagnose(place, { silentNotices: [{ project: 'default', payWay: 'wechat', payments: 5 }] }),
     'notices',
     /^payctl channel test wechat$/,
   ],
-  ['a database that lives in another time', (place) => diagnose(place, { clockAheadSeconds: -75 }), 'clock', /set-ntp/],
+  ['a database with a different clock', (place) => diagnose(place, { clockAheadSeconds: -75 }), 'clock', /set-ntp/],
   [
     'an expired certificate',
     (place) =>
@@ -135,7 +140,7 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
 ];
 
 for (const [name, plant, check, fix] of PLANTED) {
-  test(`found, with its fix, exit 1: ${name}`, async (t) => {
+  test(`doctor reports with its fix and exit 1: ${name}`, async (t) => {
     const place = await makePlace();
     t.teardown(() => place.close());
     await plant(place);
@@ -147,7 +152,7 @@ for (const [name, plant, check, fix] of PLANTED) {
   });
 }
 
-test('open exceptions and certificates that end soon are warnings: exit 0', async (t) => {
+test('open exceptions and certificates that expire soon are warnings: exit 0', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('POST /api/v1/certs/list', () => list({ kind: 'alipay_app_cert', isDefault: true, daysLeft: 9 }));
@@ -159,7 +164,7 @@ test('open exceptions and certificates that end soon are warnings: exit 0', asyn
   t.is(code, 0);
 });
 
-test('one exception is explained, unless its order is not here', async (t) => {
+test('the fix of a single exception explains its order, unless the order is unknown to the service', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const orderNo = 'P202611210558007K2MQX9WBT';
@@ -176,7 +181,7 @@ test('one exception is explained, unless its order is not here', async (t) => {
   }
 });
 
-test('a production that everybody reaches, and what is late and not lost, are warnings', async (t) => {
+test('production without network limits, and work that is late but not lost, are warnings', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/exceptions', () => list());
@@ -197,7 +202,7 @@ test('a production that everybody reaches, and what is late and not lost, are wa
   t.is(code, 0);
 });
 
-test('a channel that works and lacks what not everybody needs is a warning with its fix', async (t) => {
+test('a working channel that lacks an optional product is a warning with its fix', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('POST /api/v1/payment/config/alipay/test', () => ({
@@ -210,7 +215,7 @@ test('a channel that works and lacks what not everybody needs is a warning with 
   t.is(code, 0);
 });
 
-test('refused notifications are a warning with their reason and what to change, until they are over', async (t) => {
+test('refused notifications are a warning with their reason and fix until they are no longer open', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const refusedNotices = {
@@ -235,7 +240,7 @@ test('refused notifications are a warning with their reason and what to change, 
   t.is(await told({ ...refusedNotices, isOpen: false }), undefined);
 });
 
-test('a verify key that nobody trusts is a warning that names what to compare', async (t) => {
+test('an untrusted verification key is a warning that names the fingerprint to compare', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const untrusted = [{ id: 'cert_9', kind: 'alipay_public_key', fingerprint: 'ab'.repeat(32) }];
@@ -248,7 +253,7 @@ test('a verify key that nobody trusts is a warning that names what to compare', 
   t.is(code, 0);
 });
 
-test('keys of another mode are named, and what a configuration lacks says whose there are', async (t) => {
+test('keys of another mode are named, and a missing key names the accounts that have one', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /.well-known/oauth-authorization-server', () => ({ body: {} }));
@@ -287,7 +292,7 @@ test('keys of another mode are named, and what a configuration lacks says whose 
   t.regex(findings.find(({ check }) => check === 'alipay')!.detail, /alipay_public_key of sandbox 2021/);
 });
 
-test('Debug on prod is found', async (t) => {
+test('doctor reports Debug on prod', async (t) => {
   const place = await makePlace('prod');
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/info', () => ({ body: { data: { debug: true } } }));
@@ -299,7 +304,7 @@ test('Debug on prod is found', async (t) => {
   );
 });
 
-test('a database whose disk is full is found', async (t) => {
+test('doctor reports a database whose disk is full', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/info', () => ({ body: { data: { debug: true, databaseFull: true } } }));

@@ -28,7 +28,7 @@ for (const [status, code, exit] of STATUSES) {
   });
 }
 
-test('no command runs while certificates are not verified; help does', async (t) => {
+test('every command except help is refused when certificate verification is off', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
@@ -44,7 +44,7 @@ test('no command runs while certificates are not verified; help does', async (t)
   t.is((await place.payctl(['order', '--help'], { env })).code, 0);
 });
 
-test('an error says what failed, where, the request id and one next command', async (t) => {
+test('an error names the failure, the server, the request id and one next command', async (t) => {
   const place = await makePlace('prod');
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/orders/P1', () => problem(401, 'unauthorized', 'The token has ended.'));
@@ -55,7 +55,7 @@ test('an error says what failed, where, the request id and one next command', as
   );
 });
 
-test('faults of fields are listed', async (t) => {
+test('field errors are listed', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('POST /api/v1/console/payment/pay', () =>
@@ -89,7 +89,7 @@ for (const [argv, words] of PARSER) {
   });
 }
 
-test('in JSON mode the parser speaks JSON too', async (t) => {
+test('the parser reports errors as JSON in JSON mode', async (t) => {
   for (const argv of [
     ['--json', 'nope'],
     ['nope', '-o', 'json'],
@@ -104,7 +104,7 @@ test('in JSON mode the parser speaks JSON too', async (t) => {
   t.notThrows(() => JSON.parse(byEnvironment.stderr));
 });
 
-test('a server that is not there is exit 7, with the cause and not "fetch failed"', async (t) => {
+test('an unreachable server is exit 7 with the cause instead of "fetch failed"', async (t) => {
   const place = await makePlace();
   await place.api.close();
   const { code, stderr } = await place.payctl(['app', 'list']);
@@ -112,7 +112,7 @@ test('a server that is not there is exit 7, with the cause and not "fetch failed
   t.regex(stderr, /Cannot reach http:\/\/127\.0\.0\.1:\d+: connection refused\./);
 });
 
-test('an answer that stays away is exit 7 after --timeout', async (t) => {
+test('a lost response to a change is exit 7 with a hint to check the result', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('PUT /api/v1/api-apps/app_1', () => ({ text: null }));
@@ -121,7 +121,7 @@ test('an answer that stays away is exit 7 after --timeout', async (t) => {
   t.regex(stderr, /check whether the change was made/);
 });
 
-test('a redirect is not followed, so that a token never leaves', async (t) => {
+test('a redirect is not followed, so the token is not sent to another host', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/api-apps', () => ({
@@ -134,7 +134,7 @@ test('a redirect is not followed, so that a token never leaves', async (t) => {
   t.regex(stderr, /redirects to https:\/\/evil\.example/);
 });
 
-test('money: every try carries the same Idempotency-Key, and a last failure names it', async (t) => {
+test('a refund sends the same Idempotency-Key on every try, and the final error names it', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   let tries = 0;
@@ -153,7 +153,7 @@ test('money: every try carries the same Idempotency-Key, and a last failure name
   t.regex(failed.stderr, /--idempotency-key k-1/);
 });
 
-test('a change without such a key is never sent twice', async (t) => {
+test('a change without an Idempotency-Key is never sent twice', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('POST /api/v1/api-apps', () => ({ text: null }));
@@ -161,7 +161,7 @@ test('a change without such a key is never sent twice', async (t) => {
   t.is(place.api.seen.length, 1);
 });
 
-test('Retry-After is honoured for reading', async (t) => {
+test('Retry-After is honoured for queries', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   let tries = 0;

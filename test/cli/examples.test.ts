@@ -14,7 +14,7 @@ for (const command of leaves(program)) {
   });
 }
 
-/** These write what they were asked for as it is (files, PEM, scripts, lines of a stream), or run until they are stopped. */
+/** Commands that write raw content (files, PEM, scripts, stream lines) or run until they are stopped. */
 const RAW =
   /^payctl (completion|help|order export|bill export|audit-log export|cert download|event listen|top|mcp|server start|simulator start)\b/;
 

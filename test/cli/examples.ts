@@ -17,10 +17,10 @@ const terminal = createTerminal({
   env: {},
   cwd: '/',
 });
-/** The whole tree of commands. */
+/** The complete command tree. */
 export const program = await buildWholeProgram(terminal.out);
 
-/** The commands that do something: those without verbs below them. */
+/** Returns the commands without subcommands. */
 export function leaves(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 }
@@ -44,12 +44,11 @@ const FILES: Record<string, string> = {
     '[admin]\nusername = "alice"\npassword_file = "alice.password"\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "new.secret"\n',
 };
 
-/** How the run of an example differs from a script's: a terminal of this width, a service that answers otherwise. */
 interface ExampleOptions extends RunOptions {
   prepare?: (place: Place) => void;
 }
 
-/** Where an example runs: a place of its own, and a folder with the files that it reads. */
+/** The place where an example runs, and a folder with its input files. */
 export interface Stage {
   place: Place;
   cwd: string;
@@ -57,7 +56,7 @@ export interface Stage {
   stdin: string;
 }
 
-/** Prepares the place of an example. */
+/** Creates the place and the input files of an example. */
 export async function stageExample(
   t: ExecutionContext,
   line: string,
@@ -73,7 +72,7 @@ export async function stageExample(
     if (!(line.includes('generate') && name === 'alice.password')) await writeFile(join(cwd, name), text);
   }
   if (line.includes('.crt --kind')) await writeCertFiles(cwd);
-  // A secret that is read needs its file; one that is written must not have it.
+  // A command that reads the secret needs the file; a command that writes it refuses an existing file.
   if (/(--app app_.*--secret-file|--client-secret-file) shop\.secret/.test(line))
     await writeFile(join(cwd, 'shop.secret'), FILES['shop.secret.in'] ?? '');
   const target = /--server (\S+)|-C prod|context (?:use|show|remove|add) (\S+)/.exec(line);
@@ -88,7 +87,7 @@ export async function stageExample(
   return { place, cwd, argv, stdin: input ? (FILES[input] ?? '') : '' };
 }
 
-/** Runs an example in a place of its own, with the files that it reads; more words may be added to it. */
+/** Runs an example in its own place with its input files; `more` is appended to the arguments. */
 export async function runExample(
   t: ExecutionContext,
   line: string,
@@ -108,7 +107,7 @@ export async function runExample(
   });
 }
 
-/** Examples that show a secret on the screen, or need the whole of it, make sense on a terminal only. */
+/** Whether the example shows a secret on the screen or draws the whole screen. */
 function needsTerminal(line: string): boolean {
   return /^payctl (app create|second-factor enable|top)$/.test(line);
 }

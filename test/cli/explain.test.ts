@@ -101,12 +101,12 @@ for (const columns of [60, 200]) {
     const page = await explained(place, [], columns);
     const wide = page.split('\n').filter((line) => displayWidth(line) > columns && !/^do {5}|payctl/.test(line));
     t.deepEqual(wide, [], 'only a command may be longer than the terminal');
-    t.false(page.includes('\u001b'), 'data does not steer the terminal');
+    t.false(page.includes('\u001b'), 'data cannot control the terminal');
     t.snapshot(page);
   });
 }
 
-test('in a pipe: one labelled line each, ISO times', async (t) => {
+test('explain in a pipe prints labelled lines with ISO times', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const lines = (await explained(place, []))
@@ -132,7 +132,7 @@ test('in a pipe: one labelled line each, ISO times', async (t) => {
   );
 });
 
-test('as JSON: the object of the server, and the timeline', async (t) => {
+test('explain --json prints the object of the server and the timeline', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.deepEqual(JSON.parse(await explained(place, ['--json'])), { ...EXPLANATION, timeline: TIMELINE });
@@ -140,7 +140,7 @@ test('as JSON: the object of the server, and the timeline', async (t) => {
   t.is(await explained(place, ['-q']), `${EXPLANATION.orderNo}\n`);
 });
 
-test('an overrun stands in the equation, and an unpaid order has none', async (t) => {
+test('the equation shows an overrun, and is absent for an unpaid order', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const equation = { currency: 'CNY', paid: 100, refunded: 150, refunding: 0, kept: 0, refundable: 0 };
@@ -154,14 +154,14 @@ test('an overrun stands in the equation, and an unpaid order has none', async (t
   t.regex(await money({ ...equation, currency: 'JPY', paid: 150 }), /^paid 150 = .* JPY\t/);
 });
 
-test('an order that does not exist: exit 3', async (t) => {
+test('explain of an unknown order is exit 3', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/orders/P0/explain', () => problem(404, 'not_found', 'There is nothing here.'));
   t.is((await place.payctl(['explain', 'P0'])).code, 3);
 });
 
-test('refused notifications of the channel stand at the order, with what to change', async (t) => {
+test('explain shows refused notifications of the channel with their fix', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const refusedNotices = {

@@ -26,15 +26,14 @@ const BIN = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.me
 const LIMITED = fileURLToPath(new URL('./limited-main.ts', import.meta.url));
 const FULL = /no space left on device/;
 
-/** Prompts without a terminal, as in a script. */
 const nobody = createPrompts(
   createTerminal({ stdin: process.stdin, stdout: collector().stream, stderr: collector().stream, env: {}, cwd: '/' }),
 );
 
-/** These print nothing on stdout by themselves. */
+/** Commands that print nothing on stdout. */
 const SILENT: ReadonlyMap<string, string> = new Map([['payctl server start', 'the logs are the service’s own']]);
 
-/** Input that a command reads and its examples do not show. */
+/** Stdin that a command needs and its examples do not show. */
 const STDIN: ReadonlyMap<string, string> = new Map([
   [
     'payctl mcp',
@@ -47,7 +46,7 @@ const STDIN: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** The streams of a process, over a descriptor: of what does not fit, Node.js tells only the next write. */
+/** A stdout over a descriptor; Node.js reports a short write only on the next write. */
 function outputOn(path: string, t: ExecutionContext): Streams['stdout'] {
   const fd = openSync(path, 'w');
   t.teardown(() => closeSync(fd));
@@ -70,7 +69,7 @@ interface Line {
   normal: Result;
 }
 
-/** An example that succeeds and prints where nobody can be asked. */
+/** The first example that succeeds and prints without prompts. */
 async function printing(t: ExecutionContext, command: Command, options: RunOptions): Promise<Line | undefined> {
   for (const line of examplesOf(command))
     for (const more of [[], ['-y'], ['-o', 'json'], ['-y', '-o', 'json']]) {
@@ -84,14 +83,18 @@ const found = new Map<string, Line>();
 
 for (const command of leaves(program)) {
   const path = commandPath(command);
-  test.serial(`a full stdout is told and is not exit 0: ${path}`, async (t) => {
+  test.serial(`a full stdout is reported with exit 1: ${path}`, async (t) => {
     const options: RunOptions = {
       prompts: nobody,
       runSimulator: async (_options, tellReady) => tellReady('http://127.0.0.1:8081'),
       ...(STDIN.has(path) && { stdin: STDIN.get(path)! }),
     };
     const one = await printing(t, command, options);
-    t.is(one === undefined, SILENT.has(path), `${path} prints on a normal stdout, or is listed with the reason`);
+    t.is(
+      one === undefined,
+      SILENT.has(path),
+      `${path} prints on a normal stdout, or is listed in SILENT with the reason`,
+    );
     if (!one) return;
     found.set(path, one);
     const { code, stderr } = await runExample(t, one.line, one.more, { ...options, stdout: outputOn('/dev/full', t) });
@@ -101,10 +104,9 @@ for (const command of leaves(program)) {
   });
 }
 
-/** These work on a database, or are a service: in processes they are tested with what they make. */
+/** Commands that need a database or run a service; their own tests run them as processes. */
 const NEEDS_A_SERVER = /^payctl (bootstrap|server|keys|simulator start|mcp)\b| --offline/;
 
-/** The environment of a process of payctl. */
 function environmentOf({ place }: Pick<Stage, 'place'>): Record<string, string | undefined> {
   return {
     PATH: process.env['PATH'],
@@ -116,13 +118,12 @@ function environmentOf({ place }: Pick<Stage, 'place'>): Record<string, string |
   };
 }
 
-/** Runs a program of Node.js in a process whose files take so many blocks: a disk that is full for everybody, and needs no rights. */
+/** Runs a Node.js program under `ulimit -f` in blocks: simulates a full disk without root. */
 function startLimited(limit: string | undefined, argv: readonly string[], options: SpawnOptions): ChildProcess {
   const command = limit === undefined ? 'exec "$@"' : `ulimit -f ${limit} && exec "$@"`;
   return spawn('sh', ['-c', command, 'sh', process.execPath, ...argv], options);
 }
 
-/** Runs payctl as a process whose stdout is this descriptor. */
 function payctlOn(
   fd: number,
   stage: Stage,
@@ -139,13 +140,12 @@ function payctlOn(
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stderr })));
 }
 
-/** Two at a time. */
 async function inPairs<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
   const waiting = [...all];
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await work(next);
   };
-  await Promise.all([lane(), lane()]);
+  await Promise.all([worker(), worker()]);
 }
 
 interface Limited {
@@ -154,7 +154,7 @@ interface Limited {
   file: string;
 }
 
-/** The commands that need no server, or every so many of them, each with a place of its own. */
+/** Every nth command that needs no server, each with its own place. */
 async function limitedLines(t: ExecutionContext, every = 1): Promise<Limited[]> {
   const lines = [...found].filter(([path, { line }]) => !NEEDS_A_SERVER.test(path) && !NEEDS_A_SERVER.test(line));
   t.true(lines.length > 100, `${lines.length} commands`);
@@ -178,7 +178,7 @@ function tookNothing(
   t.is(statSync(file).size, 0, path);
 }
 
-test.serial('with a file as its stdout, too, every command tells that it took nothing', async (t) => {
+test.serial('every command reports that its stdout file accepts no bytes', async (t) => {
   const lines = await limitedLines(t);
   const child = startLimited('0', [LIMITED], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -194,11 +194,11 @@ test.serial('with a file as its stdout, too, every command tells that it took no
   for (const [at, one] of lines.entries()) tookNothing(t, one, JSON.parse(results[at]!) as LimitedResult);
 });
 
-/** A process of its own adds only its stdout and its exit code, which are the same for every command. */
+/** A separate process adds only its stdout and exit code, which all commands share, so a sample is enough. */
 const EVERY_SO_MANY = 25;
 
-test.serial('as a process, too, a command tells that its file took nothing', async (t) => {
-  // One run fills the compile cache first: a process whose files take no bytes cannot.
+test.serial('a command in its own process reports that its stdout file accepts no bytes', async (t) => {
+  // Fills the compile cache first, because a process under the limit cannot write it.
   const warm = await stageExample(t, 'payctl order list');
   const nowhere = openSync('/dev/null', 'w');
   t.is((await payctlOn(nowhere, warm)).code, 0);
@@ -221,7 +221,7 @@ for (const argv of [
   ['completion', 'bash'],
   ['help', 'output'],
 ])
-  test.serial(`a process that answers at once: payctl ${argv.join(' ')}`, async (t) => {
+  test.serial(`a command that only prints text reports a full stdout: payctl ${argv.join(' ')}`, async (t) => {
     const stage = { place: await placeOf(t), cwd: tmpdir(), argv, stdin: '' };
     const device = openSync('/dev/full', 'w');
     const onDevice = await payctlOn(device, stage);
@@ -242,7 +242,6 @@ async function placeOf(t: ExecutionContext): Promise<Place> {
   return place;
 }
 
-/** A webhook that is not there yet. */
 function withoutWebhook({ api }: Place): void {
   const route = '/api/v1/api-apps/app_1/webhook';
   api.on(`GET ${route}`, () => problem(404, 'not_found', 'There is none.'));
@@ -252,12 +251,11 @@ function withoutWebhook({ api }: Place): void {
 interface ShownOnce {
   path: string;
   line: string;
-  /** The command that makes another one. */
+  /** The command that creates a new secret. */
   again: RegExp;
   prepare?: (place: Place) => void;
 }
 
-/** Commands that print a secret, which is shown only once. */
 const SHOWN_ONCE: readonly ShownOnce[] = [
   {
     path: 'payctl app create',
@@ -307,13 +305,13 @@ const SHOWN_ONCE: readonly ShownOnce[] = [
   },
 ];
 
-/** A process adds its own stdout, which is the same for every command: one command prints lines, and one prints JSON. */
+/** Also run as processes: one command that prints lines and one that prints JSON. */
 const AS_PROCESSES: ReadonlySet<string> = new Set([
   'payctl app create --name shop --scope payment:read -o env',
   'payctl app webhook rotate app_1 --confirm app_1 -o json',
 ]);
 
-/** The changes that the command asked of the service, and the rows that it made in the database. */
+/** The change requests that the service received, and the rows created in the database. */
 function made(place: Place, offline: FakeOffline): string[] {
   return [
     ...place.api.seen.filter(({ method }) => method !== 'GET').map(({ method, path }) => `${method} ${path}`),
@@ -323,7 +321,7 @@ function made(place: Place, offline: FakeOffline): string[] {
 }
 
 for (const { line, again, prepare } of SHOWN_ONCE) {
-  test.serial(`no secret is made for a stdout that takes nothing: ${line}`, async (t) => {
+  test.serial(`no secret is created when stdout accepts no bytes: ${line}`, async (t) => {
     const offline = fakeOffline();
     const stage = await stageExample(t, line, prepare);
     const options = { cwd: stage.cwd, prompts: nobody, openOffline: async () => offline };
@@ -341,39 +339,42 @@ for (const { line, again, prepare } of SHOWN_ONCE) {
       closeSync(fd);
       t.is(run.code, 1, run.stderr);
       t.deepEqual(made(stage.place, offline), [], `${file}: ${run.stderr}`);
-      if (limit !== undefined) t.is(statSync(file).size, 0, 'nothing of the blanks stays');
+      if (limit !== undefined) t.is(statSync(file).size, 0, 'the reserved blanks are removed');
     }
   });
 
-  test.serial(`a secret that could not be written is told, with what makes another: ${line}`, async (t) => {
-    const offline = fakeOffline();
-    const stage = await stageExample(t, line, prepare);
-    const options = { cwd: stage.cwd, prompts: nobody, openOffline: async () => offline };
-    for (const fault of ['EPIPE', 'ENOSPC']) {
-      offline.apps.length = offline.admins.length = 0;
-      await rm(join(stage.cwd, 'new.totp'), { force: true });
-      // A pipe: what becomes of it is known only when it is written to.
-      const stdout = new Writable({
-        write: (_chunk, _encoding, done) => done(Object.assign(new Error('write'), { code: fault })),
-      });
-      const { code, stderr } = await stage.place.payctl(stage.argv, { ...options, stdout });
-      t.is(code, 1, stderr);
-      t.regex(stderr, fault === 'EPIPE' ? /the reader of stdout closed the pipe/ : FULL);
-      t.regex(stderr, again);
-      if (stage.argv.includes('json')) t.is(JSON.parse(stderr).error.code, 'secret_lost');
-    }
-    const ends = stage.place.api.seen.filter(({ body }) => (body as { secret?: string } | undefined)?.secret);
-    if (/rotate/.test(line)) t.deepEqual(ends, [], 'the old secret goes on');
-  });
+  test.serial(
+    `a secret that could not be written is reported with the command that creates a new one: ${line}`,
+    async (t) => {
+      const offline = fakeOffline();
+      const stage = await stageExample(t, line, prepare);
+      const options = { cwd: stage.cwd, prompts: nobody, openOffline: async () => offline };
+      for (const fault of ['EPIPE', 'ENOSPC']) {
+        offline.apps.length = offline.admins.length = 0;
+        await rm(join(stage.cwd, 'new.totp'), { force: true });
+        // A pipe fails only when it is written to.
+        const stdout = new Writable({
+          write: (_chunk, _encoding, done) => done(Object.assign(new Error('write'), { code: fault })),
+        });
+        const { code, stderr } = await stage.place.payctl(stage.argv, { ...options, stdout });
+        t.is(code, 1, stderr);
+        t.regex(stderr, fault === 'EPIPE' ? /the reader of stdout closed the pipe/ : FULL);
+        t.regex(stderr, again);
+        if (stage.argv.includes('json')) t.is(JSON.parse(stderr).error.code, 'secret_lost');
+      }
+      const ends = stage.place.api.seen.filter(({ body }) => (body as { secret?: string } | undefined)?.secret);
+      if (/rotate/.test(line)) t.deepEqual(ends, [], 'the old secret stays valid');
+    },
+  );
 }
 
-/** These members have the name of a secret and none in them; content that was paid for can be had again. */
+/** Members named like a secret that contain none; paid content can be retrieved again. */
 const NO_SECRET: ReadonlySet<string> = new Set(['secretHint', 'secretFile', 'file', 'content']);
 
-/** These print a public certificate, or lines for as long as they run. */
+/** Commands that print a public certificate or run until they are stopped. */
 const OTHER = /^payctl (cert download|mcp|top)$/;
 
-test.serial('every command that prints a secret is one of these', async (t) => {
+test.serial('every command that prints a secret is listed in SHOWN_ONCE', async (t) => {
   for (const [path, { line, more }] of found) {
     if (OTHER.test(path) || more.includes('json') || / (-o|--json|--content|-q)/.test(line)) continue;
     const { code, stdout } = await runExample(t, line, [...more, '-o', 'json'], { prompts: nobody });
@@ -427,7 +428,11 @@ test.serial('a rotation takes effect only after the new secret was written', asy
   const refused = await place.payctl([...argv, '--secret-file', 'new.secret']);
   t.is(refused.code, 6);
   t.regex(refused.stderr, /did not take effect; the old one stays valid[\s\S]*payctl app rotate-secret app_1/);
-  t.deepEqual((await readdir(place.folder)).toSorted(), ['contexts.json', 'credentials.json'], 'it counts for nothing');
+  t.deepEqual(
+    (await readdir(place.folder)).toSorted(),
+    ['contexts.json', 'credentials.json'],
+    'the file of the void secret is removed',
+  );
 
   place.api.on(rotate, ({ body }) =>
     (body as { prepare?: boolean }).prepare
@@ -437,10 +442,10 @@ test.serial('a rotation takes effect only after the new secret was written', asy
   const unknown = await place.payctl([...argv, '--secret-file', 'new.secret'], { retryPause: () => 0 });
   t.is(unknown.code, 7);
   t.regex(unknown.stderr, /Whether the new secret has taken effect is unknown/);
-  t.is(readFileSync(file, 'utf8'), `${SECRET}\n`, 'it may be the one that counts');
+  t.is(readFileSync(file, 'utf8'), `${SECRET}\n`, 'the secret may be in effect');
 });
 
-test.serial('a change whose output was lost is told as made', async (t) => {
+test.serial('a change whose output was lost is reported as made', async (t) => {
   const place = await placeOf(t);
   const argv = ['refund', 'create', 'P1', '--amount', '1.00', '-y', '-o', 'json'];
   const { code, stderr } = await place.payctl(argv, { stdout: outputOn('/dev/full', t) });
@@ -449,7 +454,7 @@ test.serial('a change whose output was lost is told as made', async (t) => {
   t.regex(JSON.parse(stderr).error.message, /The change was made: refund 1\.00 /);
 });
 
-test.serial('a lost notice stops nothing, and is no success', async (t) => {
+test.serial('a lost message on stderr does not stop the change and is exit 1', async (t) => {
   const place = await placeOf(t);
   const stderr = outputOn('/dev/full', t);
   const { code, stdout } = await place.payctl(['order', 'close', 'P1', '-y', '-o', 'tsv'], { stderr });
@@ -458,7 +463,7 @@ test.serial('a lost notice stops nothing, and is no success', async (t) => {
   t.is(place.api.seen.at(-1)?.path, '/api/v1/orders/P1/close');
 });
 
-test.serial('a reader that went away is still no failure', async (t) => {
+test.serial('a reader that closes the pipe of a query is exit 0', async (t) => {
   const place = await placeOf(t);
   const stdout = new Writable({
     write: (_chunk, _encoding, done) => done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
@@ -466,7 +471,7 @@ test.serial('a reader that went away is still no failure', async (t) => {
   t.is((await place.payctl(['order', 'list'], { stdout })).code, 0);
 });
 
-/** Text of the script around the output, which must stay. */
+// The text that the script writes around the output must stay.
 for (const [how, before] of [
   ['> f', ''],
   ['>> f', 'old\n'],
@@ -474,7 +479,7 @@ for (const [how, before] of [
   ['>> f 2>> f', 'old\n'],
   ['> f 2>&1', ''],
 ] as const)
-  test.serial(`the bytes of a secret are reserved and none too many stay: ${how}`, async (t) => {
+  test.serial(`the space reserved for a secret leaves no extra bytes: ${how}`, async (t) => {
     const place = await placeOf(t);
     const file = join(place.folder, 'f');
     writeFileSync(file, before);
@@ -491,21 +496,21 @@ for (const [how, before] of [
     t.is(data, `${before}first\nCLIENT_ID=app_7Kd2mQxW9bTzR4vLp1Ns\nCLIENT_SECRET=${SECRET}\nlast\n`);
   });
 
-test.serial('on a file system that fills up: half an export is no export, and no secret is made in vain', async (t) => {
+test.serial('on a full file system an incomplete export fails, and no secret is created', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'payctl-full-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const run = promisify(execFile);
   const mounted = await run('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder]).then(
     () => true,
     (error: Error) => {
-      t.log(`left out, a file system cannot be mounted here: ${error.message.trim().split('\n').at(-1)}`);
+      t.log(`Not run: a file system cannot be mounted here: ${error.message.trim().split('\n').at(-1)}`);
       return false;
     },
   );
   const place = await placeOf(t);
   const lines = Array.from({ length: 6000 }, (_, at) => `P${at},paid,1.00\n`).join('');
   place.api.on('GET /api/v1/orders/export', () => ({ headers: { 'content-type': 'text/csv' }, text: lines }));
-  t.is((await place.payctl(['order', 'export'])).stdout, lines, 'there is more than fits');
+  t.is((await place.payctl(['order', 'export'])).stdout, lines, 'the export is larger than the file system');
   if (!mounted) return;
   try {
     const stage = { place, cwd: folder, argv: ['order', 'export'], stdin: '' };
@@ -534,7 +539,7 @@ test.serial('on a file system that fills up: half an export is no export, and no
       t.is(refused.code, 1, refused.stderr);
       t.regex(refused.stderr, FULL);
     }
-    t.is(place.api.seen.length, before, 'nothing was asked of the service');
+    t.is(place.api.seen.length, before, 'the service received no request');
     t.deepEqual(
       (await readdir(folder)).filter((name) => name.endsWith('.tmp') || name === 'shop.secret'),
       [],

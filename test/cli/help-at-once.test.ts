@@ -9,7 +9,7 @@ import type { Streams } from '../../cli/terminal.ts';
 import { program } from './examples.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
-/** Every way to name a command: by its name and by its aliases. */
+/** Every path to a command, by names and aliases. */
 function pathsBelow(command: typeof program, path: readonly string[] = []): string[][] {
   return command.commands.flatMap((child) =>
     [child.name(), ...child.aliases()].flatMap((name) => [[...path, name], ...pathsBelow(child, [...path, name])]),
@@ -45,7 +45,7 @@ async function filesOf(t: Parameters<typeof temporaryFolder>[0]): Promise<URL> {
   return pathToFileURL(`${folder}/`);
 }
 
-test('help that was written down is, for every command and on every terminal, what the parser prints', async (t) => {
+test('prebuilt help equals the help of the parser for every command and terminal', async (t) => {
   const files = await filesOf(t);
   const paths = pathsBelow(program);
   t.true(paths.length > 150, `${paths.length} commands`);
@@ -63,7 +63,7 @@ test('help that was written down is, for every command and on every terminal, wh
   t.is(none[0].written(), none[1].written());
 });
 
-test('whatever is not exactly a command before --help is left to the parser', async (t) => {
+test('arguments that are not exactly a command before --help are left to the parser', async (t) => {
   const files = await filesOf(t);
   for (const argv of [
     ['nonsense', '--help'],
@@ -80,7 +80,7 @@ test('whatever is not exactly a command before --help is left to the parser', as
   }
 });
 
-test('without files, as beside the sources, the parser has the word', async (t) => {
+test('help is left to the parser when no prebuilt files exist', async (t) => {
   const folder = temporaryFolder(t);
   t.deepEqual(readdirSync(folder), []);
   t.false(await printPrebuiltHelp(['--help'], streams({ env: {} }).given, pathToFileURL(`${folder}/`)));

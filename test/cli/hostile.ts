@@ -1,6 +1,6 @@
 import type { FakeAnswer } from './fakes/api.ts';
 
-/** What a merchant may put into a text: a window title, a C1 colour, a reversal of the reading order, a line over the line. */
+/** A merchant text with a window title, a C1 colour, a reversed reading order and an overwritten line. */
 export const ATTACK = 'owned\u001B]0;title\u0007\u009B31m\u202Egnp.exe\u2066\u007F\u0000\rpaid';
 
 const OBEYED =
@@ -9,16 +9,16 @@ const OBEYED =
 // oxlint-disable-next-line no-control-regex -- control characters are what this is about
 const OURS = /\u001B\[[\d;?]*[A-Zmhl]/g;
 
-/** The first character in a text that a terminal would obey, colours and cursor moves of payctl apart. */
+/** The first control character in a text, except colours and cursor moves of payctl. */
 export function drawnByOthers(text: string): string | undefined {
   return OBEYED.exec(text.replace(OURS, ''))?.[0];
 }
 
-/** Members that a client reads rather than shows: with an attack in them a command ends before it prints anything. */
+/** Members that payctl parses; an attack in them would end the command before it prints. */
 const READ =
   /(At|No|Id|_id|Until|token|expires_in|type|status|state|fulfilment|currency|payWay|mode|kind|code|alg|kty|crv|kid|x|qrCode|fingerprint|serialNumber|nextCursor|sequence|ok|from|to|amounts?|price)$/;
 
-/** An answer whose texts all carry the attack, errors included. */
+/** Appends the attack to every text of an answer, errors included. */
 export function hostile(answer: FakeAnswer): FakeAnswer {
   const { body, text } = answer;
   return {

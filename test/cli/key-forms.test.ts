@@ -43,7 +43,7 @@ const NO_TEXT = 'is neither PEM text nor a DER certificate';
 const ARCHIVE = `${NO_TEXT}; archives are not supported`;
 const SMALL = 'has 1024 bits; RSA keys must have at least 2048';
 
-/** A form of a file: whether it is taken, or the sentence that refuses it; a passphrase that is given with it. */
+/** A form of a file with the expected verdict (accepted or the error text) and an optional passphrase. */
 type Form = [name: string, bytes: string | Buffer, verdict: true | string, passphrase?: string];
 
 const FORMS: Readonly<Record<string, readonly Form[]>> = {
@@ -133,7 +133,7 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   ],
 };
 
-/** The verdict about a form: true, or the error text. The fingerprint shows that it is the same key or certificate. */
+/** True, or the error text of the rejection. */
 type Verdict = true | string;
 
 const ends: (() => unknown)[] = [];
@@ -144,7 +144,7 @@ test.after.always(async () => {
 
 for (const [kind, forms] of Object.entries(FORMS))
   for (const [name, file, verdict, passphrase] of forms)
-    test.serial(`API, cert upload and channel set have one verdict: ${kind}: ${name}`, async (t) => {
+    test.serial(`API, cert upload and channel set return the same verdict: ${kind}: ${name}`, async (t) => {
       const bytes = Buffer.from(file);
       const folder = temporaryFolder(t, { passphrase: `${passphrase}\n`, 'set.toml': tomlOf(kind) });
       await writeFile(join(folder, 'given'), bytes);
@@ -175,12 +175,12 @@ for (const [kind, forms] of Object.entries(FORMS))
       };
       const more = passphrase === undefined ? [] : ['--passphrase-file', 'passphrase'];
       t.is(await payctl('cert', 'upload', 'given', '--kind', kind, ...more), verdict, 'payctl cert upload');
-      // A configuration has no passphrases.
+      // A configuration file cannot contain a passphrase.
       const asked = passphrase === undefined ? verdict : 'is encrypted; a passphrase is required';
       t.is(await payctl('channel', 'set', 'alipay', '-f', 'set.toml'), asked, 'payctl channel set');
     });
 
-/** How tools and secret stores give out a file. */
+/** Encodings of a file by tools and secret stores. */
 const WRITTEN: Readonly<Record<string, (pem: string) => string>> = {
   'as OpenSSL writes it': (pem) => pem,
   'one line with blanks (an environment variable that was not quoted)': blanks,
@@ -198,11 +198,11 @@ const WRITTEN: Readonly<Record<string, (pem: string) => string>> = {
   'base64 of bare base64': (pem) => Buffer.from(bare(pem)).toString('base64'),
 };
 
-/** A file of a kind, and the same key under another label where there is one. */
+/** Samples of a kind: for keys, the same key under each PEM label. */
 function samplesOf({ kind, form }: CertKindSpec): string[] {
   if (form === 'private-key') return [pkcs8, pkcs1, named(pkcs1, 'PRIVATE KEY')];
   if (form === 'public-key') return [spki, publicPkcs1, named(publicPkcs1, 'PUBLIC KEY')];
-  // Its certificate for Alipay was issued by this one, which stands behind one of SM2 in the file.
+  // The second certificate of the file issued the Alipay certificate; the first is an SM2 root.
   if (kind === 'alipay_root_cert') return [String(readCertificates(fixture('root.crt'))[1])];
   return [certificate];
 }
@@ -211,7 +211,7 @@ function tomlOf(kind: string): string {
   return `mode = "sandbox"\nappId = "2021000000000001"\n${kind} = { file = "given" }\n`;
 }
 
-test.serial('what is too large is refused alike', async (t) => {
+test.serial('API and payctl reject a file that is too large with the same message', async (t) => {
   const folder = temporaryFolder(t, { given: 'x'.repeat(64 * 1024 + 1) });
   const body = { payWay: 'alipay', kind: 'alipay_app_key', content: 'x'.repeat(64 * 1024 + 1) };
   const answer = await call('POST', '/api/v1/certs/upload', { body });
@@ -222,7 +222,7 @@ test.serial('what is too large is refused alike', async (t) => {
   t.is(JSON.parse(run.stderr).error.message, `given: ${answer.body.detail}`);
 });
 
-test.serial('the passphrase goes with every kind of private key', async (t) => {
+test.serial('cert upload accepts a passphrase for a WeChat Pay merchant key', async (t) => {
   const folder = temporaryFolder(t, { given: locked, passphrase: `${PASSPHRASE}\n` });
   const env = { PAYCTL_CONFIG_DIR: folder, PAYCTL_SERVER: url, PAYCTL_TOKEN: 'root' };
   const argv = ['cert', 'upload', 'given', '--kind', 'wechat_merchant_key', '--passphrase-file', 'passphrase'];
@@ -232,7 +232,7 @@ test.serial('the passphrase goes with every kind of private key', async (t) => {
 
 for (const { payWay, certKinds } of CHANNEL_KINDS.values())
   for (const spec of certKinds)
-    test.serial(`every way in which a file is written is read, through API and payctl: ${spec.kind}`, async (t) => {
+    test.serial(`API and payctl read every encoding of a file: ${spec.kind}`, async (t) => {
       const { kind } = spec;
       const folder = temporaryFolder(t, {});
       const env = { PAYCTL_CONFIG_DIR: folder, PAYCTL_SERVER: url, PAYCTL_TOKEN: 'root' };
@@ -251,7 +251,7 @@ for (const { payWay, certKinds } of CHANNEL_KINDS.values())
         }
     });
 
-test('payctl knows of which form the files of each kind are', (t) => {
+test('payctl and the service agree on the file form of each certificate kind', (t) => {
   const specs = [...CHANNEL_KINDS.values()].flatMap(({ certKinds }) => certKinds);
   for (const { kind, form } of specs) t.is(formOf(kind), form === 'certificate-chain' ? 'certificate' : form, kind);
 });

@@ -1,12 +1,12 @@
-// Runs command lines of payctl one after the other in a process whose files take no bytes, each with a regular file as its stdout; what
-// became of each is a line of JSON on the process's own stdout, which is a pipe.
+// Runs payctl command lines one after the other in a process that cannot write to files, each with a regular file as its stdout.
+// Prints one JSON result per command line to the process's own stdout, which is a pipe.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { main } from '../../cli/main.ts';
 import { collector } from './payctl.ts';
 
-/** A command line, and the file that it prints to. */
+/** A command line and the file that is its stdout. */
 export interface LimitedRun {
   argv: string[];
   cwd: string;

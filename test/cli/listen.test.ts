@@ -19,7 +19,7 @@ const streamOf = (...ids: number[]) => ({
 
 const retryPause = () => 1;
 
-test('event listen forwards events signed like the real webhook, says what came of each, and goes on after the last one', async (t) => {
+test('event listen forwards events signed like the real webhook, prints each response, and resumes after the last event', async (t) => {
   const place = await makePlace();
   const receiver = await startReceiver(t);
   t.teardown(() => place.close());
@@ -28,9 +28,9 @@ test('event listen forwards events signed like the real webhook, says what came 
   const words = ['event', 'listen', '--since', '2h', '--count', '2', '--secret-file', 'hook.secret'];
   const { code, stderr } = await place.payctl([...words, '--forward-to', receiver.url], { retryPause });
   t.is(code, 0, stderr);
-  t.is(receiver.received.length, 3, 'one refused, then two taken');
+  t.is(receiver.received.length, 3, 'one rejected, then two accepted');
   const { headers, body } = receiver.received[1]!;
-  // The verifier looks at the real clock, and payctl of the tests has one of its own.
+  // Verifies by signing, because the verifier uses the real clock and payctl a fixed one.
   const verifier = new Webhook(KEY);
   const at = new Date(Number(headers['webhook-timestamp']) * 1000);
   t.is(headers['webhook-signature'], verifier.sign(String(headers['webhook-id']), at, body));
@@ -42,7 +42,7 @@ test('event listen forwards events signed like the real webhook, says what came 
   t.is(streams[1]?.query['since'], undefined);
 });
 
-test('event listen misses nothing that happens between two connections, even before the first event', async (t) => {
+test('event listen misses no event between two connections, even before the first event', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   let connections = 0;
@@ -54,14 +54,14 @@ test('event listen misses nothing that happens between two connections, even bef
   );
 });
 
-test('event listen waits for a receiver that restarts, and signs with the same secret before and after, over lost connections too', async (t) => {
+test('event listen waits for a receiver that restarts, and signs with the same secret after reconnecting', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on(STREAM, ({ headers }) => streamOf(Number(headers['last-event-id'] ?? 6) + 1));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/hook`;
   const taken: { headers: Record<string, unknown>; body: string }[] = [];
-  /** Takes one event and is gone again. */
+  /** Accepts one event, then stops. */
   const serveOnce = (): Promise<void> =>
     new Promise((resolve) => {
       const server = createServer((request, response) => {
@@ -79,7 +79,7 @@ test('event listen waits for a receiver that restarts, and signs with the same s
   const words = ['event', 'listen', '--after', '6', '--count', '3', '--forward-to', url];
   const restarting: Promise<void>[] = [];
   const run = await place.payctl(words, {
-    // Nobody is there for the first tries of each event.
+    // The receiver is down for the first tries of each event.
     retryPause: () => {
       if ((tries += 1) % 4 === 0) restarting.push(serveOnce());
       return 20;
@@ -107,7 +107,7 @@ test('event listen waits for a receiver that restarts, and signs with the same s
   );
 });
 
-test('event listen ends with exit 7 and the cursor when the receiver answers and does not accept', async (t) => {
+test('event listen ends with exit 7 and the cursor when the receiver rejects an event', async (t) => {
   const place = await makePlace();
   const receiver = await startReceiver(t);
   t.teardown(() => place.close());
@@ -121,7 +121,7 @@ test('event listen ends with exit 7 and the cursor when the receiver answers and
   t.regex(stderr, /next: payctl event listen --after 6/);
 });
 
-test('on a terminal events are one table: one heading, and columns that stay where they are', async (t) => {
+test('event listen on a terminal prints one table with one heading and fixed columns', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on(STREAM, () => streamOf(8, 9, 10));
@@ -135,10 +135,10 @@ test('on a terminal events are one table: one heading, and columns that stay whe
     t.true((stderr.match(/do not fit/g)?.length ?? 0) <= 1);
   }
   const piped = await place.payctl(words);
-  t.regex(piped.stdout.split('\n')[0]!, /^evt_8\torder\.paid\t2026/, 'a pipe has the columns that it always had');
+  t.regex(piped.stdout.split('\n')[0]!, /^evt_8\torder\.paid\t2026/, 'the columns in a pipe are unchanged');
 });
 
-test('a service that could not look the session up is asked again; one that refuses it ends the stream', async (t) => {
+test('event listen reconnects when the session lookup fails, and ends when the service rejects the session', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const refusal = (code: string) => ({ ...streamOf(), text: `event: error\ndata: {"code":"${code}"}\n\n` });

@@ -17,7 +17,7 @@ function pages(place: Awaited<ReturnType<typeof makePlace>>): void {
   });
 }
 
-test('a cut list says so on stderr and how to go on', async (t) => {
+test('a truncated list reports on stderr how to get the next rows', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   pages(place);
@@ -31,7 +31,7 @@ for (const [flags, expected] of [
   [['--fields', 'orderNo', '--headers'], 'orderNo\nP0\nP1\nP2\nP3\n'],
   [['-o', 'name'], 'order/P0\norder/P1\norder/P2\norder/P3\n'],
 ] as const) {
-  test(`--all ${flags.join(' ')} is one list`, async (t) => {
+  test(`--all ${flags.join(' ')} prints every page as one list`, async (t) => {
     const place = await makePlace();
     t.teardown(() => place.close());
     pages(place);
@@ -41,7 +41,7 @@ for (const [flags, expected] of [
   });
 }
 
-test('--all --json is one array, --all -o jsonl one object a line', async (t) => {
+test('--all --json prints one array, and --all -o jsonl one object per line', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   pages(place);
@@ -50,7 +50,7 @@ test('--all --json is one array, --all -o jsonl one object a line', async (t) =>
   t.is((JSON.parse((await place.payctl(['api', '/api/v1/orders', '--paginate'])).stdout) as unknown[]).length, 4);
 });
 
-test('a reader that goes away ends it quietly with 0, and stops the asking', async (t) => {
+test('a reader that closes the pipe ends the list with exit 0 and stops the requests', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   pages(place);
@@ -67,7 +67,7 @@ test('a reader that goes away ends it quietly with 0, and stops the asking', asy
   t.true(place.api.seen.length < 4);
 });
 
-test('an empty list: nothing on stdout, a word for people', async (t) => {
+test('an empty list prints nothing on stdout, and a message on a terminal', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/orders', () => ({ body: { data: [], page: { nextCursor: null, hasMore: false } } }));
@@ -114,7 +114,7 @@ for (const line of SNAPSHOTS) {
 
 const ORDER_NO = String(orderRow['orderNo']);
 
-/** Commands that take what another noun's `-o name` prints, beside `get` of every noun. */
+/** Commands besides `get` that accept the `-o name` output of other nouns. */
 const TAKERS: readonly [command: string, names: readonly string[], id: string][] = [
   ['explain ID', ['order', 'skillpay'], ORDER_NO],
   ['order close ID -y', ['order'], ORDER_NO],
@@ -127,17 +127,17 @@ const TAKERS: readonly [command: string, names: readonly string[], id: string][]
   ['context show ID', ['context'], 'dev'],
 ];
 
-test('what -o name prints is taken where an id is', async (t) => {
+test('the output of -o name is accepted as an id', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const ask = async (words: readonly string[]) => {
     place.api.seen.length = 0;
     const { code, stdout, stderr } = await place.payctl(words);
     const seen = place.api.seen.map(({ method, path, body }) => ({ method, path, body }));
-    // A command asks several things at once; which of them arrives first is chance.
+    // A command sends several requests at once, so their order is random.
     return { code, stdout, stderr, seen: seen.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
   };
-  // `skillpay list` lists what can be bought, `get` shows an order.
+  // `skillpay list` lists resources, but `skillpay get` shows an order.
   const nouns = program.commands.filter(
     (noun) =>
       noun.name() !== 'skillpay' &&
@@ -158,5 +158,9 @@ test('what -o name prints is taken where an id is', async (t) => {
     t.is(expected.code, 0, expected.stderr);
     for (const name of names) t.deepEqual(await ask(words(`${name}/${id}`)), expected, `${command} ${name}`);
   }
-  t.is((await ask(['order', 'get', 'refund/R1'])).seen[0]?.path, '/api/v1/orders/refund%2FR1', 'another noun stays');
+  t.is(
+    (await ask(['order', 'get', 'refund/R1'])).seen[0]?.path,
+    '/api/v1/orders/refund%2FR1',
+    'a prefix of another noun is not removed',
+  );
 });

@@ -7,28 +7,28 @@ import type { Service } from '../support/service.ts';
 
 const bin = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url)));
 
-/** What a tool answered, as a test looks at it. */
+/** The answer of a tool. */
 export interface ToolAnswer {
   isError: boolean;
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
   structured: any;
-  /** Every byte of the answer. */
+  /** The complete answer as JSON text. */
   text: string;
 }
 
-/** The stock client of the protocol with a `payctl mcp` of its own. */
+/** The stock MCP client connected to its own `payctl mcp` process. */
 export interface McpSeat {
   client: Client;
   pid: number;
-  /** What the process wrote to stderr. */
-  said(): string;
-  /** Every byte that the process sent as a message. */
-  heard(): string;
+  /** Stderr of the process. */
+  stderr(): string;
+  /** All messages from the process as JSON text. */
+  received(): string;
   call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>;
   close(): Promise<void>;
 }
 
-/** Starts `payctl mcp` as an application, with the client that the protocol's own package brings. */
+/** Starts `payctl mcp` as an application and connects the client of the MCP SDK. */
 export async function sitDown(
   t: Pick<ExecutionContext, 'teardown'>,
   service: Pick<Service, 'url'>,
@@ -41,23 +41,23 @@ export async function sitDown(
     env: { PAYCTL_CLIENT_ID: shop.clientId, PAYCTL_CLIENT_SECRET: shop.secret, PAYCTL_CONFIG_DIR: '/nonexistent' },
     stderr: 'pipe',
   });
-  let said = '';
-  transport.stderr?.on('data', (part: Buffer) => (said += part.toString()));
+  let stderr = '';
+  transport.stderr?.on('data', (part: Buffer) => (stderr += part.toString()));
   const client = new Client({ name: 'test', version: '1.0.0' });
-  let heard = '';
+  let received = '';
   await client.connect(transport);
   t.teardown(() => client.close());
   const { onmessage } = transport;
   transport.onmessage = (message) => {
-    heard += JSON.stringify(message);
+    received += JSON.stringify(message);
     onmessage?.(message);
   };
   await client.listTools();
   return {
     client,
     pid: transport.pid ?? 0,
-    said: () => said,
-    heard: () => heard,
+    stderr: () => stderr,
+    received: () => received,
     async call(name, args = {}) {
       const answer = await client.callTool({ name, arguments: args });
       const { isError, structuredContent } = answer;

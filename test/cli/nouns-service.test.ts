@@ -8,14 +8,14 @@ import { writeCertFiles } from './cert-files.ts';
 
 type Row = Record<string, unknown>;
 
-/** Runs a line that must fail; gives the error object of stderr. */
+/** Runs a command line that must fail; returns the error object from stderr. */
 async function fails(operator: Operator, line: string): Promise<Row & { exitCode: number }> {
   const { stderr } = await operator.payctl(`${line} -o json`);
   const text = stderr.trim().split('\n').at(-1) ?? '';
   return (JSON.parse(text) as { error: Row & { exitCode: number } }).error;
 }
 
-test('project, user, product, coin: made, listed, changed, refused, deleted', async (t) => {
+test('projects, users, products and coins are created, listed, changed, refused and deleted', async (t) => {
   const service = await startService(t);
   const payctl = await operatorAt(t, service);
   t.like(await payctl.json('project create --code shop-eu --name "Shop Europe" --remark first'), {
@@ -88,7 +88,7 @@ test('project, user, product, coin: made, listed, changed, refused, deleted', as
   t.like(await payctl.json('user delete u-1 --confirm u-1'), { deleted: true });
 });
 
-test('app and admin: made, rotated, refused; a viewer may look and not touch', async (t) => {
+test('apps and admins are created and rotated; a viewer can read and not change', async (t) => {
   const service = await startService(t);
   const payctl = await operatorAt(t, service);
   const app = await payctl.json('app create --name shop --scope payment:write,payment:read');
@@ -108,7 +108,7 @@ test('app and admin: made, rotated, refused; a viewer may look and not touch', a
   t.is((await fails(second, 'whoami')).exitCode, 4, 'ended at once');
   t.is((await payctl.json('session list')).length, 1);
   await payctl.done(`login --server ${service.url} -u alice --password-file own.password`);
-  t.is((await payctl.json('session list')).length, 1, 'a new login takes the place of the old one');
+  t.is((await payctl.json('session list')).length, 1, 'a new login replaces the old one');
 
   const rotated = await payctl.json(`app rotate-secret ${id} --grace 60 -y`);
   t.regex(rotated.client_secret, /^pays_/);
@@ -130,7 +130,7 @@ test('app and admin: made, rotated, refused; a viewer may look and not touch', a
   t.like(await payctl.json(`admin enable ${made.id}`), { enabled: true });
 });
 
-test('channel and cert: configured, tested, switched, uploaded, downloaded', async (t) => {
+test('channels are configured, tested and switched; certificates are uploaded and downloaded', async (t) => {
   const service = await startService(t);
   await service.app.prepare();
   const payctl = await operatorAt(t, service);
@@ -177,7 +177,7 @@ test('channel and cert: configured, tested, switched, uploaded, downloaded', asy
   t.is((await fails(payctl, 'cert upload own.password --kind alipay_app_cert')).exitCode, 2);
 });
 
-test('order, refund, exception: every filter of the list, each verb, the export', async (t) => {
+test('orders, refunds and exceptions: every list filter, every verb and the export work', async (t) => {
   const service = await startService(t, { timeoutMs: 6000 });
   await service.app.prepare();
   const payctl = await operatorAt(t, service);
@@ -309,7 +309,7 @@ test('order, refund, exception: every filter of the list, each verb, the export'
   t.regex(lie.stderr, new RegExp(`next: payctl explain ${paid}`));
 });
 
-test('event: listed, followed without loss, sent again', async (t) => {
+test('events are listed, followed without loss and sent again', async (t) => {
   const service = await startService(t, { env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
   const payctl = await operatorAt(t, service);
   const shop = await service.merchant();
@@ -333,7 +333,7 @@ test('event: listed, followed without loss, sent again', async (t) => {
   t.is((await fails(payctl, 'event list --types order.lost')).exitCode, 1);
 });
 
-test('skillpay: price list, offer, redeem, verify, refund, figures', async (t) => {
+test('skillpay: price list, offer, redeem, verify, refund and figures work', async (t) => {
   const service = await startService(t);
   await service.app.prepare();
   const payctl = await operatorAt(t, service);

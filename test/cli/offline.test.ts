@@ -8,7 +8,7 @@ import { FakeFailure, fakeOffline } from './fakes/offline.ts';
 const ADMIN = ['bootstrap', 'admin', '--username', 'alice', '--password-stdin'];
 const PASSWORD = { stdin: 'correct horse battery\n' };
 
-test('bootstrap admin says which database it writes to, and makes the first administrator', async (t) => {
+test('bootstrap admin names the database and creates the first administrator', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const database = fakeOffline();
@@ -30,7 +30,7 @@ test('bootstrap admin says which database it writes to, and makes the first admi
   );
 });
 
-test('a second time is exit 6, and with --if-none exit 0 and { "changed": false }', async (t) => {
+test('a second bootstrap admin is exit 6, or exit 0 with { "changed": false } under --if-none', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const database = fakeOffline({ admins: ['alice'] });
@@ -44,7 +44,7 @@ test('a second time is exit 6, and with --if-none exit 0 and { "changed": false 
   t.is(database.admins[0]?.password, 'before');
 });
 
-test('the race that the transaction decides is exit 6 too', async (t) => {
+test('a bootstrap admin that loses the race in the transaction is exit 6', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const lost = {
@@ -55,7 +55,7 @@ test('the race that the transaction decides is exit 6 too', async (t) => {
   t.is((await place.payctl([...ADMIN, '--if-none'], { ...PASSWORD, openOffline: async () => lost })).code, 0);
 });
 
-test('an outdated schema is migrated only with --migrate, or after a yes', async (t) => {
+test('an outdated schema is migrated only with --migrate or after confirmation', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const database = fakeOffline({ version: null, pending: 2 });
@@ -72,7 +72,7 @@ test('an outdated schema is migrated only with --migrate, or after a yes', async
   t.is(database.migrated, 1);
 });
 
-test('server migrate tells the migrations that it applied, also when their list cannot be written', async (t) => {
+test('server migrate reports the applied migrations; a failed output reports that the change was made', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const migrate = (options: RunOptions = {}) => {
@@ -83,12 +83,12 @@ test('server migrate tells the migrations that it applied, also when their list 
   t.is(code, 0);
   t.like(JSON.parse(stdout), { version: '0002_next', pending: 0, applied: ['0001', '0002'] });
   const full = new Writable({ write: (_chunk, _encoding, done) => done(new Error('no space left on device')) });
-  const unheard = await migrate({ stdout: full as unknown as RunOptions['stdout'] });
-  t.is(unheard.code, 1);
-  t.regex(unheard.stderr, /The change was made: migrate the database/);
+  const lost = await migrate({ stdout: full as unknown as RunOptions['stdout'] });
+  t.is(lost.code, 1);
+  t.regex(lost.stderr, /The change was made: migrate the database/);
 });
 
-test('a database that a server holds is exit 7 with its process and the order of steps', async (t) => {
+test('a database locked by a server is exit 7 with the process id and the steps to take', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const words = 'The embedded database /data is in use by process 4711 on host a.';
@@ -99,7 +99,7 @@ test('a database that a server holds is exit 7 with its process and the order of
   t.regex(stderr, /stop the server, rerun this command, then start the server/);
 });
 
-test('a database whose disk is full is exit 7 and says so', async (t) => {
+test('a full disk of the database is exit 7 and is named in the error', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const words = 'could not extend file "base/1/2": No space left on device';
@@ -109,7 +109,7 @@ test('a database whose disk is full is exit 7 and says so', async (t) => {
   t.regex(stderr, /disk of the database is full: could not extend file/);
 });
 
-test('a generated password is shown only where it is safe', async (t) => {
+test('a generated password requires a secret file or a safe output', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const generate = ['bootstrap', 'admin', '--username', 'alice', '--generate'];
@@ -121,7 +121,7 @@ test('a generated password is shown only where it is safe', async (t) => {
   t.true((database.admins[0]?.password.length ?? 0) >= 32);
 });
 
-test('bootstrap app: a failure leaves no file, a name that exists is 6 or { "changed": false }', async (t) => {
+test('bootstrap app with an existing name is exit 6 or { "changed": false }, and leaves no secret file', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const app = ['bootstrap', 'app', '--name', 'shop', '--scope', 'payment:read', '--secret-file', 'shop.secret'];
@@ -135,7 +135,7 @@ test('bootstrap app: a failure leaves no file, a name that exists is 6 or { "cha
 const PLAN =
   '[admin]\nusername = "alice"\npassword_file = "alice.pw"\n\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "shop.secret"\n';
 
-test('bootstrap apply is declarative: the second time changes nothing and touches no file', async (t) => {
+test('a second bootstrap apply of the same plan changes nothing', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await writeFile(join(place.folder, 'alice.pw'), 'correct horse battery\n');
@@ -151,7 +151,7 @@ test('bootstrap apply is declarative: the second time changes nothing and touche
   t.like(JSON.parse(second.stdout), { changed: false });
 });
 
-test('bootstrap apply refuses unknown keys and a secret file that exists, before it writes', async (t) => {
+test('bootstrap apply rejects unknown keys and an existing secret file before it writes', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await writeFile(join(place.folder, 'alice.pw'), 'correct horse battery\n');
@@ -167,7 +167,7 @@ test('bootstrap apply refuses unknown keys and a secret file that exists, before
   t.deepEqual(database.admins, []);
 });
 
-test('admin reset-password and reset-second-factor --offline, cert distrust --offline, keys rotate, server migrate and backup', async (t) => {
+test('admin resets and cert distrust --offline, keys rotate, server migrate and backup run against the database', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const database = fakeOffline({ admins: ['alice'] });
@@ -209,13 +209,17 @@ test('admin reset-password and reset-second-factor --offline, cert distrust --of
     ['cert', 'distrust', '-y'],
     ['cert', 'distrust', 'cert_9', '--offline', '-y'],
   ])
-    t.is((await place.payctl(wrong, { openOffline })).code, 2, 'an id, or all of other modes');
+    t.is((await place.payctl(wrong, { openOffline })).code, 2, 'either an id or --offline is required');
   t.is((await place.payctl(['server', 'migrate', '--json'], { openOffline })).code, 0);
   t.is((await place.payctl(['server', 'backup', 'copy.tar', '--json'], { openOffline })).code, 0);
-  t.is((await place.payctl(['server', 'backup', 'contexts.json'], { openOffline })).code, 2, 'never over a file');
+  t.is(
+    (await place.payctl(['server', 'backup', 'contexts.json'], { openOffline })).code,
+    2,
+    'an existing file is not overwritten',
+  );
 });
 
-test('faults of the configuration are usage errors, line by line', async (t) => {
+test('configuration errors are usage errors, one line each', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const faults = Object.assign(new Error('The configuration is invalid (1 error):\n  Debugg: unknown key'), {

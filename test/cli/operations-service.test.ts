@@ -7,7 +7,7 @@ import { payOrder, placeOrder } from '../support/orders.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService } from '../support/service.ts';
 
-test('what an operator watches and mends, against the real service', async (t) => {
+test('webhooks, exceptions, the audit log and the live board work against the real service', async (t) => {
   const service = await startService(t, { env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
   const payctl = await operatorAt(t, service);
   const shop = await service.merchant();
@@ -35,7 +35,7 @@ test('what an operator watches and mends, against the real service', async (t) =
 
   const paid = await payOrder(service, shop, { amount: 3, subject: '红茶' });
   const [event] = await payctl.json(`event list --about ${paid} --types order.paid`);
-  // It was given up.
+  // As if every delivery attempt had failed.
   await service.app.database.em
     .fork()
     .execute(
@@ -45,7 +45,7 @@ test('what an operator watches and mends, against the real service', async (t) =
   t.deepEqual(await payctl.json(`app webhook resend ${app} --failed --dry-run`), [{ eventId: event.id }]);
   const [again] = await payctl.json(`app webhook resend ${app} --failed -y`);
   t.like(again, { eventId: event.id, state: 'pending' });
-  t.deepEqual(await payctl.json(`app webhook resend ${app} --failed -y`), [], 'it is on its way');
+  t.deepEqual(await payctl.json(`app webhook resend ${app} --failed -y`), [], 'the delivery is already pending');
   t.is((await payctl.json(`app webhook resend ${app} --event ${event.id} -y`)).length, 1);
   t.is((await payctl.payctl(`app webhook resend ${app} --event evt_none -y`)).code, 3);
 
@@ -68,7 +68,7 @@ test('what an operator watches and mends, against the real service', async (t) =
   const em = service.app.database.em.fork();
   await em.execute('delete from audit_log where id > (select min(id) + 1 from audit_log)');
   const cut = await payctl.payctl('audit-log verify');
-  t.is(cut.code, 1, 'the service and payctl both know a tip that is not there');
+  t.is(cut.code, 1, 'the stored tip is missing from the log');
   t.regex(cut.stderr, /after a restore from an older backup, payctl audit --forget-tip/);
   t.regex((await payctl.payctl('audit-log verify --forget-tip')).stderr, /payctl audit --accept-until \d+/);
 

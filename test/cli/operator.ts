@@ -4,28 +4,28 @@ import { runPayctl, type Result, type RunOptions, splitWords } from './payctl.ts
 import { temporaryFolder } from '../support/folder.ts';
 import { bootstrapAdmin, type Service } from '../support/service.ts';
 
-/** Somebody at a shell: payctl in this process against a real service, logged in as its first administrator. */
+/** Runs payctl in this process against a real service, logged in as an administrator. */
 export interface Operator {
-  /** Files of the shell; payctl's own are in `payctl` below it. */
+  /** The working folder; payctl's own files are in its subfolder `payctl`. */
   folder: string;
-  /** Runs a command line, quotes included, without the word payctl. */
+  /** Runs a shell-quoted command line without the leading `payctl`. */
   payctl(line: string, options?: RunOptions): Promise<Result>;
-  /** Runs a command line that must succeed; gives its output without the last line break. */
+  /** Runs a command line that must succeed; returns its output without the last line break. */
   done(line: string, options?: RunOptions): Promise<string>;
-  /** Runs a command line with `-o json` that must succeed; gives what it prints. */
+  /** Runs a command line with `-o json` that must succeed; returns the parsed output. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
   json(line: string, options?: RunOptions): Promise<any>;
 }
 
 const PASSWORD = 'seven-quiet-otters-swim';
 
-/** Makes the first administrator and logs in. */
+/** Creates the first administrator and logs in. */
 export async function operatorAt(t: ExecutionContext, service: Service): Promise<Operator> {
   await bootstrapAdmin(service.app, { username: 'alice', password: PASSWORD });
   return logIn(t, service, 'alice', PASSWORD);
 }
 
-/** Logs in as an administrator who exists, in a folder of their own. */
+/** Logs in as an existing administrator, in a new folder. */
 export async function logIn(
   t: ExecutionContext,
   service: Service,

@@ -10,40 +10,40 @@ import type { Prompts } from '../../cli/prompts.ts';
 import type { Streams } from '../../cli/terminal.ts';
 import { TOKEN, startFakeApi, type FakeApi } from './fakes/api.ts';
 
-/** What a run of payctl left behind. */
+/** The exit code and output of a payctl run. */
 export interface Result {
   code: number;
   stdout: string;
   stderr: string;
 }
 
-/** How a run differs from a script: no terminal, nothing on stdin. */
+/** Options of a run; the default is a script without a terminal and with empty stdin. */
 export interface RunOptions extends Overrides {
   stdin?: string | Buffer;
   env?: Record<string, string | undefined>;
-  /** Make stdin, stdout and stderr terminals of this width. */
+  /** Makes stdin, stdout and stderr terminals of this width. */
   terminal?: number;
   cwd?: string;
   signal?: AbortSignal;
-  /** What is written to, instead of what is collected. */
+  /** Replaces the collected stdout. */
   stdout?: Streams['stdout'];
   stderr?: Streams['stderr'];
 }
 
-/** A place to run payctl in: a fake service, and a folder of its own with a context `dev` that is logged in. */
+/** A fake service, and a folder with a logged-in context `dev`. */
 export interface Place {
   api: FakeApi;
   folder: string;
   payctl(argv: readonly string[], options?: RunOptions): Promise<Result>;
-  /** Starts over with these contexts, all logged in at the fake service. */
+  /** Replaces the contexts with these, all logged in at the fake service. */
   logIn(labels: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The instant that every run takes as now. */
+/** The current time of every run. */
 export const NOW = new Date('2026-11-21T06:05:00.000Z');
 
-/** Makes a place; `label` says what kind of server it is taken for. */
+/** Creates a place; `label` is the label of its context. */
 export async function makePlace(label: 'dev' | 'staging' | 'prod' = 'dev'): Promise<Place> {
   const [api, folder] = await Promise.all([startFakeApi(), mkdtemp(join(tmpdir(), 'payctl-test-'))]);
   await logIn(folder, api.url, [label]);
@@ -79,7 +79,7 @@ async function logIn(folder: string, server: string, labels: readonly string[]):
   await writeFile(join(folder, 'credentials.json'), JSON.stringify({ version: 1, sessions }), { mode: 0o600 });
 }
 
-/** Runs payctl in this process and collects what it writes. */
+/** Runs payctl in this process and collects its output. */
 export async function runPayctl(
   argv: readonly string[],
   { stdin = '', env = {}, terminal, cwd = tmpdir(), signal, stdout, stderr, ...overrides }: RunOptions = {},
@@ -102,7 +102,7 @@ export async function runPayctl(
   return { code, stdout: out.text(), stderr: err.text() };
 }
 
-/** A stream that keeps what is written to it. */
+/** A stream that collects its input as text; with `columns` it is a terminal. */
 export function collector(columns?: number): {
   stream: PassThrough & { isTTY?: boolean; columns?: number };
   text: () => string;
@@ -113,7 +113,7 @@ export function collector(columns?: number): {
   return { stream, text: () => Buffer.concat(parts).toString('utf8') };
 }
 
-/** Prompts that answer by themselves: by flag, else with `otherwise`; asked questions are recorded. */
+/** Prompts that answer by flag, otherwise with `otherwise`, and record the questions. */
 export function scripted(
   answers: Record<string, string | string[] | boolean> = {},
   otherwise = 'x',
@@ -139,10 +139,9 @@ export function scripted(
   };
 }
 
-/** Steps of a program on a real terminal: the text that it must show, and the keys that it gets then; see `pty.py`. */
+/** A step of a program on a real terminal, see `pty.py`. */
 export type TerminalStep = { wait: string } | { type: string } | { signal: string } | { resize: [number, number] };
 
-/** A program that gets a real terminal of its own. */
 interface TerminalCase {
   name: string;
   argv: readonly string[];
@@ -151,10 +150,9 @@ interface TerminalCase {
   steps: readonly TerminalStep[];
 }
 
-/** How it ended. */
 interface TerminalEnd {
   name: string;
-  /** The modes of the terminal are those of before. */
+  /** Whether the terminal has the same modes as before the program. */
   same: boolean;
   status: number | null;
   signal: string | null;
@@ -163,13 +161,13 @@ interface TerminalEnd {
 
 const PTY = fileURLToPath(new URL('pty.py', import.meta.url));
 
-/** Why a test needs a program that this machine lacks, and how to get it; undefined when it is there. */
+/** The reason to skip a test when a program is not installed; undefined when it is. */
 export function missing(program: string): string | undefined {
   if (spawnSync(program, ['--version']).status === 0) return undefined;
   return `Not run: this machine has no ${program}. Debian: apt install ${program}`;
 }
 
-/** Runs programs at once, each on a real terminal; needs python3. */
+/** Runs programs concurrently, each on its own real terminal; needs python3. */
 export async function onTerminals(cases: readonly TerminalCase[]): Promise<TerminalEnd[]> {
   const child = spawn('python3', [PTY], { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.end(JSON.stringify(cases));
@@ -178,7 +176,7 @@ export async function onTerminals(cases: readonly TerminalCase[]): Promise<Termi
   return JSON.parse(text) as TerminalEnd[];
 }
 
-/** Splits an example into words as a shell would; redirections are taken off, the file of `<` is named. */
+/** Splits an example into words as a shell would, without redirections; returns the file of `<` as `input`. */
 export function splitWords(line: string): { words: string[]; input: string | undefined } {
   const [, command = line, input] = /^(.*?)(?:\s+<\s*(\S+)|\s+>\s*\S.*)?$/.exec(line) ?? [];
   const words: string[] = [];

@@ -1,8 +1,8 @@
-"""Runs programs, each on a terminal of its own, and tells how they left it.
+"""Runs programs, each on its own terminal, and reports how they ended.
 
 Reads a list of cases from stdin as JSON: { name, argv, env, size: [columns, rows], steps } with steps of
 { wait: text } (until the output holds it), { type: text }, { signal: name }, { resize: [columns, rows] }.
-Writes for each case: { name, same: the modes of the terminal are those of before, status, signal, output }.
+Writes for each case: { name, same: whether the terminal has the same modes as before, status, signal, output }.
 """
 import fcntl, json, os, select, signal, struct, sys, termios, threading, time
 
@@ -25,7 +25,7 @@ def run(case):
         os.closerange(3, 64)
         os.execve(case['argv'][0], case['argv'], {**os.environ, **case['env']})
     output = b''
-    # Longer than a slow machine takes for any of it; a program that hangs ends here.
+    # Longer than any case takes on a slow machine; ends a program that hangs.
     end = time.monotonic() + 600
     steps = list(case['steps'])
     mark = 0

@@ -7,7 +7,7 @@ import { CERT_ID } from '../../cli/commands/cert.ts';
 import { makePlace, splitWords } from './payctl.ts';
 import { SECRET, HOOK_SECRET } from './fakes/rows.ts';
 
-/** What a command line must become: the last request that the service sees. */
+/** Command lines with the last request that the service must receive. */
 const CASES: [line: string, request: string, body?: unknown][] = [
   ['app list --project shop-eu --limit 5', 'GET /api/v1/api-apps?project=shop-eu&limit=5'],
   ['apps list -q', 'GET /api/v1/api-apps'],
@@ -322,7 +322,7 @@ for (const [line, request, body] of CASES) {
   });
 }
 
-test('a certificate goes up with its key, and the key only when it belongs to it', async (t) => {
+test('cert upload sends the key before the certificate, and rejects a key that does not match', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await writeCertFiles(place.folder);
@@ -344,9 +344,9 @@ test('a certificate goes up with its key, and the key only when it belongs to it
 for (const [id, words] of [
   ['..', 'two dots'],
   ['.', 'one dot'],
-  ['', 'nothing'],
+  ['', 'an empty string'],
 ] as const) {
-  test(`an id that is ${words} is refused before anything is sent`, async (t) => {
+  test(`an id that is ${words} is rejected before any request is sent`, async (t) => {
     const place = await makePlace();
     t.teardown(() => place.close());
     t.is((await place.payctl(['app', 'delete', id, '--confirm', id])).code, 2);

@@ -41,7 +41,7 @@ function sick({ findings }: Checked): Finding[] {
   return findings.filter(({ status }) => status !== 'ok');
 }
 
-/** A service in which everything that is sealed, counted and chained was used, and then stopped. */
+/** A stopped service with rows in every table that has encrypted, counted or chained data. */
 async function usedService(t: ExecutionContext): Promise<Service & { tip: string }> {
   const { url, drop } = await createDatabase({ direct: true });
   const service = await startService(t, { url });
@@ -74,7 +74,7 @@ async function usedService(t: ExecutionContext): Promise<Service & { tip: string
   const [code] = recoveryCodes;
   t.is((await admin.call('POST', '/api/v1/me/second-factor/start', { code })).status, 201);
   await service.stop();
-  // The former master key has written to the audit log, too.
+  // The audit log then has lines under both master keys.
   const newer = randomBytes(32).toString('base64');
   const environment = { ...service.environment, PAY_SECURITY_MASTER_KEY: newer };
   const both = {
@@ -91,11 +91,11 @@ interface Step {
   sql?: string;
   env?: Record<string, string>;
   args?: string[];
-  /** What is not well then: check, detail, and what to do. */
+  /** Expected findings: check, detail and fix. */
   found: [check: string, detail: RegExp, fix: RegExp][];
 }
 
-/** Each goes on from the copy as the one before left it. */
+/** Each step continues with the copy as the previous step left it. */
 const stepsWith = (tip: string): Step[] => [
   {
     name: 'a master key that is not configured',
@@ -111,13 +111,13 @@ const stepsWith = (tip: string): Step[] => [
     found: [['schema', /^written by a newer release \(9999-later\)/, /^check it with that release$/]],
   },
   {
-    name: 'an audit log that was cut off',
+    name: 'a truncated audit log',
     sql: `delete from schema_migrations where name = '9999-later'; delete from audit_log where id = (select max(id) from audit_log)`,
     args: ['--tip', tip],
     found: [['audit log', /^the tip that you kept is not in it/, /^use a newer backup$/]],
   },
   {
-    name: 'everything else at once',
+    name: 'all other faults together',
     sql: `
       update certs c set encrypted = o.encrypted from certs o where o.encrypted is not null and c.encrypted is not null and o.id <> c.id;
       delete from audit_log where id = (select min(id) + 2 from audit_log);
@@ -147,7 +147,7 @@ const stepsWith = (tip: string): Step[] => [
   },
 ];
 
-test.serial('a good copy can be used, and each fault that is planted in it is told with what to do', async (t) => {
+test.serial('restore-check accepts a good copy, and reports each planted fault with its fix', async (t) => {
   const { environment, databaseUrl, tip } = await usedService(t);
   const url = await copyOf(t, databaseUrl);
   const file = join(temporaryFolder(t, { url: `${url}\n` }), 'url');
@@ -173,7 +173,7 @@ test.serial('a good copy can be used, and each fault that is planted in it is to
   }
 });
 
-/** Whatever is sealed in the database was opened: a column that is missing in the list of sealed ones would be seen here. */
+/** Fails if an encrypted column is missing from the list that the check decrypts. */
 async function everySealedColumnIsOpened(
   t: ExecutionContext,
   url: string,
@@ -213,88 +213,95 @@ async function execute<R>(url: string, sql: string): Promise<R[]> {
   }
 }
 
-test.serial('the live database is refused under each of its names, and read with --live', async (t) => {
-  const { url, drop } = await createDatabase({ direct: true });
-  t.teardown(drop);
-  const environment = { ...testEnvironment(url), PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') };
-  const other = url.replace('127.0.0.1', 'localhost');
-  for (const name of [url, other]) {
-    const file = join(temporaryFolder(t, { url: name }), 'url');
-    const { code, stderr } = await check(t, environment, '--url-file', file);
-    t.is(code, 6, name);
-    t.regex(stderr, /copy_is_live/, name);
-  }
-  const live = await check(t, environment, '--live');
-  t.deepEqual(sick(live), [
-    {
-      check: 'age',
-      status: 'degraded',
-      detail: 'the copy has no rows',
-      fix: 'check that it is the right backup',
-    },
-  ]);
-});
-
-test.serial('a backup of the embedded database is unpacked, proven and forgotten; its folder, too', async (t) => {
-  const home = temporaryFolder(t, { password: 'nine-slow-herons-wade\n' });
-  const run = (line: string) =>
-    runPayctl(line.split(' '), { cwd: home, now: () => new Date(), env: { PAYCTL_CONFIG_DIR: join(home, 'payctl') } });
-  const done = async (line: string) => {
-    const { code, stdout, stderr } = await run(line);
-    t.is(code, 0, `${line}\n${stderr}`);
-    return stdout;
-  };
-  mkdirSync(join(home, 'data'));
-  await layMigrated(join(home, 'data/pglite'));
-  await done('bootstrap admin --username alice --password-file password --migrate');
-  await done('server backup pay.tar.gz');
-  const before = readdirSync(tmpdir()).filter((name) => name.startsWith('pay-restore-'));
-  const table = await run('server restore-check pay.tar.gz -o table');
-  t.is(table.code, 0, table.stderr);
-  t.regex(
-    table.stdout,
-    /^ok +schema +\S+\nok +master key +decrypts all 0 records\nok +audit log +1 line, tip\n +[0-9a-f]{64}\n/,
-  );
-  t.regex(table.stderr, /This backup can be used: all 9 checks passed\./);
-  t.deepEqual(
-    readdirSync(tmpdir()).filter((name) => name.startsWith('pay-restore-') && !before.includes(name)),
-    [],
-  );
-
-  // On the machine of a drill, with the secrets' own backup.
-  renameSync(join(home, 'data/pglite-secrets'), join(home, 'kept'));
-  const lost = await run('server restore-check pay.tar.gz --json');
-  t.is(lost.code, 2);
-  t.regex(lost.stderr, /Security\.MasterKey/);
-  t.false(existsSync(join(home, 'data/pglite-secrets')), 'none is made');
-  const other = await run('server restore-check pay.tar.gz --secrets . --json');
-  t.is(other.code, 2);
-
-  // As documented: unpacked into an empty folder.
-  mkdirSync(join(home, 'restored'), { mode: 0o700 });
-  execFileSync('tar', ['-xzf', 'pay.tar.gz', '-C', 'restored'], { cwd: home });
-  await done('server restore-check restored --secrets kept');
-  const same = await run('server restore-check data/pglite --secrets kept');
-  t.is(same.code, 6, same.stderr);
-});
-
 test.serial(
-  'what is no copy, and what must not stand on a command line, is refused before anything is read',
+  'restore-check refuses the live database under each of its host names, and reads it with --live',
   async (t) => {
-    const home = temporaryFolder(t, { 'junk.tar.gz': 'no archive', 'folder/x': '' });
-    const env = { PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') };
-    const run = async (...args: string[]) => {
-      const { code, stderr } = await runPayctl(['server', 'restore-check', ...args, '--json'], { cwd: home, env });
-      return [code, (JSON.parse(stderr.trim().split('\n').at(-1) ?? '{}') as { error: { code: string } }).error.code];
-    };
-    t.deepEqual(await run(), [2, 'usage']);
-    t.deepEqual(await run('folder', '--live'), [2, 'usage']);
-    t.deepEqual(await run('--live', '--migrate'), [2, 'usage']);
-    t.deepEqual(await run('postgres://pay:hunter2@db/pay'), [2, 'secret_in_argument']);
-    t.deepEqual(await run('missing.tar.gz'), [1, 'copy_unreadable']);
-    t.deepEqual(await run('folder'), [1, 'copy_unreadable']);
-    t.deepEqual(await run('junk.tar.gz'), [1, 'copy_unreadable']);
-    t.deepEqual(await run('postgres://db'), [1, 'copy_unreadable']);
-    t.deepEqual(await run('postgres://nobody@127.0.0.1:9/pay'), [7, 'database_unavailable']);
+    const { url, drop } = await createDatabase({ direct: true });
+    t.teardown(drop);
+    const environment = { ...testEnvironment(url), PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') };
+    const other = url.replace('127.0.0.1', 'localhost');
+    for (const name of [url, other]) {
+      const file = join(temporaryFolder(t, { url: name }), 'url');
+      const { code, stderr } = await check(t, environment, '--url-file', file);
+      t.is(code, 6, name);
+      t.regex(stderr, /copy_is_live/, name);
+    }
+    const live = await check(t, environment, '--live');
+    t.deepEqual(sick(live), [
+      {
+        check: 'age',
+        status: 'degraded',
+        detail: 'the copy has no rows',
+        fix: 'check that it is the right backup',
+      },
+    ]);
   },
 );
+
+test.serial(
+  'restore-check unpacks a backup of the embedded database, checks it and removes the copy; a folder works, too',
+  async (t) => {
+    const home = temporaryFolder(t, { password: 'nine-slow-herons-wade\n' });
+    const run = (line: string) =>
+      runPayctl(line.split(' '), {
+        cwd: home,
+        now: () => new Date(),
+        env: { PAYCTL_CONFIG_DIR: join(home, 'payctl') },
+      });
+    const done = async (line: string) => {
+      const { code, stdout, stderr } = await run(line);
+      t.is(code, 0, `${line}\n${stderr}`);
+      return stdout;
+    };
+    mkdirSync(join(home, 'data'));
+    await layMigrated(join(home, 'data/pglite'));
+    await done('bootstrap admin --username alice --password-file password --migrate');
+    await done('server backup pay.tar.gz');
+    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('pay-restore-'));
+    const table = await run('server restore-check pay.tar.gz -o table');
+    t.is(table.code, 0, table.stderr);
+    t.regex(
+      table.stdout,
+      /^ok +schema +\S+\nok +master key +decrypts all 0 records\nok +audit log +1 line, tip\n +[0-9a-f]{64}\n/,
+    );
+    t.regex(table.stderr, /This backup can be used: all 9 checks passed\./);
+    t.deepEqual(
+      readdirSync(tmpdir()).filter((name) => name.startsWith('pay-restore-') && !before.includes(name)),
+      [],
+    );
+
+    // As on a drill machine, where the secrets come from their own backup.
+    renameSync(join(home, 'data/pglite-secrets'), join(home, 'kept'));
+    const lost = await run('server restore-check pay.tar.gz --json');
+    t.is(lost.code, 2);
+    t.regex(lost.stderr, /Security\.MasterKey/);
+    t.false(existsSync(join(home, 'data/pglite-secrets')), 'no secrets are created');
+    const other = await run('server restore-check pay.tar.gz --secrets . --json');
+    t.is(other.code, 2);
+
+    // As documented, the backup is unpacked into an empty folder.
+    mkdirSync(join(home, 'restored'), { mode: 0o700 });
+    execFileSync('tar', ['-xzf', 'pay.tar.gz', '-C', 'restored'], { cwd: home });
+    await done('server restore-check restored --secrets kept');
+    const same = await run('server restore-check data/pglite --secrets kept');
+    t.is(same.code, 6, same.stderr);
+  },
+);
+
+test.serial('restore-check rejects a source that is not a copy, and a password on the command line', async (t) => {
+  const home = temporaryFolder(t, { 'junk.tar.gz': 'no archive', 'folder/x': '' });
+  const env = { PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') };
+  const run = async (...args: string[]) => {
+    const { code, stderr } = await runPayctl(['server', 'restore-check', ...args, '--json'], { cwd: home, env });
+    return [code, (JSON.parse(stderr.trim().split('\n').at(-1) ?? '{}') as { error: { code: string } }).error.code];
+  };
+  t.deepEqual(await run(), [2, 'usage']);
+  t.deepEqual(await run('folder', '--live'), [2, 'usage']);
+  t.deepEqual(await run('--live', '--migrate'), [2, 'usage']);
+  t.deepEqual(await run('postgres://pay:hunter2@db/pay'), [2, 'secret_in_argument']);
+  t.deepEqual(await run('missing.tar.gz'), [1, 'copy_unreadable']);
+  t.deepEqual(await run('folder'), [1, 'copy_unreadable']);
+  t.deepEqual(await run('junk.tar.gz'), [1, 'copy_unreadable']);
+  t.deepEqual(await run('postgres://db'), [1, 'copy_unreadable']);
+  t.deepEqual(await run('postgres://nobody@127.0.0.1:9/pay'), [7, 'database_unavailable']);
+});

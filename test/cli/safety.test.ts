@@ -3,7 +3,7 @@ import { makePlace, scripted } from './payctl.ts';
 
 const ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
 
-test('before a change the target is said on stderr', async (t) => {
+test('a change prints its target on stderr first', async (t) => {
   const place = await makePlace('prod');
   t.teardown(() => place.close());
   const { stderr, code } = await place.payctl(['app', 'enable', ID]);
@@ -11,7 +11,7 @@ test('before a change the target is said on stderr', async (t) => {
   t.true(stderr.startsWith(`prod  ${place.api.url}  as alice\n`));
 });
 
-test('when not running interactively a moderate change requires --yes, and says so; nothing is sent', async (t) => {
+test('a moderate change without a terminal requires --yes, and sends nothing without it', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const refused = await place.payctl(['app', 'disable', ID]);
@@ -20,7 +20,7 @@ test('when not running interactively a moderate change requires --yes, and says 
   t.deepEqual(place.api.seen, []);
 });
 
-test('a severe change is not satisfied by -y', async (t) => {
+test('a severe change requires --confirm and is not confirmed by -y', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const refused = await place.payctl(['app', 'delete', ID, '-y']);
@@ -32,14 +32,14 @@ test('a severe change is not satisfied by -y', async (t) => {
   t.is((await place.payctl(['app', 'delete', ID, '--confirm', ID])).code, 0);
 });
 
-test('rotation without grace is severe, with grace moderate', async (t) => {
+test('a rotation is severe without a grace period and moderate with one', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is((await place.payctl(['app', 'rotate-secret', ID, '-y', '-o', 'json'])).code, 2);
   t.is((await place.payctl(['app', 'rotate-secret', ID, '--grace', '1h', '-y', '-o', 'json'])).code, 0);
 });
 
-test('the question of a rotation says what becomes of the old secret and of live tokens', async (t) => {
+test('the confirmation of a rotation states when the old secret and live tokens end', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const rotate = async (...flags: string[]) => {
@@ -79,7 +79,7 @@ for (const [label, code] of [
   });
 }
 
-test('disabling a live channel wants its name, a simulated one a yes', async (t) => {
+test('disabling a live channel requires its name, and a simulated channel only --yes', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is((await place.payctl(['channel', 'disable', 'alipay', '-y'])).code, 0);
@@ -88,7 +88,7 @@ test('disabling a live channel wants its name, a simulated one a yes', async (t)
   t.is((await place.payctl(['channel', 'disable', 'alipay', '--confirm', 'alipay'])).code, 0);
 });
 
-test('on a terminal a no, and a name that does not match, cancel with 130', async (t) => {
+test('a declined confirmation and a wrong name on a terminal are exit 130', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is((await place.payctl(['app', 'disable', ID], { prompts: scripted({ '--yes': false }) })).code, 130);
@@ -96,7 +96,7 @@ test('on a terminal a no, and a name that does not match, cancel with 130', asyn
   t.deepEqual(place.api.seen, []);
 });
 
-test('--dry-run sends nothing that changes, shows method, path and body, and no secret', async (t) => {
+test('--dry-run sends no change and shows method, path and body without secrets', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const { code, stdout } = await place.payctl(['app', 'update', ID, '--name', 'new', '--dry-run', '--json']);
@@ -118,7 +118,7 @@ test('--dry-run sends nothing that changes, shows method, path and body, and no 
   t.true(admin.stdout.includes('***'));
 });
 
-test('--dry-run of an update draws the difference for a person', async (t) => {
+test('--dry-run of an update prints the difference', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const { stdout } = await place.payctl(['app', 'update', ID, '--name', 'new', '--dry-run']);
@@ -145,7 +145,7 @@ const CHANGES = [
 ];
 
 for (const line of CHANGES) {
-  test(`--dry-run: ${line}`, async (t) => {
+  test(`--dry-run sends no change: ${line}`, async (t) => {
     const place = await makePlace('prod');
     t.teardown(() => place.close());
     const { code, stdout, stderr } = await place.payctl([...line.split(' '), '--dry-run']);

@@ -1,25 +1,24 @@
 import { graphemes, graphemeWidth } from '../../cli/terminal-text.ts';
 
-/** A terminal that does what is written to it, as far as payctl writes: a screen of characters, its modes, and what it did not know. */
+/** Emulates a terminal for the escape sequences that payctl writes. */
 interface ScreenReader {
   write(text: string): void;
-  /** The rows of the screen, without blanks at their ends. */
+  /** The rows of the screen without trailing blanks. */
   rows(): string[];
-  /** The character that stands at a place; empty where it is the second half of another. */
+  /** The character in a cell; empty in the second cell of a wide character. */
   at(row: number, column: number): string;
-  /** The looks of a row, one for each column: `1;31`, or nothing. */
+  /** The SGR parameters of each column of a row, such as `1;31`, or an empty string. */
   looks(row: number): string[];
-  /** Modes that are on: `?1049` the other screen, `?25` the cursor, `?7` lines that run over. */
+  /** Enabled modes: `?1049` alternate screen, `?25` cursor, `?7` line wrap. */
   modes: Set<string>;
-  /** Characters that were drawn. */
   drawn: number;
-  /** Bytes that came. */
+  /** Number of bytes received. */
   bytes: number;
-  /** Escapes of others: everything that payctl never writes by itself. */
+  /** Escape sequences and control characters that payctl itself never writes. */
   strange: string[];
 }
 
-/** An empty terminal as a shell leaves it; `ambiguous` is the width of characters about which terminals differ. */
+/** An empty terminal; `ambiguous` is the width of characters whose width differs between terminals. */
 export function screenReader(columns: number, rows: number, { ambiguous = 1 } = {}): ScreenReader {
   let screen = empty();
   let [row, column] = [0, 0];
@@ -62,7 +61,7 @@ export function screenReader(columns: number, rows: number, { ambiguous = 1 } = 
     else if (final === 'J' && parameters === '2') screen = empty();
     else if (final === 'A') row = Math.max(0, row - Number(parameters || 1));
     else if (final === 'K' || final === 'J') {
-      // After the last column of a row the cursor is still on it.
+      // After the last column the cursor stays on that column.
       screen[row]?.fill({ text: ' ', look: '' }, Math.min(column, columns - 1));
       if (final === 'J') for (const cells of screen.slice(row + 1)) cells.fill({ text: ' ', look: '' });
     } else if (final === 'h') reader.modes.add(parameters);
@@ -70,7 +69,7 @@ export function screenReader(columns: number, rows: number, { ambiguous = 1 } = 
     else reader.strange.push(JSON.stringify(sequence));
   }
 
-  /** A new line, as a terminal that a shell left does it; the last one scrolls. */
+  /** Moves to the start of the next row; the last row scrolls the screen. */
   function feed(): void {
     column = 0;
     row += 1;
@@ -86,7 +85,7 @@ export function screenReader(columns: number, rows: number, { ambiguous = 1 } = 
     const width = isAmbiguous(character) ? ambiguous : graphemeWidth(character);
     const cells = screen[row];
     if (!cells || column >= columns) return;
-    // Half of a wide character is none.
+    // Overwriting one half of a wide character clears the other half.
     if (cells[column]!.text === '' && column > 0) cells[column - 1] = { text: ' ', look };
     if (cells[column + width]?.text === '') cells[column + width] = { text: ' ', look };
     cells[column] = { text: character, look };
@@ -95,7 +94,7 @@ export function screenReader(columns: number, rows: number, { ambiguous = 1 } = 
   }
 }
 
-/** Narrow for some terminals and wide for others (East Asian Width: ambiguous). */
+/** Whether the East Asian Width of the character is ambiguous. */
 function isAmbiguous(character: string): boolean {
   return /^[·…▏▪▸↑↓←→±×]$/.test(character);
 }

@@ -23,7 +23,6 @@ async function placeOf(t: ExecutionContext) {
   return { place, sent };
 }
 
-/** A service whose account has a second factor with this code. */
 async function withFactor(t: ExecutionContext, right = '492039') {
   const { place, sent } = await placeOf(t);
   place.api.on('POST /api/v1/login', ({ body }) => {
@@ -39,7 +38,7 @@ async function withFactor(t: ExecutionContext, right = '492039') {
   return { place, sent: () => sent('/api/v1/login') };
 }
 
-test('on a terminal a code is asked for when the account has a second factor, and the next time at once', async (t) => {
+test('login on a terminal prompts for a code when the account has a second factor, and before the request the next time', async (t) => {
   const { place, sent } = await withFactor(t);
   const prompts = scripted({ '--code-file or --code-secret-file': '492039' });
   const first = await place.payctl([...LOGIN, '--json'], { prompts });
@@ -57,7 +56,7 @@ test('on a terminal a code is asked for when the account has a second factor, an
   );
 });
 
-test('a script hands a code in by a file or by stdin, or has it computed', async (t) => {
+test('a script supplies a code by file or stdin, or computes it from the secret', async (t) => {
   const computed = await codeOf(TOTP_SECRET, NOW);
   const { place, sent } = await withFactor(t);
   t.is((await place.payctl([...LOGIN, '--code-file', 'alice.code'])).code, 0);
@@ -74,7 +73,7 @@ test('a script hands a code in by a file or by stdin, or has it computed', async
   t.is(await codeOf(TOTP_SECRET.toLowerCase().replaceAll(/.{4}/g, '$& '), NOW), computed);
 });
 
-test('a script without a code is told which flags there are', async (t) => {
+test('a script without a code receives an error that names the code flags', async (t) => {
   const { place } = await withFactor(t);
   const { code, stderr } = await place.payctl([...LOGIN, '--json']);
   t.is(code, 2);
@@ -82,7 +81,7 @@ test('a script without a code is told which flags there are', async (t) => {
   t.regex(stderr, /--code-file or --code-secret-file/);
 });
 
-test('codes that cannot be meant are refused before anything is sent', async (t) => {
+test('invalid code flags are rejected before any request is sent', async (t) => {
   const { place, sent } = await withFactor(t);
   await writeFile(`${place.folder}/bad.totp`, 'not base32!\n');
   for (const flags of [
@@ -95,7 +94,7 @@ test('codes that cannot be meant are refused before anything is sent', async (t)
   t.deepEqual(sent(), []);
 });
 
-test('where everybody must have one, the login says what comes next', async (t) => {
+test('login names second-factor enable as the next step when the required second factor is missing', async (t) => {
   const { place } = await placeOf(t);
   const data = { token: 'a.b.c', expiresIn: 60, username: 'alice', role: 'admin', secondFactor: 'missing' };
   place.api.on('POST /api/v1/login', () => ({ body: { data } }));
@@ -103,7 +102,7 @@ test('where everybody must have one, the login says what comes next', async (t) 
   t.regex(stderr, /Next: payctl second-factor enable/);
 });
 
-test('what asks for the password asks for a code, too, when the account has a second factor', async (t) => {
+test('a change that requires the password also prompts for a code when the account has a second factor', async (t) => {
   const { place, sent } = await placeOf(t);
   let confirmed = false;
   place.api.on('PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', () =>
@@ -123,7 +122,7 @@ test('what asks for the password asks for a code, too, when the account has a se
   t.deepEqual(sent('/api/v1/me/confirm'), [{ password }, { password, code: '492039' }]);
 });
 
-test('enrolling on a terminal draws a code, asks until it is right, and shows the recovery codes once', async (t) => {
+test('second-factor enable on a terminal draws a QR code, prompts until the code is right, and shows the recovery codes once', async (t) => {
   const { place, sent } = await placeOf(t);
   let tries = 0;
   place.api.on('POST /api/v1/me/second-factor/confirm', () => {
@@ -139,14 +138,14 @@ test('enrolling on a terminal draws a code, asks until it is right, and shows th
   t.true(stderr.includes('▀'));
   t.true(stderr.includes(TOTP_SECRET.replaceAll(/.{4}(?=.)/g, '$& ')));
   const drawn = stderr.split('\n').filter((line) => /[█▀▄]/.test(line));
-  t.true(drawn.length <= 23, `${drawn.length} rows, and one for the question`);
+  t.true(drawn.length <= 23, `${drawn.length} rows, and one for the prompt`);
   t.true(stderr.lastIndexOf('▀') > stderr.indexOf(TOTP_SECRET.slice(0, 4)), 'the QR code comes last');
   t.regex(stderr, /The service refused the code/);
   for (const one of RECOVERY_CODES) t.true(stdout.includes(`│ ${one}`), stdout);
   t.deepEqual(sent('/api/v1/me/second-factor/confirm').length, 2);
 });
 
-test('a script enrols by files, which are private, and which are not made when there is nowhere to put the codes', async (t) => {
+test('a script enrols through private files; without a file for the recovery codes no file is created', async (t) => {
   const { place, sent } = await placeOf(t);
   const enable = ['second-factor', 'enable', '--secret-file', 'new.totp'];
   const nowhere = await place.payctl(enable);
@@ -160,10 +159,10 @@ test('a script enrols by files, which are private, and which are not made when t
   for (const name of ['new.totp', 'codes']) t.is((await stat(`${place.folder}/${name}`)).mode & 0o777, 0o600);
   t.deepEqual(sent('/api/v1/me/second-factor/confirm'), [{ code: await codeOf(TOTP_SECRET, NOW) }]);
   t.false(stderr.includes(TOTP_SECRET));
-  t.is((await place.payctl(['second-factor', 'enable'])).code, 2, 'nobody can be asked');
+  t.is((await place.payctl(['second-factor', 'enable'])).code, 2, 'no terminal to prompt on');
 });
 
-test('replacing an authenticator, or the recovery codes, takes a code, which is asked for or handed in', async (t) => {
+test('replacing the authenticator or the recovery codes requires a code from a prompt or a file', async (t) => {
   const { place, sent } = await placeOf(t);
   const missing = { pointer: '/code', code: 'code_required', detail: 'must be a code of the authenticator' };
   for (const [verb, path] of [
@@ -205,13 +204,13 @@ test('replacing an authenticator, or the recovery codes, takes a code, which is 
   }
 });
 
-test('sessions of others are ended one by one or all, and of the own not by mistake', async (t) => {
+test('session end rejects --all without --admin, a missing id, and an id together with --all', async (t) => {
   const { place } = await placeOf(t);
   for (const words of [['--all'], [], ['s-1', '--all', '--admin', 'bob']])
     t.is((await place.payctl(['session', 'end', ...words, '-y'])).code, 2, words.join(' '));
 });
 
-test('against the service: enrolled, logged in by a script, limited by another, reset', async (t) => {
+test('second factors, project limits and session end work against the real service', async (t) => {
   const service = await startService(t);
   const alice = await operatorAt(t, service);
   await alice.done('second-factor enable --secret-file alice.totp --recovery-codes-file alice.codes');

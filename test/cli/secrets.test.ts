@@ -7,7 +7,7 @@ import { SECRET } from './fakes/rows.ts';
 
 const CREATE = ['app', 'create', '--name', 'shop', '--scope', 'payment:read'];
 
-test('without a safe place for the secret nothing is created (2)', async (t) => {
+test('app create without a safe output for the secret is exit 2 and creates nothing', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   for (const more of [[], ['-q'], ['-o', 'tsv'], ['-o', 'json', '--fields', 'client_id'], ['-o', 'name']]) {
@@ -18,12 +18,12 @@ test('without a safe place for the secret nothing is created (2)', async (t) => 
   t.is(
     (await place.payctl([...CREATE, '-q'], { terminal: 100 })).code,
     2,
-    'not even on a terminal when only ids are wanted',
+    'also on a terminal when only ids are printed',
   );
   t.deepEqual(place.api.seen, []);
 });
 
-test('--secret-file: 0600, complete, and the secret is nowhere else', async (t) => {
+test('--secret-file writes the complete secret with mode 0600, and the output does not contain it', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const { code, stdout, stderr } = await place.payctl([
@@ -42,7 +42,7 @@ test('--secret-file: 0600, complete, and the secret is nowhere else', async (t) 
   t.is((await readdir(place.folder)).filter((name) => name.endsWith('.tmp')).length, 0);
 });
 
-test('an existing file is never overwritten, and nothing is created', async (t) => {
+test('an existing secret file is not overwritten, and no application is created', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await writeFile(join(place.folder, 'shop.secret'), 'old');
@@ -54,7 +54,7 @@ test('an existing file is never overwritten, and nothing is created', async (t) 
   t.deepEqual(place.api.seen, []);
 });
 
-test('a refused creation leaves no file behind', async (t) => {
+test('a refused creation leaves no secret file', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('POST /api/v1/api-apps', () => problem(400, 'invalid_request', 'No.'));
@@ -62,7 +62,7 @@ test('a refused creation leaves no file behind', async (t) => {
   t.deepEqual((await readdir(place.folder)).toSorted(), ['contexts.json', 'credentials.json']);
 });
 
-test('-o json and -o env carry the secret; a terminal shows it in a box', async (t) => {
+test('-o json and -o env contain the secret; a terminal shows it in a box', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is(JSON.parse((await place.payctl([...CREATE, '--json'])).stdout).client_secret, SECRET);
@@ -71,7 +71,7 @@ test('-o json and -o env carry the secret; a terminal shows it in a box', async 
   t.regex(shown.stdout, new RegExp(`│ ${SECRET} +│`));
 });
 
-test('a password comes from a pipe: one line break goes, an empty one is refused', async (t) => {
+test('--password-stdin removes one line break and rejects an empty password', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const create = ['admin', 'create', '--username', 'bob', '--role', 'viewer', '--password-stdin'];
@@ -81,7 +81,7 @@ test('a password comes from a pipe: one line break goes, an empty one is refused
   t.is((await place.payctl(create, { stdin: 'x\n', terminal: 80 })).code, 2, 'a terminal would show what is typed');
 });
 
-test('the mark that Windows puts before a text is no part of it, in files and on stdin; UTF-16 is refused', async (t) => {
+test('a byte order mark is removed from files and stdin; UTF-16 is rejected', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const login = ['login', '--server', place.api.url, '-u', 'alice'];
@@ -119,7 +119,7 @@ test('the mark that Windows puts before a text is no part of it, in files and on
   t.is((await place.payctl(['whoami', '-q'])).stdout, 'alice\n');
 });
 
-test('no flag takes a secret, and no password is asked for off a terminal', async (t) => {
+test('no flag accepts a secret, and payctl without a terminal does not prompt for a password', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is((await place.payctl(['admin', 'create', '--username', 'bob', '--role', 'viewer', '--password', 'x'])).code, 2);

@@ -39,7 +39,7 @@ async function startService(
   };
 }
 
-test('from an empty folder to a refunded payment, with payctl alone', async (t) => {
+test('payctl sets up a service in an empty folder, takes a payment and refunds it', async (t) => {
   const cwd = temporaryFolder(t);
   const [http, simulator, metrics] = await Promise.all([freePort(), freePort(), freePort()]);
   const address = (port: number): string => `127.0.0.1:${port}`;
@@ -60,7 +60,7 @@ test('from an empty folder to a refunded payment, with payctl alone', async (t) 
   await writeFile(join(cwd, 'pay.toml'), `${lines.join('\n')}\n`);
   await writeFile(join(cwd, 'alice.password'), 'nine-tidy-green-anchors\n');
   const env = { PAYCTL_CONFIG_DIR: join(cwd, 'payctl'), PAYCTL_SIMULATOR: `http://${address(simulator)}` };
-  // Real time: the tokens of a real service expire by the real clock.
+  // The tokens of the real service expire by the real clock.
   const payctl = (line: string): Promise<Result> => runPayctl(line.split(' '), { cwd, env, now: () => new Date() });
   const done = async (line: string): Promise<string> => {
     const { code, stdout, stderr } = await payctl(line);

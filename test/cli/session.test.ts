@@ -10,7 +10,7 @@ import { listenOnFreePort } from '../support/free-port.ts';
 
 const PASSWORD = { stdin: 'correct horse battery\n' };
 
-test('login makes a context of a new server, saves the token and says where it is', async (t) => {
+test('login creates a context for a new server, saves the token and prints the context', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await place.logIn([]);
@@ -29,7 +29,7 @@ test('login makes a context of a new server, saves the token and says where it i
   t.is((await place.payctl(['whoami', '-q'])).stdout, 'alice\n');
 });
 
-test('the server says what a context is for, where nobody labelled it', async (t) => {
+test('a context without a label takes the environment of its server as the label', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const server = ['--server', place.api.url];
@@ -47,15 +47,15 @@ test('the server says what a context is for, where nobody labelled it', async (t
     return label;
   };
   t.is(await logIn('staging', undefined), 'staging');
-  t.is(await logIn('production', undefined), 'prod', 'also where it is reached at an address of this machine');
+  t.is(await logIn('production', undefined), 'prod', 'also at a loopback address');
   t.is(await logIn('development', undefined), 'dev');
   t.is(await logIn('staging', []), 'staging', 'a context that was added without a label');
-  t.is(await logIn('staging', ['--label', 'prod']), 'prod', 'what a person said stays');
+  t.is(await logIn('staging', ['--label', 'prod']), 'prod', 'an explicit label stays');
   t.is(await logIn('staging', undefined, '--label', 'dev'), 'dev');
-  t.is(await logIn(undefined, []), 'dev', 'a server that does not say so leaves the guess');
+  t.is(await logIn(undefined, []), 'dev', 'the guess stays when the server reports no environment');
 });
 
-test('login on a terminal asks for what is missing, the password hidden', async (t) => {
+test('login on a terminal prompts for the username and the hidden password', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const prompts = scripted({ '--username': 'alice' }, 'correct horse battery');
@@ -75,11 +75,11 @@ test('a password is not sent unencrypted to another machine', async (t) => {
   t.regex(stderr, /would be sent unencrypted/);
 });
 
-test('no credential goes to another machine over plain HTTP, unless --allow-http says so, which its context remembers', async (t) => {
+test('no credential is sent to another machine over plain HTTP without --allow-http, which the context stores', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   await writeFile(join(place.folder, 'shop.secret'), 'pays_x');
-  // Not an address of this machine as payctl knows it, but one that leads to the fake service.
+  // Not a loopback address for payctl, but it reaches the fake service.
   const server = place.api.url.replace('127.0.0.1', '0.0.0.0');
   const token = { PAYCTL_TOKEN: TOKEN, PAYCTL_SERVER: server };
   const secret = { PAYCTL_CLIENT_ID: 'app_1', PAYCTL_CLIENT_SECRET: 'pays_x' };
@@ -102,7 +102,7 @@ test('no credential goes to another machine over plain HTTP, unless --allow-http
     const { code, stderr } = await place.payctl([...argv, '--server', server, '--allow-http'], options);
     t.is(code, 0, `${argv.join(' ')}: ${stderr}`);
   }
-  t.is((await place.payctl(['status', '--server', server])).code, 0, 'where no credential is sent, nothing is refused');
+  t.is((await place.payctl(['status', '--server', server])).code, 0, 'a command without credentials is not refused');
   const login = ['login', '-C', 'far', '--server', server, '-u', 'alice', '--password-stdin'];
   t.is((await place.payctl([...login, '--allow-http'], PASSWORD)).code, 0);
   t.is((await place.payctl(['whoami', '-q', '-C', 'far'])).stdout, 'alice\n');
@@ -120,7 +120,7 @@ test('a wrong password is exit 4 and saves nothing', async (t) => {
   t.deepEqual(JSON.parse(await readFile(join(place.folder, 'contexts.json'), 'utf8')), { current: null, contexts: {} });
 });
 
-test('logout ends the session at the server and forgets the token, dead or not', async (t) => {
+test('logout ends the session at the server and deletes the token, even an expired one', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('POST /api/v1/logout', () => problem(401, 'unauthorized', 'Dead already.'));
@@ -128,14 +128,14 @@ test('logout ends the session at the server and forgets the token, dead or not',
   t.is((await place.payctl(['app', 'list'])).code, 4);
 });
 
-test('logout --local asks nobody', async (t) => {
+test('logout --local sends no request', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is((await place.payctl(['logout', '--local'])).code, 0);
   t.deepEqual(place.api.seen, []);
 });
 
-test('a token goes only to the origin that issued it', async (t) => {
+test('a token is sent only to the origin that issued it', async (t) => {
   const [place, other] = [await makePlace(), await startFakeApi()];
   t.teardown(() => Promise.all([place.close(), other.close()]));
   t.is((await place.payctl(['app', 'list', '--server', other.url])).code, 4);
@@ -151,7 +151,7 @@ test('a token goes only to the origin that issued it', async (t) => {
   t.is((await place.payctl(['app', 'list'], { env: { ...env, PAYCTL_SERVER: place.api.url } })).code, 0);
 });
 
-test('an expired login is told before anything is sent', async (t) => {
+test('an expired login is reported before any request is sent', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const { code, stderr } = await place.payctl(['app', 'list'], { now: () => new Date('2027-01-01T00:00:00Z') });
@@ -160,7 +160,7 @@ test('an expired login is told before anything is sent', async (t) => {
   t.deepEqual(place.api.seen, []);
 });
 
-test('contexts: add, list, use, show, remove', async (t) => {
+test('contexts are added, listed, selected, shown and removed', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is(
@@ -173,7 +173,7 @@ test('contexts: add, list, use, show, remove', async (t) => {
   t.is((await place.payctl(['context', 'use', 'nope'])).code, 2);
   t.is((await place.payctl(['context', 'use', 'prod'])).code, 0);
   t.is((await place.payctl(['context', 'show', '-q'])).stdout, 'prod\n');
-  t.is((await place.payctl(['context', 'remove', 'prod'])).code, 2, 'needs a yes');
+  t.is((await place.payctl(['context', 'remove', 'prod'])).code, 2, 'requires confirmation');
   t.is((await place.payctl(['context', 'remove', 'prod', '-y'])).code, 0);
   t.is((await place.payctl(['context', 'list', '-q'])).stdout, 'dev\n');
 });
@@ -194,7 +194,7 @@ test('config explain names every source, and no token', async (t) => {
   t.false(stdout.includes(TOKEN));
 });
 
-test('a private authority: the hint names the ways to trust it, and a context keeps its file', async (t) => {
+test('a certificate of a private authority is refused with a hint to trust it; the context stores the --ca-file', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const [root, own] = await Promise.all([newRsaKeys(), newRsaKeys()]);
@@ -224,7 +224,7 @@ test('a private authority: the hint names the ways to trust it, and a context ke
   t.is((await place.payctl([...login, '--ca-file', 'gone.pem'], PASSWORD)).code, 2);
   t.deepEqual(place.api.seen, []);
   t.is((await place.payctl([...login, '--ca-file', 'ca.pem'], PASSWORD)).code, 0);
-  // The saved path does not depend on where payctl runs.
+  // The saved path must not depend on the working folder.
   t.is((await place.payctl(['whoami', '-q', '-C', 'own'], { cwd: '/' })).stdout, 'alice\n');
   t.like(JSON.parse((await place.payctl(['context', 'show', 'own', '--json'])).stdout), {
     caFile: join(place.folder, 'ca.pem'),

@@ -29,7 +29,7 @@ async function loadedBy(argv: readonly string[], program = bin): Promise<string[
 
 const ours = (loaded: readonly string[]) => loaded.filter((name) => !name.startsWith('node:'));
 
-test('--version loads three files, and nothing of Node.js but what reads one', async (t) => {
+test('--version loads three files and only the Node.js modules that read a file', async (t) => {
   for (const flag of ['--version', '-V']) {
     const loaded = await loadedBy([flag]);
     t.deepEqual(ours(loaded), ['bin/payctl.ts', 'cli/version.ts', 'cli/whole-write.ts']);
@@ -40,7 +40,7 @@ test('--version loads three files, and nothing of Node.js but what reads one', a
   }
 });
 
-test('colours that are wanted and not wanted are settled without a word of Node.js', async (t) => {
+test('conflicting colour variables cause no Node.js warning on stderr', async (t) => {
   for (const [env, painted] of [
     [{ NO_COLOR: '1', FORCE_COLOR: '1' }, false],
     [{ NODE_DISABLE_COLORS: '1', FORCE_COLOR: '1' }, true],
@@ -66,7 +66,7 @@ test('help of a built payctl loads no parser and no command', async (t) => {
   }
 });
 
-/** Everything that help may load: what is added here is paid by every command's. */
+/** The only files that help may load; each one slows the help of every command. */
 const HELP = ['help', 'prebuilt-help', 'terminal-text', 'terminal', 'values', 'whole-write'].map(
   (name) => `dist/cli/${name}.js`,
 );
@@ -85,7 +85,7 @@ test('a command loads its own noun, and neither the server nor inquirer, zod or 
   );
 });
 
-/** Tells at the end which parts of fetch and WebSocket Node.js has loaded for itself. */
+/** Reports at exit which parts of fetch and WebSocket Node.js has loaded. */
 const FETCH = `data:text/javascript,${encodeURIComponent(`
 process.on('exit', () => {
   const parts = process.moduleLoadList.filter((name) => name.includes('undici'));
@@ -93,7 +93,7 @@ process.on('exit', () => {
 });
 `)}`;
 
-test('a command that asks the service loads http, and nothing of fetch', async (t) => {
+test('a command that calls the service loads http, and no part of fetch', async (t) => {
   const env = {
     ...process.env,
     PAYCTL_CONFIG_DIR: '/nonexistent',
@@ -106,7 +106,7 @@ test('a command that asks the service loads http, and nothing of fetch', async (
   t.deepEqual(JSON.parse(stderr.slice(stderr.indexOf('{'))), { parts: [], http: true });
 });
 
-test('help of mcp loads neither the SDK of the protocol nor zod', async (t) => {
+test('help of mcp loads neither the MCP SDK nor zod', async (t) => {
   const loaded = await loadedBy(['mcp', '--help']);
   t.true(loaded.includes('cli/commands/mcp.ts'));
   t.deepEqual(
@@ -115,7 +115,7 @@ test('help of mcp loads neither the SDK of the protocol nor zod', async (t) => {
   );
 });
 
-test('an old Node.js is told in one line', async (t) => {
+test('an outdated Node.js is reported in one line', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'payctl-old-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const old = `data:text/javascript,${encodeURIComponent("Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } })")}`;
@@ -123,7 +123,7 @@ test('an old Node.js is told in one line', async (t) => {
   t.is((error as { stderr?: string } | undefined)?.stderr, 'payctl needs Node.js 24.15 or newer; this is 20.19.0.\n');
 });
 
-test('without a terminal nothing is asked, and the process ends by itself', async (t) => {
+test('payctl without a terminal does not prompt, and the process exits', async (t) => {
   const env = { ...process.env, PAYCTL_CONFIG_DIR: '/nonexistent' };
   const child = run(process.execPath, [bin, 'login', '--server', 'http://127.0.0.1:9'], { env });
   child.child.stdin?.end();

@@ -9,28 +9,28 @@ import { leaves, program, runExample } from './examples.ts';
 import { ATTACK, drawnByOthers, hostile } from './hostile.ts';
 import { createTerminal, type Sink } from '../../cli/terminal.ts';
 
-/** The standard output of a terminal of this width, or of a pipe, with what came out. */
+/** Stdout of a terminal of this width or of a pipe, with the written text. */
 function sinkOf(columns?: number): { sink: Sink; text: () => string } {
   const out = collector(columns);
   const streams = { stdin: process.stdin, stdout: out.stream, stderr: collector().stream, env: {}, cwd: '/' };
   return { sink: createTerminal(streams).out, text: out.text };
 }
 
-/** These print nothing of what the service says. */
+/** Commands that print no text from the service. */
 const NOTHING_OF_OTHERS =
   / delete$| session end$|^payctl (api$|bootstrap|completion|config|context|help|keys|logout|server|simulator start|version|open)/;
 
-/** With lines instead of a screen, payctl top alone goes on until it is stopped. */
+/** Examples with a fixed format, and `payctl top`, which in a line format runs until it is stopped. */
 const ASKS_FOR_FORMAT = /(-o|--json|--content) ?|^payctl top$/;
 
 for (const command of leaves(program)) {
   const path = commandPath(command);
-  test(`on a terminal everything is visible text: ${path}`, async (t) => {
+  test(`the output contains no control characters of the service on a terminal: ${path}`, async (t) => {
     let printed = 0;
     const lines = examplesOf(command);
     const open = lines.filter((line) => !ASKS_FOR_FORMAT.test(line));
     for (const line of lines) {
-      // Each example as it stands, and each format of the command: its examples take them in turn.
+      // Runs each example unchanged, and distributes the formats over the examples.
       const formats = FORMATS.filter((_, at) => open[at % open.length] === line);
       for (const format of [undefined, ...formats]) {
         const more = ['--color', 'never', '--debug', ...(format ? ['-o', format] : [])];
@@ -43,7 +43,7 @@ for (const command of leaves(program)) {
         if (shown.includes('owned')) printed += 1;
       }
     }
-    if (!NOTHING_OF_OTHERS.test(path)) t.true(printed > 0, 'the attack came as far as the screen');
+    if (!NOTHING_OF_OTHERS.test(path)) t.true(printed > 0, 'the attack reached the screen');
   });
 }
 
@@ -58,7 +58,7 @@ const RAW: [name: string, argv: string[], route: string][] = [
 ];
 
 for (const [name, argv, route] of RAW) {
-  test(`in a pipe bytes stay what they are, on a terminal they are visible text: ${name}`, async (t) => {
+  test(`raw bytes stay unchanged in a pipe and are escaped on a terminal: ${name}`, async (t) => {
     const place = await makePlace();
     t.teardown(() => place.close());
     const text = `no,subject\r\n1,"${ATTACK}红茶"\r\n`;
@@ -72,7 +72,7 @@ for (const [name, argv, route] of RAW) {
 }
 
 for (const format of FORMATS) {
-  test(`in a pipe the data of -o ${format} stays what it is`, async (t) => {
+  test(`only a table escapes data in a pipe: -o ${format}`, async (t) => {
     const place = await makePlace();
     t.teardown(() => place.close());
     const orderNo = 'P1\u009B31m\u202E';
@@ -82,7 +82,7 @@ for (const format of FORMATS) {
   });
 }
 
-test('JSON on a terminal is still the same JSON', async (t) => {
+test('JSON on a terminal parses to the same value', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const body = { subject: ATTACK };
@@ -92,7 +92,7 @@ test('JSON on a terminal is still the same JSON', async (t) => {
   t.deepEqual(JSON.parse(stdout), body);
 });
 
-test('a refusal of the service is visible text, as words and as JSON', async (t) => {
+test('an error of the service is escaped on a terminal, as text and as JSON', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const answer = () =>
@@ -105,7 +105,7 @@ test('a refusal of the service is visible text, as words and as JSON', async (t)
   }
 });
 
-test('a colour in the data is not a colour of payctl', async (t) => {
+test('a colour sequence in the data is escaped', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const row = { orderNo: 'P1', status: 'paid', subject: '\u001B[32mpaid\u001B[39m' };
@@ -114,10 +114,10 @@ test('a colour in the data is not a colour of payctl', async (t) => {
   t.is(stdout.split('\u001B[32mpaid').length, 2, 'the status is green, the subject is not');
   t.true(stdout.includes('\\u001b[32mpaid\\u001b[39m'));
   const piped = await place.payctl(['order', 'list', '--color', 'always', '-o', 'table']);
-  t.true(piped.stdout.includes('\u001B[32mpaid'), 'asked for in a pipe, colours are written');
+  t.true(piped.stdout.includes('\u001B[32mpaid'), '--color always writes colours in a pipe');
 });
 
-test('a character that comes in two parts is whole on a terminal', async (t) => {
+test('a character that is written in parts is complete on a terminal', async (t) => {
   const { sink, text } = sinkOf(80);
   const bytes = Buffer.from('红\u009B茶');
   for (const byte of bytes) await sink.write(Uint8Array.of(byte));

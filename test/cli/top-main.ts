@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { main } from '../../cli/main.ts';
 import type { Streams } from '../../cli/terminal.ts';
 
-/** Runs payctl on a terminal that the test plays, in a process of its own, and tells on stderr what it cost. */
+// Runs payctl on a simulated terminal in its own process, and writes the CPU and wall time to stderr.
 const { argv, columns, rows } = JSON.parse(process.env['PAY_TEST_TOP'] ?? '{}') as {
   argv: string[];
   columns: number;

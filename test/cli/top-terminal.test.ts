@@ -10,14 +10,14 @@ const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 
 const SHOWN: Step = { wait: 'order.paid' };
 
-/** How payctl top comes to its end, and what the shell hears of it. */
+/** Ways to end payctl top, with the exit status or signal that the shell receives. */
 const CASES: readonly [name: string, steps: Step[], ends: { status: number | null; signal: string | null }][] = [
   ['q', [SHOWN, { type: 'q' }], { status: 0, signal: null }],
   ['Ctrl-C', [SHOWN, { type: '\u0003' }], { status: 0, signal: null }],
   ['SIGINT', [SHOWN, { signal: 'SIGINT' }], { status: 130, signal: null }],
   ['SIGTERM', [SHOWN, { signal: 'SIGTERM' }], { status: null, signal: 'SIGTERM' }],
   ['SIGHUP', [SHOWN, { signal: 'SIGHUP' }], { status: null, signal: 'SIGHUP' }],
-  // The terminal of a session leader is nobody's who could stop it: it goes on by itself.
+  // A session leader's process group is orphaned, so SIGTSTP does not stop it.
   ['Ctrl-Z', [SHOWN, { type: '\u001A' }, { wait: '[?1049h' }, { type: 'q' }], { status: 0, signal: null }],
   [
     'SIGCONT',
@@ -27,7 +27,7 @@ const CASES: readonly [name: string, steps: Step[], ends: { status: number | nul
   ['a resize', [SHOWN, { resize: [60, 20] }, { wait: '[2J' }, { type: 'q' }], { status: 0, signal: null }],
 ];
 
-test('a real terminal is left as it was, however payctl top ends', async (t) => {
+test('payctl top restores a real terminal however it ends', async (t) => {
   const lacking = missing('python3');
   if (lacking !== undefined) {
     t.log(lacking);
@@ -49,9 +49,9 @@ test('a real terminal is left as it was, however payctl top ends', async (t) => 
   for (const [at, ended] of ends.entries()) {
     const [name, , wanted] = CASES[at]!;
     t.like(ended, { name, ...wanted }, `${name}: ${ended.output.slice(-400)}`);
-    t.true(ended.same, `${name}: the modes of the terminal`);
+    t.true(ended.same, `${name}: the terminal modes are restored`);
     const reader = screenReader(100, 30);
     reader.write(ended.output.replaceAll(/\r?\n/g, ''));
-    t.deepEqual([...reader.modes].toSorted(), ['?25', '?7'], `${name}: the screen of the shell and its cursor`);
+    t.deepEqual([...reader.modes].toSorted(), ['?25', '?7'], `${name}: the shell's screen and cursor are restored`);
   }
 });

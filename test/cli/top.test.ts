@@ -15,7 +15,7 @@ import { until } from '../support/service.ts';
 const MAIN = fileURLToPath(new URL('./top-main.ts', import.meta.url));
 const CUTS = 100;
 
-test('at 1,000 events a second, over a hundred lost connections, every event is counted once', async (t) => {
+test('top counts every event once at 1,000 events a second over a hundred lost connections', async (t) => {
   const server = await startLiveServer({ eventsPerSecond: 1_000, cuts: CUTS, everyMs: 10 });
   t.teardown(() => server.close());
   const child = spawn(process.execPath, [MAIN], {
@@ -48,7 +48,7 @@ test('at 1,000 events a second, over a hundred lost connections, every event is 
   );
 });
 
-/** payctl top on a terminal whose keys a test presses. */
+/** Runs payctl top on a simulated terminal; the test presses its keys. */
 function openTop(t: ExecutionContext, place: Place, argv: string[] = [], [columns, rows] = [100, 30]) {
   const reader = screenReader(columns!, rows!);
   const keys = new PassThrough();
@@ -95,7 +95,7 @@ async function placeWithFeed(t: ExecutionContext): Promise<Place> {
   return place;
 }
 
-test('the board shows every section, keys lead to an explanation and back, and q leaves', async (t) => {
+test('the board shows every section, keys open and close an explanation, and q exits', async (t) => {
   const place = await placeWithFeed(t);
   const top = openTop(t, place);
   await top.shows('3 events');
@@ -131,7 +131,7 @@ test('the board shows every section, keys lead to an explanation and back, and q
   t.deepEqual(top.reader.strange, []);
 });
 
-test('an order that cannot be explained says why on its page', async (t) => {
+test('the page of an order that cannot be explained shows the error', async (t) => {
   const place = await placeWithFeed(t);
   place.api.on('GET /api/v1/orders/P202611210558000000000003/explain', () => ({ status: 500, body: {} }));
   const top = openTop(t, place);
@@ -143,7 +143,7 @@ test('an order that cannot be explained says why on its page', async (t) => {
   t.is(await top.code, 0);
 });
 
-test('a session that ended leaves the terminal, and says how to log in again', async (t) => {
+test('top restores the terminal and names payctl login when the session has ended', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on(LIVE, () => stream(messageOf('snapshot', 0, 3), 'event: error\ndata: {"code":"unauthenticated"}\n\n'));
@@ -153,19 +153,18 @@ test('a session that ended leaves the terminal, and says how to log in again', a
   t.regex(top.stderr(), /next:.* payctl login/);
 });
 
-test('a service that is away is waited for, and the screen says that it is old', async (t) => {
+test('top keeps the last figures while it waits for an unreachable service', async (t) => {
   const place = await placeWithFeed(t);
   let isAway = false;
   place.api.on(LIVE, ({ headers }) => {
     const isBack = headers['last-event-id'] !== undefined;
-    // The first connection ends after its message.
     if (isBack) return isAway ? { text: null } : stream(messageOf('snapshot', 3, 5));
     isAway = true;
     return { ...stream(messageOf('snapshot', 0, 3)), stays: false };
   });
   const top = openTop(t, place);
   await top.shows(/3 events .*next try in 1 s/);
-  t.regex(top.reader.rows().join('\n'), /pending +12/, 'what is known stays');
+  t.regex(top.reader.rows().join('\n'), /pending +12/, 'the last figures stay');
   isAway = false;
   await top.shows(/5 events .*\d\d:\d\d:\d\d/);
   top.cancel.abort();
@@ -173,7 +172,7 @@ test('a service that is away is waited for, and the screen says that it is old',
   t.deepEqual([...top.reader.modes].toSorted(), ['?25', '?7']);
 });
 
-test('in a pipe one JSON object a second, with every event once; -o jsonl is the same on a terminal', async (t) => {
+test('top in a pipe and with -o jsonl prints one JSON object per interval with every event once', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on(LIVE, ({ headers }) => {
@@ -204,7 +203,7 @@ test('in a pipe one JSON object a second, with every event once; -o jsonl is the
   }
 });
 
-test('what it cannot show is a usage error', async (t) => {
+test('top with an unsupported format or terminal is a usage error', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   for (const argv of [['-q'], ['-o', 'env'], ['-o', 'name'], ['--fields', 'at']])

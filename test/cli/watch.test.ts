@@ -20,7 +20,7 @@ const pageOf = (rows: unknown[], nextCursor: string | null = null) => ({
 const LIST = 'GET /api/v1/orders';
 const often = ['--watch', '--interval', '0.01'];
 
-test('in a pipe a watched list prints what is there, then what is new or changed, oldest first', async (t) => {
+test('a watched list in a pipe prints the existing rows, then new or changed rows, oldest first', async (t) => {
   const at = await place(t);
   const looks = [
     [order(2), order(1)],
@@ -43,7 +43,7 @@ test('in a pipe a watched list prints what is there, then what is new or changed
   );
 });
 
-test('in a pipe nothing is left out, though more than a page came between two looks', async (t) => {
+test('a watched list in a pipe omits no row when more than a page is new', async (t) => {
   const at = await place(t);
   let newest = 2;
   at.api.on(LIST, ({ query }) => {
@@ -59,12 +59,12 @@ test('in a pipe nothing is left out, though more than a page came between two lo
   );
 });
 
-test('a service that goes away is told once and waited for; one that is not there at first is an error', async (t) => {
+test('--watch reports an unreachable service once and waits for it; a service unreachable at the start is an error', async (t) => {
   const at = await place(t);
   let look = 0;
   at.api.on(LIST, () => {
     look += 1;
-    // Each look tries three times.
+    // Each poll tries three times.
     return look > 1 && look < 5 ? problem(503, 'busy', 'Busy.', {}) : pageOf([order(look === 1 ? 1 : 2)]);
   });
   const { code, stdout, stderr } = await at.payctl(['order', 'list', ...often, '--count', '3', '-q']);
@@ -75,7 +75,7 @@ test('a service that goes away is told once and waited for; one that is not ther
   t.is((await at.payctl(['order', 'list', ...often])).code, 7);
 });
 
-test('what cannot be watched is a usage error', async (t) => {
+test('--watch with a flag that it does not support is a usage error', async (t) => {
   const at = await place(t);
   for (const words of [['--all'], ['--cursor', 'x'], ['-o', 'env']])
     t.is((await at.payctl(['order', 'list', '--watch', '--count', '1', ...words])).code, 2, words.join(' '));
@@ -93,13 +93,13 @@ test('status in a pipe prints parts whose status changed', async (t) => {
   t.is(stdout, 'alipay\tup\ndatabase\tup\nservice\tup\ndatabase\tdown\ndatabase\tup\n');
 });
 
-test('on a terminal a watched list is drawn in its place, below what stood there, and ends cleanly', async (t) => {
+test('a watched list on a terminal is redrawn in place, keeps the text above it, and ends cleanly', async (t) => {
   const at = await place(t);
   let look = 0;
   const cancel = new AbortController();
   at.api.on(LIST, ({ query }) => {
     look += 1;
-    t.is(query['limit'], '9', 'as many as the screen has room for');
+    t.is(query['limit'], '9', 'as many rows as fit on the screen');
     if (look === 5) cancel.abort();
     return pageOf([order(look + 1), order(look, 'paid')].slice(look === 4 ? 1 : 0));
   });
@@ -124,13 +124,13 @@ test('on a terminal a watched list is drawn in its place, below what stood there
   t.regex(rows[1]!, /^ORDER +STATUS/);
   t.regex(rows[2]!, /^P4 +paid/);
   t.regex(rows[3]!, /Ctrl-C to stop$/);
-  t.deepEqual(rows.slice(4).join(''), '', 'what has gone is not left on the screen');
+  t.deepEqual(rows.slice(4).join(''), '', 'removed rows are cleared from the screen');
   t.true(reader.modes.has('?7'));
   t.deepEqual(reader.strange, []);
   t.regex(stderr.text(), /cancelled:/);
 });
 
-test('a terminal that is low shows as much as it has room for', async (t) => {
+test('a watched list on a low terminal is cut to the height of the terminal', async (t) => {
   const at = await place(t);
   at.api.on(LIST, () => pageOf(Array.from({ length: 20 }, (_, index) => order(20 - index))));
   const { stdout } = await at.payctl(['order', 'list', ...often, '--count', '2', '--color', 'never'], {

@@ -13,7 +13,6 @@ async function place(t: ExecutionContext): Promise<Place> {
   return made;
 }
 
-/** An application that has no webhook yet. */
 function withoutWebhook({ api }: Place): void {
   api.on(`GET ${HOOK}`, () => problem(404, 'not_found', 'The webhook was not found.'));
   api.on(`PUT ${HOOK}`, () => ({ status: 201, body: { data: { ...webhookRow, secret: HOOK_SECRET } } }));
@@ -21,7 +20,7 @@ function withoutWebhook({ api }: Place): void {
 
 const wrote = ({ api }: Place) => api.seen.filter(({ method }) => method !== 'GET');
 
-test('the secret of a new webhook goes where it was asked to; without a place for it nothing is made', async (t) => {
+test('the secret of a new webhook is written to the given output; without one no webhook is created', async (t) => {
   const at = await place(t);
   withoutWebhook(at);
   const words = ['app', 'webhook', 'set', 'app_1', '--url', 'https://shop.example/hooks'];
@@ -36,7 +35,7 @@ test('the secret of a new webhook goes where it was asked to; without a place fo
   t.is(JSON.parse((await at.payctl([...words, '-o', 'json'])).stdout).secret, HOOK_SECRET);
 });
 
-test('a new webhook needs its URL, one that is there keeps what is not given', async (t) => {
+test('a new webhook requires a URL; an existing webhook keeps the values that are not given', async (t) => {
   const at = await place(t);
   t.is((await at.payctl(['app', 'webhook', 'set', 'app_1', '--types', 'order.paid'])).code, 0);
   t.deepEqual(wrote(at).at(-1)?.body, { types: ['order.paid'] });
@@ -52,7 +51,7 @@ test('a new webhook needs its URL, one that is there keeps what is not given', a
   t.deepEqual(wrote(at).at(-1)?.body, { url: 'https://asked.example/' });
 });
 
-test('a dry run shows what would change, and needs no place for a secret', async (t) => {
+test('--dry-run shows the change and requires no output for a secret', async (t) => {
   const at = await place(t);
   const { stdout } = await at.payctl(['app', 'webhook', 'set', 'app_1', '--enabled', 'false', '--dry-run']);
   t.regex(stdout, /- enabled: true\n\+ enabled: false/);
@@ -62,7 +61,7 @@ test('a dry run shows what would change, and needs no place for a secret', async
   t.deepEqual(wrote(at), []);
 });
 
-test('rotating without a grace wants the name typed', async (t) => {
+test('a rotation without a grace period requires the typed name', async (t) => {
   const at = await place(t);
   t.is((await at.payctl(['app', 'webhook', 'rotate', 'app_1', '-y', '-o', 'env'])).code, 2);
   t.deepEqual(wrote(at), []);
@@ -70,7 +69,7 @@ test('rotating without a grace wants the name typed', async (t) => {
   t.true(stdout.includes(`SECRET=${HOOK_SECRET}`));
 });
 
-test('a test message that is not accepted is exit 1 and says why', async (t) => {
+test('a rejected test message is exit 1 with the reason', async (t) => {
   const at = await place(t);
   t.is((await at.payctl(['app', 'webhook', 'test', 'app_1'])).code, 0);
   for (const [answer, why] of [
@@ -84,7 +83,7 @@ test('a test message that is not accepted is exit 1 and says why', async (t) => 
   }
 });
 
-test('what was given up is sent again, oldest first, once each, and not what was delivered since', async (t) => {
+test('resend --failed sends each failed event once, oldest first, and skips events delivered since', async (t) => {
   const at = await place(t);
   const delivery = (eventId: string, more: Record<string, unknown> = {}) => ({ ...deliveryRow, eventId, ...more });
   at.api.on(`GET ${HOOK}/deliveries`, ({ query }) => {
@@ -118,7 +117,7 @@ test('what was given up is sent again, oldest first, once each, and not what was
   t.regex(done.stderr, /2 events are queued for redelivery\./);
 });
 
-test('an event is sent again only to the application that it was for', async (t) => {
+test('resend --event sends an event only to an application that has a delivery of it', async (t) => {
   const at = await place(t);
   t.is((await at.payctl(['app', 'webhook', 'resend', 'app_1', '--event', 'evt_1', '-y'])).code, 0);
   at.api.on(`GET ${HOOK}/deliveries`, () => ({ body: { data: [], page: { nextCursor: null, hasMore: false } } }));
@@ -130,14 +129,14 @@ test('an event is sent again only to the application that it was for', async (t)
     t.is((await at.payctl(['app', 'webhook', 'resend', 'app_1', ...words, '-y'])).code, 2);
 });
 
-test('in a terminal of 80 columns a delivery says which event it was, what became of it and when', async (t) => {
+test('a delivery shows its event, state and time on a terminal of 80 columns', async (t) => {
   const at = await place(t);
   const { stdout } = await at.payctl(['app', 'webhook', 'deliveries', 'app_1', '--color', 'never'], { terminal: 80 });
   t.regex(stdout, /^EVENT +TYPE +STATE +CREATED +HTTP +TRIES\b/);
   t.true(stdout.includes(String(deliveryRow['eventId'])));
 });
 
-test('why a test message was not accepted is one sentence', async (t) => {
+test('the reason of a rejected test message is one sentence', async (t) => {
   const at = await place(t);
   const lastError = 'address_refused: 127.0.0.1 leads to a private address.';
   at.api.on(`POST ${HOOK}/test`, () => ({ body: { data: { ...deliveryRow, state: 'failed', lastError } } }));
@@ -146,7 +145,7 @@ test('why a test message was not accepted is one sentence', async (t) => {
   t.regex(stderr, /leads to a private address\.$/m);
 });
 
-test('a webhook without a choice of types is told every one, and says so', async (t) => {
+test('a webhook without selected types shows all', async (t) => {
   const at = await place(t);
   const { stdout } = await at.payctl(['app', 'webhook', 'get', 'app_1', '--color', 'never'], { terminal: 80 });
   t.regex(stdout, /^types +all$/m);

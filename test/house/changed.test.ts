@@ -8,7 +8,7 @@ import { root } from './sources.ts';
 const testOf = (imports: string, body: string): string =>
   `import test from 'ava';\n${imports}\ntest('it holds', async (t) => {\n  ${body}\n});\n`;
 
-/** A project with a product of a few functions, and test files that use some of them. */
+/** A project with a few functions, and test files that each execute some of them. */
 const PROJECT: Readonly<Record<string, string>> = {
   'package.json': JSON.stringify({
     type: 'module',
@@ -17,7 +17,7 @@ const PROJECT: Readonly<Record<string, string>> = {
       files: ['test/**/*.test.ts'],
       require: ['./test/runner/worker.ts'],
       workerThreads: false,
-      // Ten seconds of AVA's own are little on a busy machine.
+      // AVA's default of ten seconds is too short on a busy machine.
       timeout: '10m',
     },
   }),
@@ -64,7 +64,7 @@ function project(t: Parameters<typeof temporaryFolder>[0]) {
     writeFileSync(join(folder, path), text);
   };
   for (const [path, text] of Object.entries(PROJECT)) write(path, text);
-  // The record lies in node_modules: a folder of its own, with the packages of ours.
+  // The recorder writes to node_modules, so the project gets its own folder with links to our packages.
   mkdirSync(join(folder, 'node_modules'));
   for (const name of readdirSync(join(root, 'node_modules')))
     if (name !== '.cache') symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
@@ -72,7 +72,7 @@ function project(t: Parameters<typeof temporaryFolder>[0]) {
   for (const path of runner) cpSync(join(root, path), join(folder, path));
   const ofUs = /^(NODE_OPTIONS|AVA_PATH|PAY_TEST_(RECORD|FILE|KEPT))$/;
   const given = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofUs.test(name)));
-  // No test of it asks for a database.
+  // No test of the project needs a database.
   const env = { ...given, PAY_TEST_POSTGRES: 'postgres://127.0.0.1:1/none' };
   const git = (...args: string[]) =>
     execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args], { cwd: folder, stdio: 'pipe' });
@@ -80,7 +80,7 @@ function project(t: Parameters<typeof temporaryFolder>[0]) {
     spawnSync(process.execPath, [join('test/runner', program), ...args], { cwd: folder, env, encoding: 'utf8' })
       .stdout.trimEnd()
       .split('\n');
-  /** The lines about the test files that a change can affect; the change is taken back. */
+  /** Lists the test files that a change can affect, then reverts the change. */
   const told = () => {
     const lines = node('run.ts', '--changed', '--list');
     git('checkout', '--quiet', '.');
@@ -102,14 +102,14 @@ function project(t: Parameters<typeof temporaryFolder>[0]) {
   };
 }
 
-test('what changed is followed to the test files that execute it', (t) => {
+test('run --changed selects the test files that execute the changed code', (t) => {
   const { write, edit, node, git, told, affected, folder } = project(t);
   const rates = (from: string, to: string) => edit('server/rates.ts', from, to);
   const all = ['child', 'half', 'twice'];
   rates('value / BASE', 'value / 3');
-  t.deepEqual(affected(), all, 'nothing is recorded yet: all that import it');
+  t.deepEqual(affected(), all, 'without a record every importing file is selected');
   rates('// Rates.', '// The rates.\n\ntype Rate = number;');
-  t.deepEqual(affected(), [], 'comments and types run nowhere');
+  t.deepEqual(affected(), [], 'comments and types are not executed');
   t.deepEqual(node('run.ts', '--record').slice(-2), ['# 4 of 4 files are recorded', '4 passed, 0 failed']);
   cpSync(join(folder, 'node_modules/.cache/pay-test/covered.json.gz'), join(folder, 'node_modules/before.gz'));
 
@@ -117,15 +117,15 @@ test('what changed is followed to the test files that execute it', (t) => {
   for (const [from, to, wanted] of [
     ['value / BASE', 'value / 3', ['half']],
     ['one * BASE', 'one * 3', ['twice']],
-    // Only the process that its test started has run it, and was killed.
+    // Executed only in the child process of a test, which was killed.
     ['-value', 'value', ['child']],
     ['half(value: number)', 'half(value: number, _other = 1)', ['half']],
-    // Neither comments nor types nor layout nor imports are executed, and nothing calls what is new.
+    // Comments, types, layout, imports and uncalled new functions are not executed.
     ['// Rates.', '// The rates.\n\ntype Rate = number;', []],
     ['(value: number): number {\n', '(value: 4 | number): number {\n\n  // Half of it.\n', []],
     ['{ sep }', '{ join, sep }', []],
     ['export function twice', 'export function none(): number {\n  return 0;\n}\n\nexport function twice', []],
-    // Code outside of functions is executed by each test that loads the module.
+    // Code outside functions is executed by every test that loads the module.
     ['BASE = 2', 'BASE = 4', all],
     ["'node:path'", "'./other.ts'", all],
     ['return value / BASE', 'return return', all],

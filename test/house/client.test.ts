@@ -6,7 +6,7 @@ import { clientSource } from '../../server/offline/client-source.ts';
 import { allRoutes } from '../support/routes.ts';
 import { root } from './sources.ts';
 
-test('the client in the checkout is that of the document: otherwise `npm run build` brings it up to date', async (t) => {
+test('server/client/operations.ts matches the API document (else: npm run build)', async (t) => {
   const made = clientSource(mergeDocument(await allRoutes(), await readWords(), { version: '0.0.0' }));
   t.true(readFileSync(join(root, 'server/client/operations.ts'), 'utf8') === made);
 });

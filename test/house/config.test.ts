@@ -18,7 +18,7 @@ test('config/default.toml is current (else: node config/write.ts)', (t) => {
   t.is(read('config/default.toml'), defaultToml());
 });
 
-test('config/default.toml names every key, and sets those that have a default to it', (t) => {
+test('config/default.toml names every key, and sets each default', (t) => {
   const text = read('config/default.toml');
   const document = parse(text) as Record<string, unknown>;
   for (const key of keyNames) {

@@ -16,7 +16,7 @@ type Scope = Record<string, unknown>;
 
 /**
  * Renders a chart as `helm template` would, for the few constructs that its templates use: values, `quote`, `toJson`, `required`, `if`,
- * `range` over a map. Throws for every other one, so that a template cannot go beyond what is checked here.
+ * `range` over a map. Throws on every other construct, so that templates cannot use constructs that are not checked here.
  */
 function renderChart(chart: string, release: string, set: object): Map<string, string> {
   const values = merge(parse(readFileSync(join(chart, 'values.yaml'), 'utf8')) as Scope, set as Scope);
@@ -40,13 +40,13 @@ function render(template: string, scope: Scope): string {
     return action ? { action: action[3]! } : { text };
   });
   const [text, left] = block(parts, scope);
-  if (left.length > 0) throw new Error('an end without a beginning');
+  if (left.length > 0) throw new Error('an end without a block');
   return text;
 }
 
 type Part = { text: string; action?: undefined } | { action: string };
 
-/** Renders up to the `end` of the block; gives what comes after it. */
+/** Renders up to the `end` of the block; returns the parts after it. */
 function block(parts: readonly Part[], scope: Scope): [text: string, left: readonly Part[]] {
   let text = '';
   let left = parts;
@@ -77,7 +77,7 @@ function act(action: string, rest: readonly Part[], scope: Scope): [string, read
   return [texts.join(''), behindEnd(rest)];
 }
 
-/** What comes after the block that begins here, which is not rendered. */
+/** Skips the block that begins here; returns the parts after it. */
 function behindEnd(parts: readonly Part[]): readonly Part[] {
   let depth = 1;
   for (const [index, { action = '' }] of parts.entries()) {
@@ -85,7 +85,7 @@ function behindEnd(parts: readonly Part[]): readonly Part[] {
     if (action === 'end') depth -= 1;
     if (depth === 0) return parts.slice(index + 1);
   }
-  throw new Error('a beginning without an end');
+  throw new Error('a block without an end');
 }
 
 function expression(text: string, scope: Scope): unknown {
@@ -118,7 +118,7 @@ const read = (name: string) => readFileSync(join(folder, name), 'utf8');
 const JWT = 'Zq8-vT2_rW5.yB1mN7hJ4kL0pX3cG6dF';
 const MASTER = '2KVPKgMJD4WU4Crn00MxqF0QnsM17uFkpUb7u8i6FKA=';
 
-/** The configuration that a service gets, with its secret files where `places` says; throws what the service would say at its start. */
+/** The configuration that a service would load with these variables and secret files; throws its startup errors. */
 function configOf(t: ExecutionContext, env: Record<string, string>, databaseUrl: string, config?: string) {
   const secrets = temporaryFolder(t, { 'database-url': databaseUrl, jwt: JWT, master: MASTER });
   const files: Record<string, string> = {
@@ -130,7 +130,7 @@ function configOf(t: ExecutionContext, env: Record<string, string>, databaseUrl:
   return loadConfig({ argv: { config }, env: Object.fromEntries(there) as Record<string, string>, cwd: '/' });
 }
 
-/** What a stop may take by the service's own reckoning. */
+/** The longest time in seconds that the service takes to stop. */
 function secondsToStop({ server }: ReturnType<typeof loadConfig>): number {
   return server.drainSeconds + 2 * server.shutdownSeconds + 10;
 }
@@ -142,7 +142,7 @@ interface Compose {
   secrets: Record<string, { file: string }>;
 }
 
-test('compose.yaml starts a service that its configuration allows, without a privilege', (t) => {
+test('compose.yaml starts a service with a valid configuration and without privileges', (t) => {
   const { services, secrets, networks, volumes } = parse(read('compose.yaml'), { merge: true }) as Compose;
   t.deepEqual(Object.keys(services), ['db', 'migrate', 'pay']);
   for (const name of ['migrate', 'pay']) {
@@ -170,7 +170,7 @@ test('compose.yaml starts a service that its configuration allows, without a pri
   t.deepEqual(networks['inside'], { internal: true });
 });
 
-test('the unit starts a service that its configuration allows, and systemd calls it well confined', (t) => {
+test('the unit starts a service with a valid configuration, and systemd-analyze rates its exposure at most 2', (t) => {
   const unit = read('pay.service');
   const env = Object.fromEntries(
     [...unit.matchAll(/^Environment=(.+)$/gm)].flatMap(([, words = '']) =>
@@ -189,13 +189,13 @@ test('the unit starts a service that its configuration allows, and systemd calls
     ['security', '--offline=true', join(folder, 'pay.service')],
     { encoding: 'utf8' },
   );
-  if (error || status === null) return t.log('systemd-analyze is not installed: not asked');
+  if (error || status === null) return t.log('Not run: systemd-analyze is not installed');
   const exposure = Number(/exposure level for pay\.service: ([\d.]+)/.exec(stdout)?.[1]);
   t.true(exposure <= 2, `${exposure}\n${stdout}`);
   t.log(`systemd-analyze security: ${exposure}`);
 });
 
-test('HAProxy and nginx take their samples', (t) => {
+test('HAProxy and nginx accept their sample configurations', (t) => {
   const at = temporaryFolder(t, { 'pay-proxy.conf': read('pay-proxy.conf') });
   const tried: string[] = [];
   execFileSync(
@@ -233,20 +233,20 @@ test('HAProxy and nginx take their samples', (t) => {
   ] as const) {
     const { error, status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
     if (error) {
-      t.log(`${program} is not installed: not asked`);
+      t.log(`Not run: ${program} is not installed`);
       continue;
     }
     t.is(status, 0, `${program}: ${stderr}`);
     t.notRegex(stderr, /\[(WARNING|warn)\]/);
     tried.push(program);
   }
-  if (tried.length === 0) return t.pass('neither is installed: not asked');
+  if (tried.length === 0) return t.pass('Not run: neither program is installed');
   t.log(`accepted by ${tried.join(' and ')}`);
 });
 
-test('behind HAProxy a service without a database is asked all the same, and says so itself', async (t) => {
-  if (!isInstalled(haproxyByItsSample)) return t.pass('haproxy is not installed: not asked');
-  const servers = await Promise.all([0, 1].map(() => sickServer(t)));
+test('HAProxy forwards requests to a service without a database, and returns its 503', async (t) => {
+  if (!isInstalled(haproxyByItsSample)) return t.pass('Not run: haproxy is not installed');
+  const servers = await Promise.all([0, 1].map(() => unhealthyServer(t)));
   const quick = {
     ...haproxyByItsSample,
     config: (...at: Parameters<typeof haproxyByItsSample.config>) =>
@@ -254,7 +254,7 @@ test('behind HAProxy a service without a database is asked all the same, and say
   };
   const port = await freePort();
   startProxy(t, quick, port, servers);
-  const answer = await until('nobody is well any more, and one is asked', async () => {
+  const answer = await until('every server is unhealthy, and one receives the request', async () => {
     const found = await fetch(`http://127.0.0.1:${port}/api/v2/me`).catch(() => undefined);
     const isOfService = found?.headers.get('content-type') === 'application/problem+json';
     await found?.arrayBuffer();
@@ -264,8 +264,8 @@ test('behind HAProxy a service without a database is asked all the same, and say
   t.is(answer.headers.get('retry-after'), '5');
 });
 
-/** A service whose database is down: its health says so, and every other answer has its words. */
-async function sickServer(t: ExecutionContext): Promise<number> {
+/** A service whose database is down: 503 for `/health/db` and a 503 problem for every other request. */
+async function unhealthyServer(t: ExecutionContext): Promise<number> {
   const server = createServer((request, response) => {
     const headers =
       request.url === '/health/db' ? {} : { 'content-type': 'application/problem+json', 'retry-after': '5' };
@@ -283,7 +283,7 @@ const VALUES = {
   networkPolicy: { databaseCidr: '10.1.0.0/16' },
 };
 
-/** Documents of the chart by their kind. */
+/** The rendered documents of the chart by kind. */
 function documentsOf(values: object): Map<string, Record<string, unknown>> {
   const texts = [...renderChart(join(folder, 'helm'), 'pay', values).values()];
   const documents = texts.flatMap((text) =>
@@ -298,7 +298,7 @@ interface Pod {
   securityContext: object;
 }
 
-test('the chart renders to documents that Kubernetes knows, whose pods start a service that its configuration allows', async (t) => {
+test('the chart renders to valid Kubernetes documents whose pods start a service with a valid configuration', async (t) => {
   const documents = documentsOf(VALUES);
   t.deepEqual([...documents.keys()].toSorted(), [
     'Deployment',
@@ -333,7 +333,7 @@ test('the chart renders to documents that Kubernetes knows, whose pods start a s
   );
 });
 
-test('the chart demands what it cannot know, and leaves out what is switched off', (t) => {
+test('the chart requires the values without a default, and omits a disabled document', (t) => {
   for (const missing of ['image', 'publicUrl', 'existingSecret'] as const)
     t.throws(() => documentsOf({ ...VALUES, [missing]: '' }), { message: new RegExp(missing) });
   t.throws(() => documentsOf({ ...VALUES, networkPolicy: {} }), { message: /databaseCidr/ });
@@ -342,7 +342,7 @@ test('the chart demands what it cannot know, and leaves out what is switched off
 
 type Validate = ((document: object) => boolean) & { errors?: unknown };
 
-/** Checks a document by Kubernetes' own schema, as a package of models carries it. It lets unknown members pass, but reads known ones only. */
+/** Validates a document with Kubernetes' schema from a package; the schema ignores unknown members, so unread members are reported. */
 async function isKnown(t: ExecutionContext, document: Record<string, unknown>): Promise<void> {
   const { apiVersion, kind } = document as { apiVersion: string; kind: string };
   const [version = '', group = 'core'] = apiVersion.split('/').toReversed();
@@ -353,12 +353,12 @@ async function isKnown(t: ExecutionContext, document: Record<string, unknown>): 
   const unread = new Set<string>();
   t.true(validate(watched(document, '', unread)), `${kind}: ${JSON.stringify(validate.errors)}`);
   t.deepEqual([...unread], [], kind);
-  t.false(validate({ ...document, spec: 'nonsense' }), 'the schema is asked');
+  t.false(validate({ ...document, spec: 'nonsense' }), 'the schema is applied');
   validate(watched({ ...document, spec: { ...(document['spec'] as object), misspelt: 1 } }, '', unread));
   t.deepEqual([...unread], ['/spec/misspelt'], kind);
 }
 
-/** The same value; the paths of members that nobody has read yet are in `unread`. */
+/** Wraps a value so that `unread` holds the paths of members not read yet. */
 function watched<T>(value: T, path: string, unread: Set<string>): T {
   if (typeof value !== 'object' || value === null) return value;
   const inside = Object.entries(value).map(([name, one]) => [name, watched(one, `${path}/${name}`, unread)] as const);
@@ -372,7 +372,7 @@ function watched<T>(value: T, path: string, unread: Set<string>): T {
   });
 }
 
-test('wherever the service is started, Node.js is told the same', (t) => {
+test('the unit and the Dockerfile pass the Node.js flags of bin/payctl.ts', (t) => {
   const [first = ''] = readFileSync(join(root, 'bin/payctl.ts'), 'utf8').split('\n');
   const flags = first.slice('#!/usr/bin/env -S node '.length);
   t.regex(flags, /^--[\w-]+=\d+$/);
@@ -380,7 +380,7 @@ test('wherever the service is started, Node.js is told the same', (t) => {
   t.true(read('Dockerfile').includes(`ENTRYPOINT ["/usr/local/bin/node", "${flags}", "/opt/pay/dist/bin/payctl.js"]`));
 });
 
-test('the Dockerfile is pinned by whoever builds, confined, and has no tools in its last stage', (t) => {
+test('the Dockerfile takes its images as arguments, runs as an unprivileged user, and has no tools in its last stage', (t) => {
   const { args, stages } = readDockerfile(read('Dockerfile'));
   t.deepEqual(args, ['NODE_IMAGE', 'BASE_IMAGE']);
   const last = stages.at(-1)!;
@@ -394,7 +394,7 @@ test('the Dockerfile is pinned by whoever builds, confined, and has no tools in 
     '--from=install /opt/pay /opt/pay',
   ]);
   t.regex(of('HEALTHCHECK')[0] ?? '', /127\.0\.0\.1:8080\/health'/);
-  // What is copied into the first stage is there, and is not left out of the context.
+  // The sources of the first stage must exist and be part of the build context.
   const sources = stages[0]!.steps
     .filter(({ instruction }) => instruction === 'COPY')
     .flatMap(({ text }) => text.split(' ').slice(0, -1));

@@ -1,11 +1,11 @@
-/** One stage of a Dockerfile: what it begins with, and its instructions in order. */
+/** One stage of a Dockerfile: its base image, name and instructions in order. */
 export interface Stage {
   from: string;
   name: string | undefined;
   steps: { instruction: string; text: string }[];
 }
 
-/** Takes a Dockerfile apart: comments go, continued lines are one. */
+/** Parses a Dockerfile; removes comments and joins continued lines. */
 export function readDockerfile(text: string): { args: string[]; stages: Stage[] } {
   const lines = text
     .replaceAll(/^#.*$/gm, '')

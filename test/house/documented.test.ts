@@ -4,7 +4,7 @@ import { sourcesIn } from './sources.ts';
 const declaration =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let|interface|type) (?:\{|(\w+))/;
 
-/** The exports of a file without a sentence of JSDoc right above; overloads share one, and so does a type with the value that it is taken from. */
+/** The exports of a file without a JSDoc sentence; overloads, and a type with its `typeof` value, share one. */
 function undocumented(text: string): string[] {
   const lines = text.split('\n');
   const documented = new Set<string>();
@@ -30,14 +30,14 @@ function hasSentence(above: readonly string[]): boolean {
   return start >= 0 && /\w+ .*\w/.test(words) && /[.:!?)`]$/.test(words.split(/\s@\w+/)[0]?.trim() ?? '');
 }
 
-test('every export promises something in a sentence', (t) => {
+test('every export has a JSDoc sentence', (t) => {
   const found = sourcesIn('server', 'cli', 'config')
     .filter(({ path }) => !path.startsWith('server/db/migrations/'))
     .flatMap(({ path, text }) => undocumented(text).map((name) => `${path}: ${name}`));
   t.deepEqual(found, []);
 });
 
-test('the reader of exports sees what is missing', (t) => {
+test('the check finds exports without a JSDoc sentence', (t) => {
   t.deepEqual(undocumented('export const a = 1;'), ['a']);
   t.deepEqual(undocumented('/** The first letter. */\nexport const a = 1;'), []);
   t.deepEqual(undocumented('/** a */\nexport function a() {}'), ['a']);

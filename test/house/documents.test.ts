@@ -11,12 +11,12 @@ const texts = globSync(['*.md', '.github/*.md', '{server,cli,config,bin,test}/**
   .toSorted()
   .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 
-/** A document by its path from the file that names it or from the root, perhaps with the heading of a section. */
+/** A document path relative to the naming file or the root, optionally with a section heading. */
 const reference = /(?<![\w/.:-])([\w./-]*\w\.md)\b`?(?:, "([^"]+)")?/g;
-/** Sections that are numbered elsewhere: of a standard that is named right before. */
+/** Section numbers of a standard named directly before them. */
 const ofStandard = /\b(?:RFC \d+|WHATWG HTML) §[\d.]*\d(?:(?:, | and )§[\d.]*\d)*/g;
 
-/** What is named in a text and is not there. */
+/** References in a text to missing documents or sections. */
 function dangling({ path, text }: { path: string; text: string }): string[] {
   const lost = [...text.matchAll(reference)].flatMap(([, name = '', heading]) => {
     const found = [posix.join(posix.dirname(path), name), name].find((place) => existsSync(join(root, place)));
@@ -33,13 +33,13 @@ function headingsOf(path: string): Set<string> {
   return new Set([...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading));
 }
 
-test('every document that is named exists, and so does every section', (t) => {
+test('every referenced document and section exists', (t) => {
   t.true(texts.length > 500);
   t.true(texts.some(({ text }) => [...text.matchAll(reference)].some(([, , heading]) => heading !== undefined)));
   t.deepEqual(texts.flatMap(dangling), []);
 });
 
-test('what is named and is not there is found', (t) => {
+test('the check finds references to missing documents and sections', (t) => {
   const lost = (text: string) => dangling({ path: 'server/x.ts', text }).length;
   t.is(lost('/** As server/README.md says (README.md, "Orders"). */'), 0);
   t.is(lost('/** RFC 8725 §3.1, §3.11; RFC 9068 §4, WHATWG HTML §9.2. See https://example.com/a.md. */'), 0);

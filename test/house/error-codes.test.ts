@@ -8,12 +8,12 @@ import { sourcesIn } from './sources.ts';
 
 const codes = Object.keys(errorCodes);
 
-test('no code is described twice', (t) => {
+test('no error code is described twice', (t) => {
   const parts = [requestCodes, accessCodes, paymentsCodes, credentialsCodes, catalogCodes, skillpayCodes];
   t.deepEqual(parts.flatMap((part) => Object.keys(part)).toSorted(), codes.toSorted());
 });
 
-test('every code is one that the server refuses with', (t) => {
+test('every error code is used by the server', (t) => {
   const refusing = sourcesIn('server').filter(
     ({ path }) => !/^server\/(error-codes|routes\/schemas\/errors|simulator)/.test(path),
   );
@@ -21,7 +21,7 @@ test('every code is one that the server refuses with', (t) => {
   t.deepEqual(unused, []);
 });
 
-test('the compiler refuses a code without words, in a refusal and in a contract', (t) => {
+test('the compiler rejects an undescribed code in an error and in a contract', (t) => {
   // @ts-expect-error: no words for this code
   const refusal = new Conflict('no_such_code', 'Refused.');
   // @ts-expect-error: no words for this code
@@ -30,7 +30,7 @@ test('the compiler refuses a code without words, in a refusal and in a contract'
   t.deepEqual(contract.errors?.filter(isErrorCode), []);
 });
 
-test('the compiler keeps codes of payctl out of answers, and codes of answers out of payctl', (t) => {
+test('the compiler rejects payctl codes in API errors, and API codes in payctl errors', (t) => {
   // @ts-expect-error: code of payctl
   const refusal = new Conflict('schema_outdated', 'Refused.');
   // @ts-expect-error: code of answers

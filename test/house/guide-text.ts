@@ -3,25 +3,25 @@ import { join } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
 import type { Language } from '../../server/pages/language.ts';
 
-/** Where the Markdown of the guides is. */
+/** The folder with the Markdown of the guides. */
 export const guides = join(import.meta.dirname, '../../server/pages/guides');
 
-/** A guide taken apart. */
+/** A parsed guide. */
 interface GuideText {
   markdown: string;
   headings: { depth: number; text: string }[];
-  /** Blocks of code with their languages. */
+  /** Code blocks with their languages. */
   blocks: { language: string; text: string }[];
-  /** Code inside of sentences. */
+  /** Inline code. */
   spans: string[];
   links: string[];
-  /** Rows and columns of each table. */
+  /** The size of each table as `rows × columns`. */
   tables: string[];
   /** `client token` for `<!-- samples client token -->`. */
   samples: string[];
 }
 
-/** Reads a guide in a language. */
+/** Reads and parses a guide in a language. */
 export function guideText(slug: string, language: Language): GuideText {
   const markdown = readFileSync(join(guides, language, `${slug}.md`), 'utf8');
   const guide: GuideText = {
@@ -58,7 +58,7 @@ function is<Kind extends keyof Kinds>(token: Token, kind: Kind): token is Kinds[
   return token.type === kind;
 }
 
-/** Every line that calls payctl, in blocks and in sentences; lines that go on stand as one. */
+/** Every payctl command line in code blocks and inline code; continued lines are joined. */
 export function payctlLines({ blocks, spans }: GuideText): string[] {
   const texts = [...blocks.map(({ text }) => text.replaceAll(/\\\n\s*/g, '')), ...spans];
   return texts

@@ -23,7 +23,7 @@ const slugs = GUIDES.map(({ slug }) => slug);
 const all = slugs.flatMap((slug) => LANGUAGES.map((language) => ({ slug, language, ...guideText(slug, language) })));
 const nameOf = ({ slug, language }: (typeof all)[number]) => `${language}/${slug}.md`;
 
-test('every guide is on the menu, in every language, under the heading that the menu names', (t) => {
+test('every guide exists in every language with the heading that the menu names', (t) => {
   for (const language of LANGUAGES) {
     t.deepEqual(readdirSync(join(guides, language)).toSorted(), slugs.map((slug) => `${slug}.md`).toSorted());
     for (const { slug, titles } of GUIDES)
@@ -31,7 +31,7 @@ test('every guide is on the menu, in every language, under the heading that the 
   }
 });
 
-test('the languages are in step: headings, tables, code, samples and links', (t) => {
+test('the translations have the same headings, tables, code, samples and links', (t) => {
   for (const slug of slugs) {
     const [english, chinese] = [guideText(slug, 'en'), guideText(slug, 'zh')];
     const depths = ({ headings }: typeof english) => headings.map(({ depth }) => depth);
@@ -45,7 +45,7 @@ test('the languages are in step: headings, tables, code, samples and links', (t)
   }
 });
 
-/** What the guide of a channel says of its limits, in its own sentence. */
+/** The sentence about the limits in each channel's guide. */
 const FIGURES: Record<PayWay, (kind: ChannelKind) => Record<Language, string>> = {
   alipay: ({ limits: { refundWindowDays: days } }) => ({
     en: `Refunds are possible for ${days} days.`,
@@ -61,7 +61,7 @@ const FIGURES: Record<PayWay, (kind: ChannelKind) => Record<Language, string>> =
   }),
 };
 
-test('the guide of a channel says of its limits what the adapter refuses by', (t) => {
+test('the guide of a channel states the limits that the adapter enforces', (t) => {
   for (const kind of CHANNEL_KINDS.values())
     for (const language of LANGUAGES) {
       const slug = all.find((one) => one.slug.startsWith(`go-live-${kind.payWay}`))!.slug;
@@ -81,7 +81,7 @@ test('the guide of a channel says of its limits what the adapter refuses by', (t
   t.deepEqual([...new Set(Object.values(paypal!.scenes).map((scene) => scene?.maxSeconds))], [3 * 3600]);
 });
 
-test('every link of a guide leads somewhere, also to a heading', async (t) => {
+test('every link of a guide leads to an existing page and heading', async (t) => {
   const anchors = new Map(slugs.map((slug) => [slug, anchorsOf(slug)]));
   for (const guide of all)
     for (const link of guide.links) {
@@ -108,7 +108,7 @@ test('every link of a guide leads somewhere, also to a heading', async (t) => {
   }
 });
 
-/** Headings, what was given an id by hand, and the index of errors. */
+/** The ids of headings, of explicit anchors and of the error index. */
 function anchorsOf(slug: string): Set<string> {
   const { markdown } = guideText(slug, 'en');
   const byHand = [...markdown.matchAll(/<a id="([\w-]+)">/g)].map(([, id = '']) => id);
@@ -116,7 +116,7 @@ function anchorsOf(slug: string): Set<string> {
   return new Set([...headingIds(markdown), ...byHand, ...index]);
 }
 
-test('every command that is named exists, with its flags', (t) => {
+test('every command and flag in the guides exists', (t) => {
   let count = 0;
   for (const guide of all)
     for (const line of payctlLines(guide)) {
@@ -139,7 +139,7 @@ test('every command that is named exists, with its flags', (t) => {
   t.true(count > 150, String(count));
 });
 
-/** Words that look like codes and are none: values of members, columns and settings. */
+/** Words in the format of a code that are member values, columns or settings. */
 const OTHER_WORDS = new Set([
   'client_id',
   'client_secret',
@@ -165,7 +165,7 @@ const OTHER_WORDS = new Set([
   'client_session',
 ]);
 
-test('every code, kind, metric, event, key and path that is named exists', async (t) => {
+test('every code, kind, metric, event, key and path in the guides exists', async (t) => {
   const metrics = sourcesIn('server').flatMap(({ text }) =>
     [...text.matchAll(/'([a-z]+(?:_[a-z]+)+_(?:total|seconds|days|full))'/g)].map(([, name = '']) => name),
   );
@@ -182,13 +182,13 @@ test('every code, kind, metric, event, key and path that is named exists', async
         t.true((keyNames as string[]).includes(span), where);
       if (/^(GET|POST|PUT|DELETE) \//.test(span)) t.true(routes.includes(span), where);
     }
-    // A status with a code behind it is one of an error.
+    // A status followed by a code names an error code.
     for (const [where, code = ''] of guide.markdown.matchAll(/\b[45]\d\d `([a-z_]+)`/g))
       t.true(isErrorCode(code), where);
   }
 });
 
-test('configurations in the guides are ones that the channels and the service take', (t) => {
+test('the configurations in the guides have known keys and valid values', (t) => {
   for (const guide of all)
     for (const { language, text } of guide.blocks) {
       if (language !== 'toml') continue;
@@ -205,7 +205,7 @@ test('configurations in the guides are ones that the channels and the service ta
     }
 });
 
-test('every exception and every alert has its place in the runbook', (t) => {
+test('every exception kind and alert has an anchor in the operations guide', (t) => {
   const anchors = anchorsOf('operate');
   for (const kind of EXCEPTION_KINDS) t.true(anchors.has(kind), kind);
   const rules = join(root, 'config/deploy/alert-rules.yml');
@@ -221,12 +221,12 @@ test('every exception and every alert has its place in the runbook', (t) => {
   );
 });
 
-test('every type of event is explained', (t) => {
+test('the webhook guide names every event type', (t) => {
   const { spans } = guideText('webhooks', 'en');
   for (const type of EVENT_TYPES) t.true(spans.includes(type), type);
 });
 
-test('the pauses between deliveries are those of the service', (t) => {
+test('the webhook guide states the retry pauses of the service', (t) => {
   const began = new Date('2030-01-01T00:00:00Z');
   const pauses = Array.from({ length: 10 }, (_, at) => nextAttempt(at + 1, began, began)!.getTime() - began.getTime());
   const words = pauses.map((ms) =>
@@ -236,7 +236,7 @@ test('the pauses between deliveries are those of the service', (t) => {
   t.true(guideText('webhooks', 'en').markdown.replaceAll('\n', ' ').includes(told), told);
 });
 
-test('amounts and faults of the simulator are those that it knows', (t) => {
+test('the simulator guide names the amounts and faults that the simulator knows', (t) => {
   const { markdown } = guideText('simulator', 'en');
   const amounts = [...markdown.matchAll(/^\| (0\.\d\d) \|/gm)].map(([, amount = '']) => amount);
   t.deepEqual(amounts, ['0.01', '0.02', '0.03', '0.04', '0.05', '0.06']);

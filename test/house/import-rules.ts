@@ -1,17 +1,17 @@
 import { PAY_WAYS } from '../../server/domain.ts';
 import type { Import, Source } from './sources.ts';
 
-/** The operations and records that know nothing of HTTP, databases and channels. */
+/** The folders with operations and records that are independent of HTTP, the database and channels. */
 export const inside = ['payments', 'skillpay', 'identity', 'catalog', 'credentials', 'events', 'live'] as const;
 
 interface Rule {
-  /** Which files it is about. */
+  /** The files to which the rule applies. */
   files: RegExp;
-  /** Our own files that they may import, values and types. */
+  /** Own files from which they may import values and types. */
   ours: readonly RegExp[];
-  /** Our own files of which they may import types. */
+  /** Own files from which they may import only types. */
   types?: readonly RegExp[];
-  /** Our own files of which they may import what is not a function: classes, schemas, constants. */
+  /** Own files from which they may import classes, schemas and constants, but no functions. */
   nouns?: readonly RegExp[];
   /** Packages that they must not import. */
   never?: readonly RegExp[];
@@ -21,35 +21,33 @@ const anInside = new RegExp(`^server/(${inside.join('|')})/`);
 const errorCodes = /^server\/error-codes\//;
 /** Channels, states, kinds and currencies, for the service and payctl alike. */
 const domain = /^server\/domain\.ts$/;
-/** What everybody may use: of ours it imports the table of error codes at most. */
+/** Files that every folder may import; they import only each other and the error codes. */
 const errors =
   /^(server\/((errors|domain|money|folder-lock|addresses|csv|issue-words|work)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
-/** The words of payments that every room speaks: what a channel is, amounts, why a notification was refused. */
+/** The channel interface and the reasons of refused notifications. */
 const port = /^server\/payments\/(channel|notification-refusal)\.ts$/;
-/** How numbers of refunds are made and read. */
+/** Formats and parses refund numbers. */
 const numbers = /^server\/payments\/numbers\.ts$/;
-/** What a room stands on: what skillpay and catalog sell is paid as orders, and live shows the event log. */
+/** Folders that a folder may use: skillpay and catalog create orders, and live reads the event log. */
 const below: Readonly<Record<string, RegExp>> = {
   skillpay: /^server\/payments\//,
   catalog: /^server\/payments\//,
   live: /^server\/events\//,
 };
 const belowPayments = /^server\/(payments|identity|credentials|events)\//;
-/** The Idempotency-Key from the header to the intent: the edge runs it, every operation claims by it. */
+/** The Idempotency-Key, which routes read from the header and operations claim. */
 const idempotency = /^server\/payments\/idempotency\.ts$/;
-/** Encryption at rest. */
 const encryption = /^server\/db\/encryption\.ts$/;
-/** Plain functions over `tx.sql`: the inside may call them, nothing else of the database. */
+/** Plain functions over `tx.sql`, the only database code that the inside may call. */
 const queries = /^server\/db\/queries\//;
-/** Pages for people: text in, HTML out. */
 const pages = /^server\/pages\//;
-/** What pages have in common, whoever serves them. */
+/** The document frame and language shared by the pages of the service and the simulator. */
 const looks = /^server\/pages\/(document|language)\.ts$/;
 const configTypes = /^config\//;
 const koa = /^(@?koa|koa-|koa2-)/;
 const database = /^(@mikro-orm|pg$|@electric-sql|kysely$)/;
 
-/** Who may import whom, as server/README.md draws it; the first rule that is about a file decides. */
+/** The import rules shown in server/README.md; the first rule that matches a file applies. */
 const rules: readonly Rule[] = [
   { files: /^config\//, ours: [/^config\//], never: [koa, database] },
   { files: errors, ours: [errors, errorCodes] },
@@ -115,12 +113,12 @@ const rules: readonly Rule[] = [
   { files: /^server\/offline\//, ours: [/^server\//, /^config\//] },
   { files: /^server\/outgoing\//, ours: [errors, /^server\/outgoing\//], never: [koa, database] },
   { files: /^cli\//, ours: [/^cli\//, domain], types: [/^(server|config)\//], never: [koa, database] },
-  // It runs at merchants, without the rest.
+  // The client runs at merchants without the rest of the package.
   { files: /^server\/client\//, ours: [/^server\/client\//], never: [/./] },
   { files: /^bin\//, ours: [/^(cli|bin)\//] },
 ];
 
-/** What is wrong with one import, or undefined; an `import()` of payctl may reach everything. A new room needs a rule. */
+/** Describes a forbidden import, or returns undefined; `import()` in payctl is unrestricted, and a new folder needs a rule. */
 export function complaint(source: Source, found: Import): string | undefined {
   const rule = rules.find(({ files }) => files.test(source.path));
   if (rule === undefined) return `${source.path} has no rule`;

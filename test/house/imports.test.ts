@@ -7,13 +7,13 @@ import { circlesOf, loadedWith, readSource, root, type Source, sourcesIn } from 
 
 const sources = sourcesIn('server', 'cli', 'config', 'bin');
 
-test('every import obeys the rules of the house', (t) => {
+test('every import follows the import rules', (t) => {
   t.true(sources.length > 20);
   const complaints = sources.flatMap((source) => source.imports.flatMap((found) => complaint(source, found) ?? []));
   t.deepEqual(complaints, []);
 });
 
-test('every imported file of ours exists and is named with its ending', (t) => {
+test('every imported own file exists and is named with its extension', (t) => {
   const paths = new Set(sources.map(({ path }) => path));
   const missing = sources.flatMap(({ path, imports }) =>
     imports
@@ -23,10 +23,10 @@ test('every imported file of ours exists and is named with its ending', (t) => {
   t.deepEqual(missing, []);
 });
 
-/** What only a build runs, or a checkout: its output is in the package. */
+/** Development packages used only at build time. */
 const ofTheBuild: Readonly<Record<string, string>> = { 'server/offline/guide-files.ts': 'marked' };
 
-test('what runs imports only dependencies of production, and Node modules by node:', (t) => {
+test('runtime code imports only production dependencies, and Node.js modules by node:', (t) => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, object>;
   const known = new Set(Object.keys(dependencies ?? {}));
   const builtin = new Set(builtinModules);
@@ -39,11 +39,11 @@ test('what runs imports only dependencies of production, and Node modules by nod
   t.deepEqual(wrong, []);
 });
 
-test('no files import each other in a circle, not even for types or by `import()`', (t) => {
+test('no import cycle exists, including type imports and `import()`', (t) => {
   t.deepEqual(circlesOf(sources), []);
 });
 
-test('circles of imports are found', (t) => {
+test('the check finds import cycles', (t) => {
   const made = (files: Record<string, string>) =>
     circlesOf(Object.entries(files).map(([path, text]) => readSource(path, text)));
   const a = "import { b } from './b.ts';";
@@ -76,7 +76,7 @@ test('only prompts.ts loads inquirer', (t) => {
   t.true(loaders.every(({ path }) => path === 'cli/prompts.ts'));
 });
 
-test('the inside reads neither the clock nor the environment, and only the edges read the environment', (t) => {
+test('the inside does not read the clock, and only server/main.ts reads the environment', (t) => {
   const isInside = ({ path }: Source) => inside.some((folder) => path.startsWith(`server/${folder}/`));
   const clock = sources.filter(
     (source) => isInside(source) && /\bDate\.now\(|\bnew Date\(\)/.test(withoutComments(source)),
@@ -99,7 +99,7 @@ function withoutComments({ text }: Source): string {
   return text.replaceAll(/^\s*\/\*[^]*?\*\/|\/\/ .*$/gm, '');
 }
 
-test('the parser of imports sees every form', (t) => {
+test('the import parser reads every form of import', (t) => {
   const { imports } = readSource(
     'server/payments/x.ts',
     [
@@ -137,7 +137,7 @@ test('the parser of imports sees every form', (t) => {
   ]);
 });
 
-test('the rules themselves refuse and accept', (t) => {
+test('the import rules reject forbidden imports and accept allowed ones', (t) => {
   const judge = (path: string, text: string) => {
     const source = readSource(path, text);
     return source.imports.map((found) => complaint(source, found)).every((said) => said === undefined);

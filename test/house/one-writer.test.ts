@@ -11,14 +11,14 @@ test('only apply writes orders, refunds and their history', (t) => {
   t.deepEqual(writers, ['server/payments/ledger.ts']);
 });
 
-test('statements beside it set nothing but a lease (and with it the queue of a row that has none), the mark of held stock and words about a payer, and remove what was never paid', (t) => {
+test('other statements on these tables update only leases, held stock and personal data, and delete only unpaid orders and expired rows', (t) => {
   const statement =
     /\b(insert into|delete from|update)\s+"?(?:orders|refunds|transitions|\$\{(?:table|from)\})"?(?:\s+(?!set\b)\w+)?\s+(set\s+[\w${}]+|\(|where\s+\w+)/g;
   const found = server.flatMap(({ path, text }) =>
     [...text.matchAll(statement)].map(([, verb, set]) => `${path}: ${verb} ${set}`),
   );
   t.deepEqual(found.toSorted(), [
-    // Of lines of bills.
+    // Bill lines.
     'server/db/queries/bill-lines.ts: delete from (',
     'server/db/queries/catalog.ts: update set stock_held',
     'server/db/queries/catalog.ts: update set stock_held',
@@ -27,20 +27,20 @@ test('statements beside it set nothing but a lease (and with it the queue of a r
     'server/db/queries/forget.ts: update set outcome',
     'server/db/queries/forget.ts: update set reason',
     'server/db/queries/forget.ts: update set subject',
-    // Of sessions and revocations.
+    // Sessions and revocations.
     'server/db/queries/identity.ts: delete from where ctid',
-    // Of deliveries, notifications, effects and lookups.
+    // Deliveries, notifications, effects and lookups.
     'server/db/queries/retention.ts: delete from where ctid',
     'server/db/queries/retention.ts: delete from where ctid',
-    // Of messages, and of histories whose time is over (Retention.HistoryDays).
+    // Messages, and transitions older than Retention.HistoryDays.
     'server/db/queries/retention.ts: delete from where id',
-    // Of unpaid orders, with their histories.
+    // Unpaid orders and their transitions.
     'server/db/queries/retention.ts: delete from where order_no',
     'server/db/queries/retention.ts: delete from where order_no',
   ]);
 });
 
-test('the core imports types only, and knows no clock, no chance and no promise', (t) => {
+test('the core imports only types, and uses no clock, randomness or promise', (t) => {
   t.true(core.length >= 8);
   const impure =
     /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\brandom\w*\(|\basync\b|\bawait\b|\bPromise\b|\bprocess\.|\bfetch\(/;
@@ -55,7 +55,7 @@ test('the core imports types only, and knows no clock, no chance and no promise'
   for (const planted of ['Date.now()', 'new Date()', 'async (tx) =>', 'randomUUID()']) t.regex(planted, impure);
 });
 
-test('only lists, exports and figures are read at a replica', (t) => {
+test('only lists, exports and figures are read from a replica', (t) => {
   const readers = server.filter(({ text }) => /\breports\.read\(/.test(text)).map(({ path }) => path);
   t.deepEqual(readers.toSorted(), [
     'server/catalog/coins.ts',
@@ -69,7 +69,7 @@ test('only lists, exports and figures are read at a replica', (t) => {
   ]);
 });
 
-test('payctl turns files into text in one place, which knows the marks of Windows; beside it only files of its own', (t) => {
+test('payctl decodes user files in one place that handles byte order marks; other decoders read only its own files', (t) => {
   const decoders = sourcesIn('cli').filter(({ text }) => /readFile(Sync)?\([^;]*'utf-?8'/.test(text));
   t.deepEqual(
     decoders.map(({ path }) => path),

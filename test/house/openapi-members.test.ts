@@ -41,7 +41,7 @@ const operations = Object.entries(document.paths).flatMap(([path, verbs]) =>
 );
 const webhooks = Object.entries(document.webhooks).map(([name, { post }]) => ({ name, ...post }));
 
-test('every operation has a name of its own, as a developer would call it', (t) => {
+test('every operation has a unique operationId in camel case', (t) => {
   const names = [...operations, ...webhooks].map(({ operationId }) => operationId);
   t.is(new Set(names).size, names.length);
   t.deepEqual(
@@ -55,7 +55,7 @@ test('every operation has a name of its own, as a developer would call it', (t) 
   );
 });
 
-test('merchants come first, then the console, then the service; every tag is in one group and has words', (t) => {
+test('tag groups are ordered merchant, console, service; every tag has a description and one group', (t) => {
   const groups = document['x-tagGroups'];
   t.deepEqual(
     groups.map(({ name }) => name),
@@ -87,7 +87,7 @@ test('merchants come first, then the console, then the service; every tag is in 
   );
 });
 
-test('every member of every schema and every parameter says what it is', (t) => {
+test('every schema member and parameter has a description', (t) => {
   t.deepEqual(
     Object.entries(schemas).flatMap(([name, schema]) => silentMembers(schema, name)),
     [],
@@ -95,7 +95,7 @@ test('every member of every schema and every parameter says what it is', (t) => 
   t.deepEqual([...operations, ...webhooks].flatMap(silentInOperation), []);
 });
 
-test('words speak of null only where null may come', (t) => {
+test('descriptions mention null only for nullable members', (t) => {
   const members = [
     ...Object.entries(schemas).flatMap(([name, schema]) => membersOf(schema, name)),
     ...operations.flatMap((operation) => [
@@ -115,7 +115,7 @@ test('words speak of null only where null may come', (t) => {
   );
 });
 
-test('the glossary names only owners and members that the document has', (t) => {
+test('every glossary entry names an owner and member of the document', (t) => {
   const named = new Set([
     ...Object.entries(schemas).flatMap(([name, schema]) => membersOf(schema, name).map((member) => member.name)),
     ...operations.flatMap((operation) => [
@@ -132,7 +132,7 @@ test('the glossary names only owners and members that the document has', (t) => 
   );
 });
 
-test('a new schema, operation or parameter takes neither words nor example of a namesake', (t) => {
+test('a new schema, operation or parameter inherits no description or example from a namesake', (t) => {
   const coin = z.object({ code: z.string(), amount: z.number() });
   const contract = {
     auth: { scope: 'payment:read' },
@@ -166,7 +166,7 @@ test('a new schema, operation or parameter takes neither words nor example of a 
   });
 });
 
-test('every JSON answer of success, and every event, has an example that passes its schema', (t) => {
+test('every successful JSON response and every event has an example that passes its schema', (t) => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema({ $id: 'doc', components: document.components });
   const pointed = (schema: Json) =>
@@ -188,7 +188,7 @@ test('every JSON answer of success, and every event, has an example that passes 
     }
 });
 
-test('the problem of an operation has the general codes and its own, and no other', (t) => {
+test('the problem schema of an operation lists exactly the general codes and its own', (t) => {
   for (const { method, path, contract } of routes) {
     if (contract.style === 'oauth') continue;
     const { responses } = document.paths[path]![method.toLowerCase()]!;
@@ -206,7 +206,7 @@ test('the problem of an operation has the general codes and its own, and no othe
   t.deepEqual(schemas['GeneralErrorCode']!['enum'], [...GENERAL_CODES]);
 });
 
-test('answers name their headers, and every header is described', (t) => {
+test('responses list their headers, and every header has a description', (t) => {
   t.deepEqual(
     Object.values(document.components.headers).filter(({ description }) => !description),
     [],
@@ -230,7 +230,7 @@ test('answers name their headers, and every header is described', (t) => {
   );
 });
 
-test('there is one signed webhook for each type of event', (t) => {
+test('the document has one signed webhook for each event type', (t) => {
   t.deepEqual(webhooks.map(({ name }) => name).toSorted(), [...EVENT_TYPES].toSorted());
   for (const { parameters } of webhooks)
     t.deepEqual(

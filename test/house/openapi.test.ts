@@ -32,7 +32,7 @@ const words = (await readWords()) as Record<string, Record<string, Operation>>;
 const document = mergeDocument(routes, words as Record<string, Record<string, Json>>, { version: '0.0.0' });
 const name = ({ method, path }: Route): string => `${method} ${path}`;
 
-test('every operation that is served is described, every one described is served', (t) => {
+test('the served and the described operations are the same', (t) => {
   const served = routes.map(name).toSorted();
   const described = Object.entries(words).flatMap(([path, verbs]) =>
     Object.keys(verbs).map((verb) => `${verb.toUpperCase()} ${path}`),
@@ -52,12 +52,12 @@ test('every operation has a tag and a summary', (t) => {
   t.deepEqual(bare.map(name), []);
 });
 
-test('every reference leads somewhere', (t) => {
+test('every reference resolves', (t) => {
   const broken = references(document).filter((reference) => resolve(reference) === undefined);
   t.deepEqual(broken, []);
 });
 
-test('every example passes the schema of its place', (t) => {
+test('every example passes its schema', (t) => {
   for (const route of routes) {
     const { contract } = route;
     const operation = words[route.path]?.[route.method.toLowerCase()];
@@ -69,15 +69,15 @@ test('every example passes the schema of its place', (t) => {
   }
 });
 
-test('the codes of an operation are a list of its own, without one twice', (t) => {
+test('the error codes of an operation are a named list without duplicates', (t) => {
   const known = new Set<unknown>(Object.values(lists));
   const loose = routes.filter(({ contract: { errors } }) => errors && !known.has(errors));
   t.deepEqual(loose.map(name), []);
   for (const [list, codes] of Object.entries(lists)) t.is(new Set(codes).size, codes.length, list);
 });
 
-test('every code that an answer may carry is one that any request may meet, or one of an operation in the document', (t) => {
-  // What is wrong with one value stands in `errors`, below `invalid_request`.
+test('every error code is a general code or a code of a described operation', (t) => {
+  // These codes occur only in the `errors` of `invalid_request`.
   const ofValues = ['password_weak', 'password_wrong', 'project_unknown'];
   const met = new Set<string>([...GENERAL_CODES, ...ofValues, ...routes.flatMap(({ contract }) => codesOf(contract))]);
   t.deepEqual(
@@ -92,20 +92,20 @@ const asProblem = { 'content-type': 'application/problem+json' };
 
 for (const [what, answer, fault] of [
   ['as described', new Response('{"status":"ok"}', { headers: json }), undefined],
-  ['in another form', new Response('ok', { headers: { 'content-type': 'text/plain' } }), /: 200 text\/plain/],
-  ['without a form', new Response(null), /: 200 without a body/],
+  ['with another content type', new Response('ok', { headers: { 'content-type': 'text/plain' } }), /: 200 text\/plain/],
+  ['without a body', new Response(null), /: 200 without a body/],
   ['with another status', new Response('{"status":"ok"}', { status: 202, headers: json }), /: status 202/],
-  ['without a member that is promised', new Response('{}', { headers: json }), /: 200 .*status/s],
-  ['as a described refusal', Response.json(found, { status: 404, headers: asProblem }), undefined],
-  ['as a refusal without its code', Response.json({}, { status: 404, headers: asProblem }), /: 404 .*code/s],
+  ['without a required member', new Response('{}', { headers: json }), /: 200 .*status/s],
+  ['with a described problem', Response.json(found, { status: 404, headers: asProblem }), undefined],
+  ['with a problem without a code', Response.json({}, { status: 404, headers: asProblem }), /: 404 .*code/s],
 ] as const)
-  test(`a test hears an answer ${what}: ${fault ? 'it fails' : 'it goes on'}`, async (t) => {
-    const heard = requireDocumented('GET', '/health', answer);
-    if (fault) t.regex((await t.throwsAsync(heard))?.message ?? '', fault);
-    else await t.notThrowsAsync(heard);
+  test(`requireDocumented ${fault ? 'rejects' : 'accepts'} a response ${what}`, async (t) => {
+    const checked = requireDocumented('GET', '/health', answer);
+    if (fault) t.regex((await t.throwsAsync(checked))?.message ?? '', fault);
+    else await t.notThrowsAsync(checked);
   });
 
-test('what is not served answers a problem; pages for people are not described', async (t) => {
+test('requireDocumented accepts undescribed pages, and rejects an undescribed path with status 200', async (t) => {
   const page = () => new Response('x', { headers: { 'content-type': 'text/html' } });
   await t.notThrowsAsync(requireDocumented('GET', '/docs/errors/not_found', page()));
   await t.throwsAsync(requireDocumented('GET', '/nowhere', page()), { message: /status 200/ });

@@ -7,7 +7,7 @@ import { builtFolder } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { root } from './sources.ts';
 
-/** Nothing of these may be in a package, whatever stands around it. */
+/** Patterns of secrets that no packaged file may contain. */
 const secretLooks = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----\s*[A-Za-z0-9+/]{40}/,
   /\bpays_[\w-]{20,}/,
@@ -17,7 +17,7 @@ const secretLooks = [
   /postgres:\/\/\w+:[^@\s<…$]+@(?!localhost|127\.0\.0\.1|db|host|…)/,
 ];
 
-test('a package has what runs and what explains it, and no key, secret, test or database', async (t) => {
+test('the package contains the program and its documents, and no key, secret, test or database', async (t) => {
   const folder = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   mkdirSync(join(folder, 'config'));
@@ -25,7 +25,7 @@ test('a package has what runs and what explains it, and no key, secret, test or 
     copyFileSync(join(root, name), join(folder, name));
   cpSync(join(root, 'config/deploy'), join(folder, 'config/deploy'), { recursive: true });
   cpSync(join(await builtFolder(), 'dist'), join(folder, 'dist'), { recursive: true });
-  // What lies about on a machine that releases.
+  // Files that may exist on the machine that releases.
   for (const name of ['data', 'test', 'keys']) mkdirSync(join(folder, name));
   for (const name of ['.env', '.npmrc', 'config/local.toml', 'data/jwt-secret-key', 'keys/app.key', 'test/a.key'])
     writeFileSync(join(folder, name), 'not for others');

@@ -24,7 +24,7 @@ const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) a
 };
 const locked = Object.entries(lock.packages).filter(([path]) => path !== '');
 
-test('every dependency is pinned to one version, and the lock file has that one', (t) => {
+test('every dependency is pinned to the version in the lock file', (t) => {
   for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })) {
     t.regex(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
     t.is(lock.packages[`node_modules/${name}`]?.version, version, name);
@@ -33,7 +33,7 @@ test('every dependency is pinned to one version, and the lock file has that one'
   t.deepEqual(lock.packages['']?.devDependencies, manifest.devDependencies);
 });
 
-test('every locked package has an integrity hash and comes from no foreign host', (t) => {
+test('every locked package has an integrity hash and comes from the npm registry', (t) => {
   for (const [path, { resolved, integrity, inBundle, link }] of locked) {
     t.falsy(link, path);
     if (!inBundle) t.regex(integrity ?? '', /^sha512-/, path);
@@ -47,7 +47,7 @@ test('the four MikroORM packages have one version', (t) => {
   t.is(new Set(versions.map(([, version]) => version)).size, 1);
 });
 
-test('install scripts are allowed by name, and only of packages that are there', (t) => {
+test('allowScripts names only locked packages', (t) => {
   for (const name of Object.keys(manifest.allowScripts)) t.truthy(lock.packages[`node_modules/${name}`], name);
   t.false(Object.hasOwn(manifest.allowScripts, '@scarf/scarf'));
 });

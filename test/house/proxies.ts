@@ -4,16 +4,16 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../support/folder.ts';
 
-/** A balancer of the distribution, with its own defaults, in front of servers on ports of this machine. */
+/** A load balancer in front of servers on local ports. */
 export interface Proxy {
   name: string;
   program: string;
   args(folder: string): string[];
-  /** Its configuration; each answer names the server that gave it in `X-Upstream`. */
+  /** Returns the configuration; each response names its server in `X-Upstream`. */
   config(port: number, servers: readonly number[], folder: string): string;
 }
 
-/** HAProxy with keep-alive and health checks as they are without a word about them. */
+/** HAProxy with its default keep-alive and health check settings. */
 export const haproxy: Proxy = {
   name: 'HAProxy',
   program: 'haproxy',
@@ -65,12 +65,12 @@ ${servers.map((server) => `    server 127.0.0.1:${server};`).join('\n')}
   };
 }
 
-/** nginx as it is. */
+/** nginx with its default settings. */
 export const nginx = nginxWith('nginx', '', '');
 
 const sample = (name: string) => readFileSync(new URL(`../../config/deploy/${name}`, import.meta.url), 'utf8');
 
-/** HAProxy by the sample in config/deploy, but without HTTPS and with servers of this machine. */
+/** HAProxy with the sample in config/deploy, without HTTPS and with local servers. */
 export const haproxyByItsSample: Proxy = {
   ...haproxy,
   name: 'HAProxy by its sample',
@@ -81,7 +81,7 @@ export const haproxyByItsSample: Proxy = {
       .replaceAll(/( {2}server \w+ 10\..*\n)+/g, servers.map((at) => `  server ${at} 127.0.0.1:${at}\n`).join('')),
 };
 
-/** nginx by the sample in config/deploy, likewise; it keeps connections to its servers. */
+/** nginx with the sample in config/deploy, without HTTPS and with local servers. */
 export const nginxByItsSample: Proxy = {
   ...nginx,
   name: 'nginx by its sample',
@@ -101,12 +101,12 @@ export const nginxByItsSample: Proxy = {
   },
 };
 
-/** Whether a program of the distribution is installed. */
+/** Whether the program of the proxy is installed. */
 export function isInstalled({ program }: Proxy): boolean {
   return spawnSync(program, ['-v'], { stdio: 'ignore' }).error === undefined;
 }
 
-/** Starts a balancer until the test ends; it may take a moment to answer. */
+/** Starts a proxy until the test ends; it may not accept connections immediately. */
 export function startProxy(t: ExecutionContext, proxy: Proxy, port: number, servers: readonly number[]): void {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'temporary'));

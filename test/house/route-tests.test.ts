@@ -8,15 +8,15 @@ const folder = 'test/http/';
 const files = sourcesIn('test/http').filter(({ path }) => !path.startsWith(`${folder}across/`));
 const nameOf = (path: string) => path.slice(folder.length, -'.test.ts'.length);
 
-test('each builder of routes has one test file of its name for each audience, and no test file is without one', async (t) => {
+test('each route builder has one test file per audience, and each test file has a route builder', async (t) => {
   const names = files.map(({ path }) => nameOf(path));
   t.deepEqual(names.toSorted(), [...(await routesByTest(names)).keys()].toSorted());
 });
 
-test('each of these test files sees to it that every operation and refusal of its routes is asked for', (t) => {
-  const careless = files.filter(({ text }) => !/^coverRoutes\(test, /m.test(text));
+test('each route test file calls coverRoutes, which requires every operation and error to be tested', (t) => {
+  const uncovered = files.filter(({ text }) => !/^coverRoutes\(test, /m.test(text));
   t.deepEqual(
-    careless.map(({ path }) => path),
+    uncovered.map(({ path }) => path),
     [],
   );
 });
@@ -26,7 +26,7 @@ test('no operation is served twice', async (t) => {
   t.deepEqual([...new Set(all)].toSorted(), all.toSorted());
 });
 
-test('no route hides another one: of those that fit its path none has as few parameters', async (t) => {
+test('no route hides another: every other match of its path has more parameters', async (t) => {
   const router = joinGroups([...(await groupsByBuilder()).values()].flat());
   for (const layer of router.stack) {
     const { path, methods, paramNames } = layer;

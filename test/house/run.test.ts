@@ -33,24 +33,24 @@ async function accepts(url: string): Promise<boolean> {
   return answer;
 }
 
-test('a run in which nothing ran has failed', (t) => {
+test('a run without tests fails', (t) => {
   const nothing = { status: 1, last: '0 passed, 1 failed' };
   t.deepEqual(run('test/house/no-such.test.ts'), nothing);
   t.deepEqual(run('test/unit/config/schema.test.ts', '--match=no such title'), nothing);
 });
 
-test('a pattern chooses the test files among what it names', (t) => {
+test('a pattern selects test files in the named folders and files', (t) => {
   t.regex(run('test/unit/{config,config/faults.test.ts}').last ?? '', /^[1-9]\d* passed, 0 failed$/);
 });
 
-test('the PostgreSQL of the tests is there until it is stopped, and leaves no folder', async (t) => {
+test('the PostgreSQL of the tests accepts connections until it is stopped', async (t) => {
   const { url, stop } = await startPostgres();
   t.true(await accepts(url));
   await stop();
   t.false(await accepts(url));
 });
 
-test('it ends with the process that started it, even when that one is killed', async (t) => {
+test('the PostgreSQL of the tests stops when the process that started it is killed', async (t) => {
   const cwd = temporaryFolder(t);
   const program = `
     import { startPostgres } from ${JSON.stringify(new URL('../support/postgres.ts', import.meta.url).href)};
@@ -65,13 +65,13 @@ test('it ends with the process that started it, even when that one is killed', a
   t.false(await accepts(url));
 });
 
-/** A program that starts one that never ends, tells its number and then how it ended. */
+/** A program that starts an endless child, prints its pid and then the signal that ended it. */
 const STARTER = `
   const child = require('node:child_process').spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
   console.log(child.pid);
   child.on('exit', (code, signal) => console.log(signal));`;
 
-test('a file of which nothing is heard is ended, and named', async (t) => {
+test('a test file without output is killed and named', async (t) => {
   const starter = spawn(process.execPath, ['--eval', STARTER]);
   t.teardown(() => void starter.kill('SIGKILL'));
   const lines = createInterface(starter.stdout)[Symbol.asyncIterator]();
@@ -85,7 +85,7 @@ test('a file of which nothing is heard is ended, and named', async (t) => {
   t.regex(said[0] ?? '', /^# nothing was heard for 1 min, ended: .*setInterval/);
 });
 
-test('a file that something keeps alive after its last test ends all the same, and says what it was', (t) => {
+test('a test file with an open handle after its last test ends and names the handle', (t) => {
   const cwd = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
   const ava = { files: ['*.test.mjs'], require: [join(root, 'test/runner/worker.ts')], workerThreads: false };
@@ -105,7 +105,7 @@ test('a file that something keeps alive after its last test ends all the same, a
   t.regex(ran.stderr, /# kept\.test\.mjs has run its tests and was kept alive by: .*Timeout/);
 });
 
-/** `.ci/run` in a folder of its own, with programs that do nothing, and an npm that behaves as it is told. */
+/** Runs `.ci/run` in a new folder with empty programs and `npm` as this shell script. */
 function runAll(t: Parameters<typeof temporaryFolder>[0], npm: string): { status: number | null; lines: string[] } {
   const folder = temporaryFolder(t);
   cpSync(join(root, '.ci'), join(folder, '.ci'), { recursive: true });
@@ -117,13 +117,13 @@ function runAll(t: Parameters<typeof temporaryFolder>[0], npm: string): { status
   return { status, lines: stdout.trimEnd().split('\n') };
 }
 
-/** The steps in the table at the end, and what follows it. */
+/** The step names in the final table, and the lines after it. */
 function tableIn(lines: readonly string[]): string[] {
   const from = lines.indexOf('== seconds of each step') + 1;
   return lines.slice(from).map((line) => line.replace(/^ +\d+ {2}/, ''));
 }
 
-test('the whole check ends with the seconds of each step, and then with the sums of both test runs', (t) => {
+test('.ci/run ends with the seconds of each step and the sum of both test runs', (t) => {
   const all = runAll(
     t,
     'case "$*" in "test") echo "5 passed, 0 failed";; "run test:long"*) echo "2 passed, 0 failed";; esac',
@@ -149,7 +149,7 @@ test('the whole check ends with the seconds of each step, and then with the sums
   ]);
 });
 
-test('a run ends with its sums and 0 when all is well; the phases of what it cost are all of it, and each file is in the table that is written', (t) => {
+test('a passing run exits with 0; its cost phases add up to the total, and the cost table lists each file', (t) => {
   const path = join(temporaryFolder(t), 'cost', 'run.json');
   const files = ['test/unit/config/schema.test.ts', 'test/unit/db/table.test.ts'];
   const { status, lines } = runLines('--cost', '--cost-json', path, ...files);
@@ -164,7 +164,7 @@ test('a run ends with its sums and 0 when all is well; the phases of what it cos
     near(sum(cost.files.map((file) => file[phase])), cost.phases[phase]);
   near(sum(cost.files.map(({ postgres }) => postgres)) + cost.shared.making + cost.shared.other, cost.phases.postgres);
   for (const { tests, lasted } of cost.files) t.true(Math.min(tests, lasted) > 0);
-  // The second one is beside it in its process.
+  // The second file shares the process of the first.
   t.is(cost.files.filter(({ start, loading }) => Math.min(start, loading) > 0).length, 1);
   t.true(cost.phases.run > 0);
   for (const file of files)

@@ -30,7 +30,7 @@ interface Lock {
   >;
 }
 
-/** The parts list as `npm pack` makes it, in a folder of its own. */
+/** Creates the SBOM as `npm pack` does, in a new folder. */
 function makeBom(t: ExecutionContext): string {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'bin'));
@@ -42,7 +42,7 @@ function makeBom(t: ExecutionContext): string {
   return text;
 }
 
-/** The schema of CycloneDX 1.6, from the vendor's own library. */
+/** The validator for CycloneDX 1.6, with the schema from the vendor's own library. */
 function cycloneDx() {
   const schemas = join(
     dirname(createRequire(import.meta.url).resolve('@cyclonedx/cyclonedx-library/package.json')),
@@ -56,7 +56,7 @@ function cycloneDx() {
   return ajv.compile(read('bom-1.6'));
 }
 
-test('the parts list is CycloneDX, and the same lock gives the same bytes', (t) => {
+test('the SBOM is valid CycloneDX, and the same lock file gives the same bytes', (t) => {
   const text = makeBom(t);
   t.is(makeBom(t), text);
   const isValid = cycloneDx();
@@ -64,7 +64,7 @@ test('the parts list is CycloneDX, and the same lock gives the same bytes', (t) 
   t.false(isValid({ ...(JSON.parse(text) as object), components: [{ type: 'library' }] }));
 });
 
-test('every production package of the lock is in the parts list with its hash and licence, and nothing else', (t) => {
+test('the SBOM lists exactly the production packages of the lock file with hash and licence', (t) => {
   const { components, dependencies, metadata } = JSON.parse(makeBom(t)) as Bom;
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
   const locked = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);

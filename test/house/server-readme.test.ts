@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const readme = read('server/README.md');
 const payments = read('server/payments/README.md');
 
-/** The transitions that a table's second column writes as `a, b → c; d → e`. */
+/** The transitions of a rule in the README table, written as `a, b → c; d → e`. */
 function transitionsOf(rule: string): string[] {
   const cell = new RegExp(`^\\| \`${rule}\` +\\| ([^|]+?) +\\|`, 'm').exec(readme)?.[1] ?? '';
   if (cell === 'stays') return [];
@@ -26,7 +26,7 @@ function transitionsInCode(rule: string): string[] {
     .map(({ from, to }) => `${from ?? '–'} → ${to}`);
 }
 
-test('the state tables say what the code does', (t) => {
+test('the state tables list the transitions of the code', (t) => {
   const listed = [...readme.matchAll(/^\| `(\w+)` \| ([^|]+?) \|/gm)]
     .filter(([, , cell]) => /^stays$| → /.test(cell!))
     .map(([, rule]) => rule!);
@@ -42,7 +42,7 @@ test('the state tables say what the code does', (t) => {
     t.regex(payments, new RegExp(`^\\| \`${rule}\` `, 'm'), rule);
 });
 
-test('every kind of exception says when it is opened and what ends it', (t) => {
+test('every exception kind has a row with the payctl command that resolves it', (t) => {
   const rows = payments.slice(payments.indexOf('## Exceptions')).split('\n');
   for (const kind of EXCEPTION_KINDS) {
     const row = rows.find((line) => line.split('|')[1]?.includes(`\`${kind}\``));
@@ -50,7 +50,7 @@ test('every kind of exception says when it is opened and what ends it', (t) => {
   }
 });
 
-test('every folder of the service is on the map', (t) => {
+test('every folder of the service is in the folder table', (t) => {
   const folders = readdirSync(server, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const map = readme.slice(readme.indexOf('## Folders'), readme.indexOf('## How a payment runs'));
   t.deepEqual(
@@ -59,7 +59,7 @@ test('every folder of the service is on the map', (t) => {
   );
 });
 
-test('files that the documents name exist', (t) => {
+test('every file that the documents name exists', (t) => {
   const everywhere = new Set(globSync('server/**/*.ts', { cwd: root }).map((path) => path.split('/').at(-1)));
   for (const document of [
     'server/README.md',

@@ -3,13 +3,13 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './sources.ts';
 
-/** Where a test puts the clock of the simulator forward. */
+/** Code that advances the clock of the simulator. */
 const FORWARD = /\b(?!own\b)\w+(?:\.\w+)*(?:\.advance\(|\.post\('\/sim\/clock',)/;
-/** A world that is opened once for all tests of a file. */
+/** Setup that is shared by all tests of a file. */
 const SHARED = /^test\.before\(/m;
 const AT_ONCE = /^ *test\(/gm;
 
-test('tests that share a simulator whose clock one of them puts forward run one after the other', (t) => {
+test('tests that share a simulator run serially if one of them advances its clock', (t) => {
   const files = globSync('test/unit/simulator/**/*.test.ts', { cwd: root });
   t.true(files.length > 20);
   const shared = files

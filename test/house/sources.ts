@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of package.json. */
+/** The repository root, with package.json. */
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** One import, export-from or `import()`: `target` is a path from the root, or the name of a package. */
@@ -14,7 +14,7 @@ export interface Import {
   names: readonly string[];
 }
 
-/** One source file with its path from the root, forward slashes. */
+/** One source file; its path is relative to the root with forward slashes. */
 export interface Source {
   path: string;
   text: string;
@@ -22,7 +22,7 @@ export interface Source {
   imports: readonly Import[];
 }
 
-/** Every TypeScript and JavaScript file below the given folders, but for the samples of the guides, which are for others' programs. */
+/** Reads every TypeScript and JavaScript file in the folders, except the guide samples, which are for merchants' programs. */
 export function sourcesIn(...folders: string[]): Source[] {
   return globSync(
     folders.map((folder) => `${folder}/**/*.{ts,mjs}`),
@@ -34,7 +34,7 @@ export function sourcesIn(...folders: string[]): Source[] {
     .map((path) => readSource(path, readFileSync(join(root, path), 'utf8')));
 }
 
-/** Takes a file apart; separate from reading so that the parser itself can be tested. */
+/** Parses a file; separate from reading so that the parser can be tested. */
 export function readSource(path: string, text: string): Source {
   const code = text.replaceAll(/^\s*\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '');
   return { path, text, lines: text.trimEnd().split('\n').length, imports: [...imports(path, code)] };
@@ -62,7 +62,7 @@ function resolve(path: string, specifier: string): Pick<Import, 'target' | 'ours
   return { target: parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/'), ours: false };
 }
 
-/** The files that load at once when `start` does: its static value imports and theirs. */
+/** The files and packages loaded with `start` through static value imports. */
 export function loadedWith(start: string, sources: readonly Source[]): { files: Set<string>; packages: Set<string> } {
   const byPath = new Map(sources.map((source) => [source.path, source]));
   const files = new Set<string>();
@@ -80,7 +80,7 @@ export function loadedWith(start: string, sources: readonly Source[]): { files: 
   return { files, packages };
 }
 
-/** Files that import each other in a circle, each circle sorted: strongly connected by imports of every form, types and `import()` too. */
+/** Import cycles (strongly connected files), each sorted; type imports and `import()` count. */
 export function circlesOf(sources: readonly Source[]): string[][] {
   const byPath = new Map(sources.map((source) => [source.path, source]));
   const order = new Map<string, number>();

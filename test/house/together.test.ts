@@ -13,7 +13,7 @@ test('is wrong', (t) => t.is(1, 2));
 test.serial('comes first', (t) => { globalThis.order = ['first serial']; t.pass(); });
 `;
 
-/** It waits while it loads, has hooks, and two tests that AVA starts at once with those of the other file. */
+/** Waits while loading, and has hooks and a test that AVA would start concurrently with the other file's. */
 const SECOND = `
 import test from 'ava';
 await new Promise((resolve) => setTimeout(resolve, 1));
@@ -34,7 +34,7 @@ import test from 'ava';
 test('runs when those before it have ended', (t) => t.deepEqual(globalThis.order.slice(-2), ['begins', 'ends']));
 `;
 
-/** Runs AVA on test files of a project of its own, as a run of many files does. */
+/** Runs AVA on the test files of a temporary project that share processes. */
 function runTogether(t: Parameters<typeof temporaryFolder>[0], files: Record<string, string>, shared: object) {
   const cwd = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
@@ -55,7 +55,7 @@ function runTogether(t: Parameters<typeof temporaryFolder>[0], files: Record<str
   return { status, lines: stdout.split('\n').map(withItsFile) };
 }
 
-test('files share a process: each test has the name of its own file, the tests of one file end before those of the next begin', (t) => {
+test('test files that share a process keep their own names and run one after the other', (t) => {
   const files = { 'test/a/one.test.mjs': FIRST, 'test/a/two.test.mjs': SECOND, 'test/b/three.test.mjs': THIRD };
   const { status, lines } = runTogether(t, files, {
     'test/b/three.test.mjs': ['test/a/one.test.mjs', 'test/a/two.test.mjs'],
@@ -73,7 +73,7 @@ test('files share a process: each test has the name of its own file, the tests o
     lines.filter((line) => line.startsWith('  ✘ ')).map((line) => line.replace(/is wrong.*/, 'is wrong')),
     ['  ✘ [fail]: a › one › is wrong'],
   );
-  t.true(lines.includes('  a › one › is wrong'), 'the report names it in the same way');
+  t.true(lines.includes('  a › one › is wrong'), 'the report uses the same name');
   const processes = lines.filter((line) => line.includes('ℹ process'));
   t.is(processes.length, 2);
   t.is(new Set(processes).size, 1);
@@ -89,7 +89,7 @@ import test from 'ava';
 test('passes', (t) => t.pass());
 `;
 
-test('tests that a module declares for several files belong to the file that asked, and no test of another is left out', (t) => {
+test('tests declared by a shared module belong to the calling file, and no test of another file is lost', (t) => {
   const asks = (title: string) => `import { both } from '../both.mjs';\nboth('${title}');`;
   const files = { 'test/both.mjs': BOTH, 'test/a/one.test.mjs': asks('one'), 'test/a/two.test.mjs': PLAIN };
   const all = { ...files, 'test/b/three.test.mjs': asks('three') };
@@ -109,7 +109,7 @@ test('tests that a module declares for several files belong to the file that ask
   );
 });
 
-test('files whose tests another one would notice have a process for themselves', (t) => {
+test('test files with global state, a test context or snapshots run in their own process', (t) => {
   const folder = temporaryFolder(t);
   const file = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
@@ -130,7 +130,7 @@ test('files whose tests another one would notice have a process for themselves',
   t.deepEqual(shareProcesses(plain, []), eachAlone(plain));
 });
 
-test('a file that shares a process and whose tests the report does not name is found', (t) => {
+test('a test file in a shared process without a test in the report is found', (t) => {
   const shared = { 'test/a/one.test.ts': ['test/a/two.test.ts', 'test/b/three.test.ts'], 'test/c/four.test.ts': [] };
   const report = ['  ✔ a › two › passes', '  ✘ [fail]: a › one › fails'];
   t.deepEqual(unheard(shared, report), ['test/b/three.test.ts']);

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { root, sourcesIn } from './sources.ts';
 
-// This folder names what it forbids.
+// The tests in this folder contain the forbidden words.
 const sources = sourcesIn('server', 'cli', 'config', 'bin', 'test').filter(
   ({ path }) => !path.startsWith('test/house/'),
 );
@@ -15,25 +15,25 @@ function matches(list: typeof sources, pattern: RegExp): string[] {
   );
 }
 
-test('nothing is put off: no marks of unfinished work', (t) => {
+test('no source contains marks of unfinished work', (t) => {
   t.deepEqual(matches(sources, /\b(TODO|FIXME|HACK)\b|\bXXX:/), []);
 });
 
-test('no test is skipped, singled out or expected to fail', (t) => {
+test('no test is skipped, exclusive or expected to fail', (t) => {
   const tests = sources.filter(({ path }) => path.startsWith('test/'));
   t.deepEqual(matches(tests, /\b(test|serial)\.(only|skip|todo|failing)\b|\.skip\(/), []);
 });
 
-test('suppressions give their reason on the line, and types are not waved away', (t) => {
+test('suppressions give their reason on the line, and running code does not use the type any', (t) => {
   t.deepEqual(matches(sources, /@ts-(ignore|nocheck)|@ts-expect-error(?!:? \w+ \w+)/), []);
   t.deepEqual(matches(sources, /(oxlint|eslint)-disable(?!.* -- \w+ )/), []);
   t.deepEqual(matches(running, /(:|\bas|<)\s*any\b(?!['`])[^\w]*[;,)>\]{=]/), []);
 });
 
-test('no folder and no file is a drawer for everything', (t) => {
-  const drawer = /(^|\/)(utils?|misc)(\/|\.ts$)/;
+test('no folder or file is named utils or misc', (t) => {
+  const catchAll = /(^|\/)(utils?|misc)(\/|\.ts$)/;
   t.deepEqual(
-    sources.filter(({ path }) => drawer.test(path)).map(({ path }) => path),
+    sources.filter(({ path }) => catchAll.test(path)).map(({ path }) => path),
     [],
   );
 });
@@ -46,7 +46,7 @@ test('files are named in kebab-case', (t) => {
   );
 });
 
-test('names say what a thing is: no Manager, no Utils, no I prefix, no enum, no default export', (t) => {
+test('no name has Manager, Utils or an I prefix, and no enum or default export is used', (t) => {
   t.deepEqual(
     matches(running, /^\s*(export )?(abstract )?(class|interface|type|function|const) \w+(Manager|Utils?)\b/),
     [],
@@ -56,7 +56,7 @@ test('names say what a thing is: no Manager, no Utils, no I prefix, no enum, no 
   t.deepEqual(matches(running, /^export default\b/), []);
 });
 
-/** What people read: the lines of running code without its comments, and the comments that are the API document. */
+/** Running code without comments, except the comments that form the API document. */
 function spoken({ path, text }: { path: string; text: string }) {
   const kept = text.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, (comment) =>
     comment.includes('@openapi') ? comment : comment.replaceAll(/[^\n]/g, ''),
@@ -95,11 +95,11 @@ test('messages and descriptions are in plain English of the field', (t) => {
   for (const riddle of RIDDLES) t.deepEqual(matches(spokenSources, riddle), []);
 });
 
-test('names of code are plain English too', (t) => {
+test('identifiers are plain English', (t) => {
   t.deepEqual(matches(running, /\b(Lie|liesOf|takeBench|Bench|deaf|[uU]nheard\w*)\b/), []);
 });
 
-test('the headings of the READMEs are the usual ones', (t) => {
+test('README headings use the usual terms', (t) => {
   const files = globSync('{*.md,{cli,config,test}/*.md,server/**/*.md}', { cwd: root });
   t.true(files.length >= 7);
   const headings = files.flatMap((path) =>

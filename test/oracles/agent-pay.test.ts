@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import test from 'ava';
 import { signPreorder } from '../../server/channels/wechat/agent-pay.ts';
 
-/** What SkillHub's merchant demo says of the signed text: Python makes it, OpenSSL verifies; five lines, each ended, standard base64. */
+/** Builds the signed text as SkillHub's merchant demo does (five lines, each ended, standard base64) and verifies it with OpenSSL. */
 const VERIFY = `
 import base64, json, os, subprocess, sys, tempfile
 asked = json.load(sys.stdin)
@@ -24,7 +24,7 @@ with tempfile.TemporaryDirectory() as folder:
         'life': int(wish['expires_at']) - int(b['timestamp']), 'wish': wish}))
 `;
 
-test('a preorder of agent pay is signed as its operator says, by the word of Python and OpenSSL', async (t) => {
+test('Python and OpenSSL verify the signature of an agent pay preorder', async (t) => {
   const missing = ['python3', 'openssl'].filter((name) => spawnSync(name, ['version']).error);
   if (missing.length > 0) {
     t.log(`Not run: this machine has no ${missing.join(' and no ')}.`);

@@ -9,7 +9,7 @@ date_default_timezone_set('Asia/Shanghai');
 $certificate = $pems['alipay_public_cert'][0] ?? null;
 $alipayKey = openssl_pkey_get_public($certificate ?? $pems['alipay_public_key'][0]);
 
-/** MD5 of the issuer, the most specific name first, and the decimal serial number. */
+/** MD5 of the issuer (most specific name first) and the decimal serial number. */
 function serialOf(string $pem): string
 {
     $parsed = openssl_x509_parse($pem);
@@ -18,7 +18,7 @@ function serialOf(string $pem): string
     return md5(implode(',', array_reverse($names)) . $decimal);
 }
 
-/** A hexadecimal number in decimals, of any length. */
+/** Converts a hexadecimal number of any length to decimal. */
 function decimalOf(string $hex): string
 {
     $digits = [0];
@@ -33,7 +33,7 @@ function decimalOf(string $hex): string
     return strrev(implode('', $digits));
 }
 
-/** `name=value` of what is not empty, sorted by name. */
+/** `name=value` of the non-empty parameters, sorted by name. */
 function textOf(array $params): string
 {
     ksort($params, SORT_STRING);
@@ -47,7 +47,7 @@ function isGenuine(string $text, string $sign): bool
     return openssl_verify($text, base64_decode($sign), $alipayKey, OPENSSL_ALGO_SHA256) === 1;
 }
 
-/** The parameters of a call, signed over their bytes in the charset. */
+/** The parameters of a call with a signature over their bytes in the charset. */
 function signed(string $method, array $content, array $more = []): array
 {
     global $fields, $pems, $charset;
@@ -64,7 +64,7 @@ function signed(string $method, array $content, array $more = []): array
     return $params + ['sign' => base64_encode($bytes)];
 }
 
-/** Asks, and demands that the answer is Alipay's, in the charset of the question. */
+/** Calls Alipay; fails unless the response has a valid signature and the charset of the request. */
 function ask(string $method, array $content): array
 {
     global $simulator, $charset, $certificate;

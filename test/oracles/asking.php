@@ -1,8 +1,8 @@
 <?php
-// What the clients in PHP share: JSON over HTTP, and a list of what held.
+// Shared by the PHP clients: JSON over HTTP and assertions.
 declare(strict_types=1);
 
-/** One request; gives its status, headers (lower case) and body. */
+/** Sends a request; returns the status, headers (lower case) and body. */
 function send(string $method, string $url, array $headers = [], ?string $body = null): array
 {
     $http = ['method' => $method, 'header' => $headers, 'ignore_errors' => true, 'follow_location' => 0];
@@ -17,7 +17,7 @@ function send(string $method, string $url, array $headers = [], ?string $body = 
     return ['status' => (int) $status[1], 'headers' => $named, 'body' => $text];
 }
 
-/** The simulator's control API. */
+/** Calls the simulator's control API. */
 function control(string $path, ?array $body = null): array
 {
     global $simulator;
@@ -33,14 +33,14 @@ function fail(string $why): never
     exit(1);
 }
 
-/** Says that something holds, or ends. */
+/** Prints the step if it holds, otherwise exits. */
 function holds(string $what, bool $does, mixed $seen = null): void
 {
     if (!$does) fail("$what: " . json_encode($seen, JSON_UNESCAPED_UNICODE));
     echo "$what\n";
 }
 
-/** Asks until the answer is good. */
+/** Repeats the call until the result is good. */
 function until(string $what, callable $ask, callable $isGood): mixed
 {
     for ($tries = 0; $tries < 600; $tries++) {
@@ -51,7 +51,7 @@ function until(string $what, callable $ask, callable $isGood): mixed
     fail("Waited in vain for $what");
 }
 
-/** The deliveries of an order, at least so many. */
+/** Waits for at least this many deliveries of an order. */
 function deliveries(string $payWay, string $orderNo, int $atLeast): array
 {
     $ask = fn () => control("/sim/deliveries?payWay=$payWay&orderNo=$orderNo")['deliveries'];

@@ -21,7 +21,7 @@ const READERS: Readonly<Record<PayWay, (file: string) => AsyncIterable<BillPart>
   paypal: (file) => readTransactions(file, paypal.DAY),
 };
 
-/** Both read the file, and every line is the same to both. */
+/** Asserts that our reader and the Python reader return the same lines. */
 async function agree(t: ExecutionContext, payWay: PayWay, bytes: Uint8Array | string, rows: number): Promise<void> {
   if (!hasPython) {
     t.log('Not run: this machine has no python3. Debian: apt install python3');
@@ -45,7 +45,7 @@ async function agree(t: ExecutionContext, payWay: PayWay, bytes: Uint8Array | st
 }
 
 const ROWS = 400;
-/** Rows made anew in each run; what fails is told with its seed. */
+/** Random rows; the seed is logged so that a failure can be reproduced. */
 function rowsOf<T>(t: ExecutionContext, row: fc.Arbitrary<T>): T[] {
   const seed = Math.floor(Math.random() * 2 ** 31);
   t.log(`seed ${seed}`);
@@ -85,7 +85,7 @@ const alipayRow: fc.Arbitrary<alipay.Row> = fc
     }),
   );
 
-test('alipay: both readers find the same lines in a zip, and in its file of details', async (t) => {
+test('alipay: both readers return the same lines from a zip and from its detail file', async (t) => {
   const rows = rowsOf(t, alipayRow);
   await agree(t, 'alipay', alipay.billZip(rows), ROWS);
   await agree(t, 'alipay', alipay.gbk(alipay.detailLines(rows), '\n'), ROWS);
@@ -106,14 +106,14 @@ const wechatRow: fc.Arbitrary<wechat.Row> = fc.record({
   settled: fen,
   asked: fc.oneof(fen, fc.constant(0)),
   returned: fen,
-  // Hundred-thousandths of a yuan, halves of a fen among them.
+  // In hundred-thousandths of a yuan, half fen included.
   fee: fc.oneof(
     fc.integer({ min: -99_999, max: 99_999 }),
     fc.integer({ min: -99, max: 99 }).map((half) => half * 500),
   ),
 });
 
-test('wechat: both readers find the same lines, packed and plain', async (t) => {
+test('wechat: both readers return the same lines from a gzipped and a plain file', async (t) => {
   const rows = rowsOf(t, wechatRow);
   await agree(t, 'wechat', gzipSync(wechat.billText(rows)), ROWS);
   await agree(t, 'wechat', wechat.billText(rows, { mark: '', end: '\n' }), ROWS);
@@ -152,7 +152,7 @@ const paypalRow: fc.Arbitrary<paypal.Row> = fc
       }),
   );
 
-test('paypal: both readers find the same lines', async (t) => {
+test('paypal: both readers return the same lines', async (t) => {
   await agree(t, 'paypal', paypal.billText(rowsOf(t, paypalRow)), ROWS);
   await agree(t, 'paypal', paypal.billText([]), 0);
 });

@@ -1,4 +1,4 @@
-"""A second reader of bills, with Python's standard library: what a file of a channel says, line by line, as JSON. Written from the documents
+"""A second bill reader with Python's standard library; prints each line of a channel's file as JSON. Written from the documents
 (opendocs.alipay.com "账单文件说明"; pay.weixin.qq.com "申请交易账单"; developer.paypal.com "Transaction event codes" and Transaction Search v1) and
 from the meaning of a line in server/payments/outcomes.ts, not from our readers. Arguments: the channel and the file."""
 
@@ -38,7 +38,7 @@ def tell(count, **line):
 def alipay(path):
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            # The names are GBK, which zipfile takes for code page 437 unless they say otherwise.
+            # The names are GBK, but zipfile decodes them as code page 437 without the UTF-8 flag.
             names = {
                 entry: entry.filename if entry.flag_bits & 0x800 else entry.filename.encode("cp437").decode("gbk")
                 for entry in archive.infolist()
@@ -54,7 +54,7 @@ def alipay(path):
     for text in lines[5:]:
         if text.startswith("#"):
             break
-        # The goods' name stands between two fixed cells and may hold commas; whatever follows the last amount may, too.
+        # The goods' name is between two fixed cells and may contain commas, as may the cells after the last amount.
         head, rest = text.split(",", 3)[:3], text.split(",", 3)[3]
         goods = re.match(r"(.*?),(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*,)", rest, re.S)
         cells = [*head, goods.group(1), *rest[goods.end() :].split(",")]
@@ -92,7 +92,7 @@ def wechat(path):
             break
         cells = text.split(",`")
         cells[0] = cells[0][1:]
-        # What the shop wrote (商品名称, 商户数据包) may hold the separator; behind it the columns are those from the end.
+        # Shop texts (商品名称, 商户数据包) may contain the separator, so later columns are counted from the end.
         after = len(names) - names.index("商户数据包") - 1
         row = {**dict(zip(names, cells)), **dict(zip(names[-after:], cells[-after:]))}
         state = row["交易状态"]
@@ -104,7 +104,7 @@ def wechat(path):
             kind = "payment"
         elif back and not failed:
             kind = "refund" if row["退款状态"] == "SUCCESS" else "pending"
-        # What the channel moves (应结订单金额, 退款金额) and what it is over (订单金额, 申请退款金额).
+        # The moved amount (应结订单金额, 退款金额) and the requested amount (订单金额, 申请退款金额).
         over = {"payment": int(minor(row["订单金额"])), "other": 0}.get(kind, int(asked))
         moved = {"payment": int(minor(row["应结订单金额"])), "other": 0}.get(kind, int(minor(row["退款金额"])))
 

@@ -1,5 +1,5 @@
 """A reader of the bills of all three channels, written from the documents (opendocs.alipay.com "账单文件说明"; pay.weixin.qq.com "申请交易账单",
-"申请资金账单", "下载账单"; developer.paypal.com Transaction Search v1) with Python's standard library; `openssl` signs and checks. It makes orders at
+"申请资金账单", "下载账单"; developer.paypal.com Transaction Search v1) with Python's standard library; `openssl` signs and verifies. It creates orders at
 the simulator, pays and refunds them, fetches the bills of today and checks their form and sums against the ledger. Argument: the
 simulator's address."""
 
@@ -161,7 +161,7 @@ def read_alipay():
     archive = alipay_file("trade", day)
     infos = archive.infolist()
     holds("no name says that it is UTF-8", not any(info.flag_bits & 0x800 for info in infos), infos)
-    # Python takes such a name for code page 437.
+    # Python decodes names without the UTF-8 flag as code page 437.
     names = [info.filename.encode("cp437").decode("gbk") for info in infos]
     prefix = f"{CONFIG['alipay']['fields']['sellerId']}0156_{day.replace('-', '')}_业务明细"
     same("the names are in GBK", names, [f"{prefix}.csv", f"{prefix}(汇总).csv"])

@@ -11,7 +11,7 @@ test.before(async () => {
 });
 test.after.always(() => world?.close());
 
-/** How a runtime says that it is there with what a client needs of it. */
+/** Arguments with which a runtime exits 0 if it has the required functions. */
 const RUNTIMES = {
   php: ['-r', 'exit(function_exists("mb_convert_encoding") && function_exists("openssl_sign") ? 0 : 1);'],
   python3: ['--version'],
@@ -19,7 +19,7 @@ const RUNTIMES = {
 } as const;
 type Runtime = keyof typeof RUNTIMES;
 
-/** A client in another language: the account that it is for, and what it says of each step that held. */
+/** A client in another language, its account and the expected output of its steps. */
 interface Oracle {
   file: string;
   needs: readonly Runtime[];
@@ -60,7 +60,7 @@ const ORACLES: readonly Oracle[] = [
 ];
 
 for (const { file, needs, account, more = [], steps } of ORACLES) {
-  test(`${file} works with the simulator as with ${account.payWay} and believes it (${account.name})`, async (t) => {
+  test(`${file} pays and refunds at the ${account.payWay} simulator and verifies its signatures (${account.name})`, async (t) => {
     const missing = needs.filter((name) => spawnSync(name, RUNTIMES[name]).status !== 0);
     if (missing.length > 0) {
       t.log(

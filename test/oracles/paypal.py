@@ -56,7 +56,7 @@ def ask(method, path, body=None, number=None):
 
 
 def verified(headers, body):
-    """The certificate leads to the authority, and signed `id|time|webhook|CRC32`."""
+    """Whether the certificate chains to the authority and signed `id|time|webhook|CRC32`."""
     text = f"{headers['paypal-transmission-id']}|{headers['paypal-transmission-time']}|{FIELDS['webhookId']}|{zlib.crc32(body)}"
     with urllib.request.urlopen(headers["paypal-cert-url"]) as answer:
         certificates = answer.read()

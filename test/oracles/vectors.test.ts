@@ -16,7 +16,7 @@ import {
 } from '../../server/channels/wechat/signature.ts';
 import { readForm, signedBytes } from '../../server/simulator/alipay/requests.ts';
 
-/** What the vendors' own clients are tested with; each vector names its repository, commit and file. */
+/** A test vector of a vendor's own client; each names its repository, commit and file. */
 type Vector = Record<string, string>;
 const vectorsOf = <Vectors>(channel: string): Vectors =>
   JSON.parse(readFileSync(`${import.meta.dirname}/vectors/${channel}.json`, 'utf8')) as Vectors;
@@ -28,7 +28,7 @@ const alipay = vectorsOf<{
 }>('alipay');
 const paypal = vectorsOf<Record<string, Vector>>('paypal');
 
-test('WeChat Pay: a text is signed as in wechatpay-go, to the byte', async (t) => {
+test('WeChat Pay: a signature has the same bytes as in wechatpay-go', async (t) => {
   const { privateKey = '', message = '', signature = '' } = wechat['signature']!;
   t.is(await signRsa(Buffer.from(message), createPrivateKey(privateKey)), signature);
 });
@@ -46,7 +46,7 @@ test('WeChat Pay: a signature is verified by certificate and by public key as in
   t.is(plainSerial(new X509Certificate(other['certificate']!).serialNumber), plainSerial(other['serial']!));
 });
 
-test('WeChat Pay: the notice of wechatpay-go is genuine, and no other', (t) => {
+test('WeChat Pay: the notification of wechatpay-go verifies, and a changed one does not', (t) => {
   const { certificate = '', timestamp = '', nonce = '', body = '', signature = '' } = wechat['notice']!;
   const { publicKey } = new X509Certificate(certificate);
   t.true(verifyRsa(answerText(timestamp, nonce, Buffer.from(body)), signature, publicKey));
@@ -56,7 +56,7 @@ test('WeChat Pay: the notice of wechatpay-go is genuine, and no other', (t) => {
   t.false(verifyRsa(answerText(`${timestamp}0`, nonce, Buffer.from(body)), signature, publicKey));
 });
 
-test('WeChat Pay: the signed text and the header of a request are those of wechatpay-go', (t) => {
+test('WeChat Pay: the signed text and the header of a request match wechatpay-go', (t) => {
   const {
     mchid = '',
     nonce = '',
@@ -75,7 +75,7 @@ test('WeChat Pay: the signed text and the header of a request are those of wecha
   t.like(readAuthorization(header), { mchid, nonce, serial, signature: 'abc=' });
 });
 
-test('WeChat Pay: a text is sealed and opened as in wechatpay-java', (t) => {
+test('WeChat Pay: a text is encrypted and decrypted as in wechatpay-java', (t) => {
   const { apiV3Key = '', nonce = '', associatedData = '', ciphertext = '', text = '' } = wechat['sealed']!;
   const key = Buffer.from(apiV3Key);
   t.is(openText({ ciphertext, nonce, associatedData }, key), text);
@@ -83,28 +83,28 @@ test('WeChat Pay: a text is sealed and opened as in wechatpay-java', (t) => {
   t.throws(() => openText({ ciphertext, nonce, associatedData: 'another' }, key));
 });
 
-test('WeChat Pay: the platform certificate of wechatpay-java opens, and has its serial', (t) => {
+test('WeChat Pay: the platform certificate of wechatpay-java is decrypted and has its serial', (t) => {
   const { nonce = '', associatedData = '', ciphertext = '', serial = '' } = wechat['sealedCertificate']!;
   const pem = openText({ ciphertext, nonce, associatedData }, Buffer.from(wechat['sealed']!['apiV3Key']!));
   t.is(plainSerial(new X509Certificate(pem).serialNumber), serial);
 });
 
-test('Alipay: a notice that Alipay itself signed is genuine, and no other', (t) => {
+test('Alipay: a notification signed by Alipay verifies, and a changed one does not', (t) => {
   const { publicKey, params } = alipay.notice;
   const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
   t.true(verifyRsa2(notificationText(params), params['sign']!, key));
   t.false(verifyRsa2(notificationText({ ...params, total_amount: '0.11' }), params['sign']!, key));
-  // What the simulator signs of a notice is the same text, read from the form that Alipay posts.
+  // The simulator must sign the same text, read from the form that Alipay posts.
   const form = readForm(new URLSearchParams(params).toString());
   form.values.delete('sign_type');
   t.is(signedBytes(form).toString(), notificationText(params));
 });
 
-test('Alipay: the serials of certificates are those of its own client', (t) => {
+test('Alipay: certificate serials match the official client', (t) => {
   for (const { certificate, serial } of alipay.serials) t.is(certSerial(readCertificates(certificate)[0]!), serial);
 });
 
-test("PayPal: the signed text of a webhook is that of PayPal's own client", (t) => {
+test("PayPal: the signed text of a webhook matches PayPal's own client", (t) => {
   const { transmissionId = '', time = '', webhookId = '', body = '', text = '' } = paypal['webhook']!;
   t.is(webhookText(transmissionId, time, webhookId, Buffer.from(body)), text);
   t.not(webhookText(transmissionId, time, webhookId, Buffer.from(`${body} `)), text);

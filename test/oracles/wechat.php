@@ -34,7 +34,7 @@ function opened(array $sealed): string
     return $plain === false ? fail('A text does not open.') : $plain;
 }
 
-/** Asks as the merchant, and demands that the answer is WeChat Pay's. */
+/** Calls WeChat Pay as the merchant; fails unless the response has a valid signature. */
 function ask(string $method, string $target, ?array $content = null): array
 {
     global $simulator, $mchid, $pems, $fields;

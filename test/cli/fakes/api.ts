@@ -3,27 +3,26 @@ import { eventRow, samples, type Seen } from './rows.ts';
 import { listenOnFreePort } from '../../support/free-port.ts';
 import { messageOf } from './live.ts';
 
-/** An answer of the fake service. */
+/** A response of the fake service. */
 export interface FakeAnswer {
   status?: number;
   headers?: Record<string, string>;
   body?: unknown;
   /** Sent instead of a JSON body; `null` cuts the connection. */
   text?: string | null;
-  /** The answer does not end: an event stream on which nothing more comes. */
+  /** Keeps the response open, as an event stream without further events. */
   stays?: boolean;
 }
 
-/** What a test puts in the place of the common behaviour. */
 type FakeRoute = (request: Seen) => FakeAnswer;
 
-/** A small stand-in for the service that keeps to the contract's shapes and records what it is asked. */
+/** A fake service with responses in the shapes of the contract; records the requests. */
 export interface FakeApi {
   url: string;
   seen: Seen[];
-  /** Answers requests to `METHOD /path` by this function from now on. */
+  /** Replaces the response to `METHOD /path`. */
   on(route: string, answer: FakeRoute): void;
-  /** Changes every answer from now on. */
+  /** Transforms every response from now on. */
   changeAll(change: (answer: FakeAnswer) => FakeAnswer): void;
   close(): Promise<void>;
 }
@@ -53,10 +52,10 @@ export async function startFakeApi(): Promise<FakeApi> {
   };
 }
 
-/** The time that the fake service tells: that of every test. */
+/** The `Date` header of the fake service, equal to the `NOW` of the tests. */
 const FAKE_DATE = 'Sat, 21 Nov 2026 06:05:00 GMT';
 
-/** A refusal in the shape of RFC 9457. */
+/** An error response as an RFC 9457 problem. */
 export function problem(status: number, code: string, detail: string, more: Record<string, unknown> = {}): FakeAnswer {
   const body = { type: `/docs/errors/${code}`, title: code, status, detail, code, requestId: 'req-1', ...more };
   return { status, headers: { 'content-type': 'application/problem+json' }, body };

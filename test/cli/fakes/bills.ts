@@ -2,7 +2,7 @@ import { listOf, type Row, type Seen } from './list.ts';
 
 const ORDER_NO = 'P202611210558007K2MQX9WBT';
 
-/** A bill that was compared: one difference is being checked, one needs review. */
+/** A compared bill with one difference being checked and one for review. */
 export const billRow: Row = {
   billNo: 'B20261121023000D4N8ZR3VHC',
   payWay: 'wechat',
@@ -73,10 +73,10 @@ export const billRow: Row = {
   ],
 };
 
-/** The same bill when it was asked for. */
+/** The same bill before it was fetched. */
 const begunBill: Row = { ...billRow, state: 'waiting', lines: 0, checks: 0, differences: [] };
 
-/** A difference that a person must review. */
+/** A difference that an operator must review. */
 export const differenceRow: Row = {
   id: '01935b31-2d5e-7c04-8b6a-e41f9a7d0c53',
   billNo: billRow['billNo'],
@@ -129,7 +129,7 @@ const sumsRow: Row = {
   netMinor: 12_176_440,
 };
 
-/** What the channels settle: a day with its bill, one without, and a bill that disagrees with its lines. */
+/** Settlement figures: a day with a bill, a day without one, and a bill that disagrees with its lines. */
 const settlementFigures: Row = {
   days: [
     {
@@ -227,7 +227,7 @@ const settlementFigures: Row = {
 
 const QUIET = { since: '2026-11-22T08:00:00.000Z', by: 'alice', reason: 'A second system' };
 
-/** Each kind of path of bills with its answer. */
+/** Responses for the paths of bills. */
 export const billSamples: [RegExp, (request: Seen) => unknown][] = [
   [/^\/api\/v1\/bills$/, ({ method }) => (method === 'POST' ? { data: begunBill } : listOf(billRow))],
   [/^\/api\/v1\/bills\/import$/, () => ({ data: begunBill })],

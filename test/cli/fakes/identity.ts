@@ -26,7 +26,7 @@ export const TOTP_SECRET = '6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY';
 /** Recovery codes of the fake service. */
 export const RECOVERY_CODES = ['3k7dqm-2xp9fw-c3hrtv-8ynbkq', 'h4z0ab-9qm3tn-xv72ce-5wdgjk'];
 
-/** The session that a confirmation of the fake service begins. */
+/** The session that the fake service returns for a confirmation. */
 export const confirmedSession: Row = {
   confirmedUntil: '2026-11-21T06:10:00.000Z',
   token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJuZXcifQ.c2lnbmF0dXJl',
@@ -40,7 +40,7 @@ const enrolment: Row = {
   expiresAt: '2026-11-21T06:15:00.000Z',
 };
 
-/** Logins, accounts, sessions and second factors. */
+/** Responses for logins, accounts, sessions and second factors. */
 export const identitySamples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [
     /^\/api\/v1\/login$/,

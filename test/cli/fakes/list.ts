@@ -8,7 +8,7 @@ export interface Seen {
   text: string;
 }
 
-/** What the API sends: a JSON object. */
+/** A JSON object of the API. */
 export type Row = Record<string, unknown>;
 
 /** The only page of a list. */

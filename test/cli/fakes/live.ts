@@ -1,27 +1,26 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { listenOnFreePort } from '../../support/free-port.ts';
 
-/** How a stand-in of the live feed behaves. */
 interface LiveServerOptions {
   eventsPerSecond: number;
-  /** It cuts so many connections, each after its second message or in the middle of it; then it cuts none. */
+  /** Number of connections to cut, each after its second message or in the middle of it. */
   cuts: number;
-  /** From one message to the next, in milliseconds. */
+  /** Interval between messages in milliseconds. */
   everyMs: number;
 }
 
-/** A service of which only the live feed is there, with a log that grows while somebody follows. */
+/** A service with only the live feed; its event log grows from the first request on. */
 interface LiveServer {
   url: string;
   cuts: number;
-  /** Events of the log by now. */
+  /** Current number of events in the log. */
   events(): number;
-  /** The log grows no further. */
+  /** Stops the growth of the log. */
   freeze(): void;
   close(): Promise<void>;
 }
 
-/** Starts it on a free port. The log begins with the first follower, and counts by the real clock. */
+/** Starts the live feed on a free port; the log grows by the real clock from the first request on. */
 export async function startLiveServer({ eventsPerSecond, cuts, everyMs }: LiveServerOptions): Promise<LiveServer> {
   let begun: number | undefined;
   let frozen: number | undefined;
@@ -29,7 +28,7 @@ export async function startLiveServer({ eventsPerSecond, cuts, everyMs }: LiveSe
     frozen ?? (begun === undefined ? 0 : Math.floor(((performance.now() - begun) * eventsPerSecond) / 1000));
   const server = createServer((request, response) => {
     if (request.url !== '/api/v1/live') return void response.writeHead(404).end();
-    // What happens from the first follower's request on is new to him.
+    // A client without a cursor receives only events after its request.
     const from = Number(request.headers['last-event-id'] ?? events());
     begun ??= performance.now();
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -55,14 +54,14 @@ export async function startLiveServer({ eventsPerSecond, cuts, everyMs }: LiveSe
       if (live.cuts >= cuts) return void response.write(text);
       live.cuts += 1;
       clearInterval(timer);
-      // Whole the one time, broken off the other: what is not there whole was not received.
+      // Alternates complete and truncated messages; a truncated message must not be counted.
       response.write(live.cuts % 2 === 0 ? text : text.slice(0, text.length / 2), () => response.destroy());
     }, everyMs);
     response.once('close', () => clearInterval(timer));
   }
 }
 
-/** A message about the events after one number and up to another, in the form of the service. */
+/** A live feed message about the events after `after` up to `upTo`. */
 export function messageOf(kind: 'snapshot' | 'change', after: number, upTo: number): string {
   const passed = upTo - after;
   const at = new Date().toISOString();
@@ -90,7 +89,6 @@ function eventAt(sequence: number) {
   };
 }
 
-/** Every section of the board, in the form of the service. */
 function sections(paid: number) {
   const tally = (status: string, count: number) => ({
     status,

@@ -7,7 +7,7 @@ import type {
   RestoredFacts,
 } from '../../../server/offline/port.ts';
 
-/** A failure in the shape of the server's own errors. */
+/** An error in the shape of the server's own errors. */
 export class FakeFailure extends Error {
   readonly code: string;
   readonly status: number;
@@ -21,19 +21,18 @@ export class FakeFailure extends Error {
   }
 }
 
-/** A database in memory behind the offline port; `found` describes it, `closed` counts its closings. */
+/** An in-memory database behind the offline port; `closed` counts the calls of close. */
 export interface FakeOffline extends Offline {
   admins: { username: string; password: string }[];
   apps: string[];
-  /** Whose second factor was taken away. */
+  /** Usernames whose second factor was reset. */
   reset: string[];
-  /** What a distrust of keys of other modes would find. */
+  /** The keys of other modes that a distrust finds. */
   distrusted: Omit<OtherModeKey, 'present'>[];
   migrated: number;
   closed: number;
 }
 
-/** A service without any fault. */
 const HEALTHY: Examination = {
   debug: false,
   simulated: false,
@@ -60,7 +59,6 @@ const HEALTHY: Examination = {
   },
 };
 
-/** A copy without any fault. */
 const RESTORED: RestoredFacts = {
   encrypted: HEALTHY.encrypted,
   proofs: [{ check: 'paid', promise: 'what is paid is paid once', ok: true, count: 0, examples: [] }],
@@ -72,7 +70,7 @@ const RESTORED: RestoredFacts = {
   future: [],
 };
 
-/** Makes an empty or a used database. */
+/** Creates a fake database with the given state. */
 export function fakeOffline(
   found: Partial<DatabaseDescription['schema']> & {
     admins?: string[];

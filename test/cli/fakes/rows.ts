@@ -5,7 +5,6 @@ import { listOf, type Row, type Seen } from './list.ts';
 
 export type { Seen } from './list.ts';
 
-/** One API application, as the console sees it. */
 const appRow: Row = {
   client_id: 'app_7Kd2mQxW9bTzR4vLp1Ns',
   name: 'shop',
@@ -21,7 +20,7 @@ const appRow: Row = {
   lastUsedAt: '2026-11-21T05:00:00.000Z',
 };
 
-/** A client secret of the right form. */
+/** A client secret in a valid format. */
 export const SECRET = 'pays_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0U1v';
 
 /** A paid order. */
@@ -122,7 +121,7 @@ const configRow: Row = {
   appPrivateKey: '***',
   updatedAt: '2026-11-20T10:00:00.000Z',
 };
-/** What a channel wants to know, without certificates. */
+/** The configuration schema of a channel without certificates. */
 export const schema: Row = {
   payWay: 'alipay',
   modes: ['simulator', 'sandbox', 'live'],
@@ -193,7 +192,7 @@ export function signedCode(claims: Row, header: Row = { alg: 'EdDSA', typ: 'pay-
   return `${text}.${sign(null, Buffer.from(text), keys.privateKey).toString('base64url')}`;
 }
 
-/** A signing secret of the right form. */
+/** A signing secret in a valid format. */
 export const HOOK_SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3';
 
 /** The webhook of an application. */
@@ -208,7 +207,7 @@ export const webhookRow: Row = {
   updatedAt: '2026-11-20T10:00:00.000Z',
 };
 
-/** A delivery that was given up. */
+/** A failed delivery. */
 export const deliveryRow: Row = {
   id: '01935b31-2d5e-7c04-8b6a-e41f9a7d0c53',
   eventId: 'evt_5f0c2b6e8a179d3f01935b2e',
@@ -225,7 +224,6 @@ export const deliveryRow: Row = {
   tries: [],
 };
 
-/** What the fake service answers about webhooks. */
 const webhookSamples: [RegExp, (request: Seen) => unknown][] = [
   [/^\/api\/v1\/api-apps\/[^/]+\/webhook\/rotate-secret$/, () => ({ data: { ...webhookRow, secret: HOOK_SECRET } })],
   [
@@ -236,7 +234,7 @@ const webhookSamples: [RegExp, (request: Seen) => unknown][] = [
   [/^\/api\/v1\/api-apps\/[^/]+\/webhook$/, ({ body }) => ({ data: { ...webhookRow, ...(body as Row | undefined) } })],
 ];
 
-/** A refund that waits for a second administrator, as the fake service shows it. */
+/** A refund that waits for approval by a second administrator. */
 const approvalRow = {
   refundNo: 'R1',
   orderNo: 'P1',
@@ -254,7 +252,6 @@ const approvalRow = {
   decidedAt: null,
 };
 
-/** A limit of an application, as the fake service shows it. */
 const limitRow = {
   currency: 'CNY',
   limit: 'perDay',
@@ -264,7 +261,6 @@ const limitRow = {
   resetsAt: '2026-11-21T16:00:00.000Z',
 };
 
-/** A line of the audit log, as the fake service shows it. */
 const auditRow = {
   id: '812',
   at: '2026-11-21T06:00:00.000Z',
@@ -280,7 +276,7 @@ const auditRow = {
   hash: 'a'.repeat(64),
 };
 
-/** What a service in which nothing is wrong says of itself. */
+/** The diagnosis of a healthy service. */
 export const diagnosisRow = {
   production: false,
   consoleOpen: true,
@@ -294,7 +290,6 @@ export const diagnosisRow = {
   silentNotices: [],
 };
 
-/** What the fake service answers about approvals, limits and the audit log. */
 const controlSamples: [RegExp, () => unknown][] = [
   [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
   [/^\/api\/v1\/diagnosis$/, () => ({ data: diagnosisRow })],
@@ -304,7 +299,7 @@ const controlSamples: [RegExp, () => unknown][] = [
   [/^\/api\/v1\/audit-log$/, () => listOf(auditRow)],
 ];
 
-/** Each kind of path with its answer; `true` = a POST there creates (201). */
+/** Responses by path; `true` means that a POST there creates (201). */
 export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/health/, () => ({ status: 'ok' })],
   ...identitySamples,
