@@ -8,7 +8,7 @@ import { startEdge } from '../support/edge.ts';
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
-test.serial('agents find what is paid for, in a document that the stock validator accepts', async (t) => {
+test.serial('the discovery document lists the paid resources, and the stock validator accepts it', async (t) => {
   const { status, body, headers } = await file.nobody('GET', '/openapi.json');
   t.is(status, 200);
   t.is(headers.get('cache-control'), 'max-age=300');
@@ -22,7 +22,7 @@ test.serial('agents find what is paid for, in a document that the stock validato
   t.is(body['x-service-info'].docs.apiReference, '/swagger/index.html');
 });
 
-test.serial('without the explorer it is not served', async (t) => {
+test.serial('without the explorer the document is not served', async (t) => {
   const { url } = await startEdge(t, { groups: [], explorer: false });
   t.is((await fetch(`${url}/openapi.json`)).status, 404);
 });

@@ -17,7 +17,7 @@ async function read(path: string, headers: Record<string, string> = {}) {
 }
 
 test.serial(
-  'each guide is served in each language, in its frame, without script and without anything from elsewhere',
+  'each guide is served in each language with its frame, without script and without external resources',
   async (t) => {
     for (const { slug, titles } of GUIDES)
       for (const language of LANGUAGES) {
@@ -37,7 +37,7 @@ test.serial(
   },
 );
 
-test.serial('the language of a guide is that of the browser, unless the address names one', async (t) => {
+test.serial('the language of a guide is that of the browser, unless the address sets one', async (t) => {
   const chinese = { 'accept-language': 'zh-CN' };
   t.regex((await read('/docs/webhooks', chinese)).html, /<h1>接收异步通知<\/h1>/);
   t.is((await read('/docs/webhooks', chinese)).headers.get('vary'), 'Accept-Language');
@@ -45,7 +45,7 @@ test.serial('the language of a guide is that of the browser, unless the address 
   t.regex((await read('/docs/webhooks', { 'accept-language': 'de' })).html, /<h1>Receive webhooks<\/h1>/);
 });
 
-test.serial('a page has a tag for each language, and is not sent again to a reader that has it', async (t) => {
+test.serial('a page has a tag for each language, and is not sent again to a reader with that tag', async (t) => {
   for (const path of ['/docs/webhooks', '/docs/errors', '/docs/errors/channel_disabled']) {
     const tags = [];
     for (const language of LANGUAGES) {
@@ -60,7 +60,7 @@ test.serial('a page has a tag for each language, and is not sent again to a read
   }
 });
 
-test.serial('samples name the address of this service', async (t) => {
+test.serial('samples contain the address of this service', async (t) => {
   const { html } = await read('/docs/simulator');
   t.true(html.includes(`${service.url}/api/v2/payment/pay`));
   t.notRegex(html, /127\.0\.0\.1:8080/);
@@ -75,7 +75,7 @@ test.serial('the index of errors has every code, and each code has a page in eac
   t.regex((await read('/docs/errors/channel_disabled?lang=zh')).html, /<h1>渠道已停用<\/h1>[^]*换用其他 payWay/);
 });
 
-test.serial('a code that does not exist has no page, for people as for programs', async (t) => {
+test.serial('an unknown code has no page, for browsers and for programs', async (t) => {
   for (const code of ['no_such_code', '%3Cscript%3E', 'constructor']) {
     t.is((await read(`/docs/errors/${code}`)).status, 404);
     const seen = await read(`/docs/errors/${code}`, { accept: 'text/html', 'accept-language': 'zh' });
@@ -85,7 +85,7 @@ test.serial('a code that does not exist has no page, for people as for programs'
   t.is((await read('/docs/no-such-guide')).status, 404);
 });
 
-test.serial('a guide links to the explorer where there is one', async (t) => {
+test.serial('a guide links to the explorer if it is enabled', async (t) => {
   t.regex((await read('/docs')).html, /href="\/swagger\/index\.html">API explorer/);
   const { url } = await startEdge(t, {
     groups: [guideRoutes({ publicUrl: 'https://pay.example.com', explorer: false })],
@@ -93,7 +93,7 @@ test.serial('a guide links to the explorer where there is one', async (t) => {
   t.notRegex(await (await fetch(`${url}/docs`)).text(), /to-explorer/);
 });
 
-test.serial('an address that would lead elsewhere gets no switch', async (t) => {
+test.serial('an address that would lead to another site gets no language switch', async (t) => {
   const seen = await read('//evil.example/x', { accept: 'text/html' });
   t.is(seen.status, 404);
   t.notRegex(seen.html, /evil/);

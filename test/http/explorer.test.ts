@@ -11,7 +11,7 @@ coverRoutes(test, file);
 
 const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
 
-test.serial('the pages have no inline script or style and name no other host', async (t) => {
+test.serial('the pages have no inline script or style and reference no other host', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);
   for (const view of ['index', 'console']) {
@@ -32,7 +32,7 @@ test.serial('the pages have no inline script or style and name no other host', a
   }
 });
 
-test.serial('every file that a page asks for is served from here with its type', async (t) => {
+test.serial('every file that a page requests is served by this service with its media type', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);
   for (const view of ['index', 'console']) {
@@ -49,7 +49,7 @@ test.serial('every file that a page asks for is served from here with its type',
   }
 });
 
-test.serial('a file of the explorer has a tag, and is not sent again to a client that has it', async (t) => {
+test.serial('a file of the explorer has a tag, and is not sent again to a client with that tag', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);
   for (const name of ['doc.json', 'index.html', 'merchant.json', 'merchant.js', 'swagger-ui-bundle.js']) {
@@ -73,7 +73,7 @@ test.serial('the short address leads to the page', async (t) => {
   t.is(response.headers.get('location'), '/swagger/index.html');
 });
 
-test.serial('the configuration of a page cannot be changed by its address', async (t) => {
+test.serial('the address of a page cannot change its configuration', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);
   for (const view of ['merchant', 'console']) {
@@ -86,7 +86,7 @@ test.serial('the configuration of a page cannot be changed by its address', asyn
   }
 });
 
-test.serial('the document is OpenAPI 3.1 and describes what is served', async (t) => {
+test.serial('the document is OpenAPI 3.1 and describes the served routes', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);
   const response = await fetch(`${url}/swagger/doc.json`);
@@ -102,7 +102,7 @@ test.serial('the document is OpenAPI 3.1 and describes what is served', async (t
   t.deepEqual(document.paths['/health']?.get.security, []);
 });
 
-test.serial('without Explorer.Enabled there is nothing', async (t) => {
+test.serial('without Explorer.Enabled the explorer is not served', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: false });
   for (const path of [
     '/swagger/index.html',

@@ -9,14 +9,14 @@ const file = await serviceOfFile(import.meta.filename);
 const { nobody, service } = file;
 coverRoutes(test, file);
 
-// The key is made when the first code is signed.
+// The key is created when the first code is signed.
 test.before('an offer is made', async () => {
   await callSkill(await file.shop(), undefined);
 });
 
 const path = '/.well-known/jwks.json';
 
-test.serial('everybody gets the public key of codes and receipts, which may be kept for a minute', async (t) => {
+test.serial('every caller gets the public key of codes and receipts, cacheable for a minute', async (t) => {
   const { status, body, headers } = await nobody('GET', path);
   t.is(status, 200);
   t.is(headers.get('cache-control'), 'public, max-age=60');
@@ -26,7 +26,7 @@ test.serial('everybody gets the public key of codes and receipts, which may be k
   t.is(createPublicKey({ key: body.keys[0], format: 'jwk' }).asymmetricKeyType, 'ed25519');
 });
 
-test.serial('the same keys are those of the host as a DID document', async (t) => {
+test.serial('the same keys are published as the DID document of the host', async (t) => {
   const { status, body } = await nobody('GET', '/.well-known/did.json');
   t.is(status, 200);
   t.is(body.id, `did:web:${encodeURIComponent(new URL(service.url).host)}`);
@@ -37,7 +37,7 @@ test.serial('the same keys are those of the host as a DID document', async (t) =
   t.deepEqual(body.assertionMethod, [body.verificationMethod[0].id]);
 });
 
-test.serial('the private half never leaves', async (t) => {
+test.serial('the private key is never published', async (t) => {
   const { body } = await nobody('GET', path);
   t.false('d' in body.keys[0]);
 });

@@ -23,24 +23,27 @@ function exceeded(t: ExecutionContext, answer: Answer, members: object): void {
   t.like(answer.body, members);
 }
 
-test.serial('an application and administrators see what is left; without limits there is nothing to see', async (t) => {
-  const free = await file.shop();
-  t.deepEqual(await limitsOf(free), []);
-  const shop = await file.shop({ limits: { CNY: { perOrder: 50, perDay: '100.50', ordersPerHour: 7 } } });
-  await placeOrder(shop, { amount: 20.25 });
-  const shown = await limitsOf(shop);
-  t.like(shown[0], { currency: 'CNY', limit: 'perOrder', allowed: 50, used: null, left: 50, resetsAt: null });
-  t.like(shown[1], { currency: 'CNY', limit: 'perDay', allowed: 100.5, used: 20.25, left: 80.25 });
-  t.like(shown[2], { limit: 'ordersPerHour', allowed: 7, used: 1, left: 6 });
-  t.is(new Date(shown[1].resetsAt).toISOString().slice(11), '16:00:00.000Z', 'midnight in Asia/Shanghai');
-  const path = `/api/v1/api-apps/${shop.clientId}/limits`;
-  t.deepEqual((await file.viewer('GET', path)).body.data, shown);
-  refused(t, await admin('GET', '/api/v1/api-apps/app_unknown/limits'), 404, 'not_found');
-  refused(t, await admin('GET', '/api/v1/api-apps/console/limits'), 404, 'not_found');
-});
+test.serial(
+  'an application and administrators see the remaining amount; without limits the list is empty',
+  async (t) => {
+    const free = await file.shop();
+    t.deepEqual(await limitsOf(free), []);
+    const shop = await file.shop({ limits: { CNY: { perOrder: 50, perDay: '100.50', ordersPerHour: 7 } } });
+    await placeOrder(shop, { amount: 20.25 });
+    const shown = await limitsOf(shop);
+    t.like(shown[0], { currency: 'CNY', limit: 'perOrder', allowed: 50, used: null, left: 50, resetsAt: null });
+    t.like(shown[1], { currency: 'CNY', limit: 'perDay', allowed: 100.5, used: 20.25, left: 80.25 });
+    t.like(shown[2], { limit: 'ordersPerHour', allowed: 7, used: 1, left: 6 });
+    t.is(new Date(shown[1].resetsAt).toISOString().slice(11), '16:00:00.000Z', 'midnight in Asia/Shanghai');
+    const path = `/api/v1/api-apps/${shop.clientId}/limits`;
+    t.deepEqual((await file.viewer('GET', path)).body.data, shown);
+    refused(t, await admin('GET', '/api/v1/api-apps/app_unknown/limits'), 404, 'not_found');
+    refused(t, await admin('GET', '/api/v1/api-apps/console/limits'), 404, 'not_found');
+  },
+);
 
 test.serial(
-  'each limit refuses what is above it by a cent, says which and what is left, and keeps nothing',
+  'each limit refuses an order one cent above it, reports the limit and the remainder, and stores nothing',
   async (t) => {
     const shop = await file.shop({
       limits: { CNY: { perOrder: 30, perDay: 50, perMonth: 60, ordersPerHour: 4 }, USD: { ordersPerHour: 1 } },
@@ -60,7 +63,7 @@ test.serial(
   },
 );
 
-test.serial('a repeat counts once, a refused key is free, and a lower limit holds at once', async (t) => {
+test.serial('a repeat counts once, a refused key stays unused, and a lower limit applies immediately', async (t) => {
   const shop = await file.shop({ limits: { CNY: { perDay: 10 } } });
   const key = { 'idempotency-key': 'k-1' };
   const send = (amount: number, headers = {}) =>
@@ -76,11 +79,11 @@ test.serial('a repeat counts once, a refused key is free, and a lower limit hold
   exceeded(t, await pay(shop, 0.01), { allowed: 5, left: 0 });
   t.is((await pay(shop, 3, numbered)).body.data.orderNo, second.body.data.orderNo, 'a repeat is no new order');
   await admin('PUT', `/api/v1/api-apps/${shop.clientId}`, { limits: { CNY: { perDay: 20 } } });
-  t.is((await send(11, key)).status, 201, 'what was refused is not kept under its key');
+  t.is((await send(11, key)).status, 201, 'a refused request does not use up its key');
 });
 
 test.serial(
-  'an order that ended unpaid gives its amount back, not its place in the hour; a paid one keeps it',
+  'an order that ended unpaid frees its amount and keeps its place in the hour; a paid order keeps both',
   async (t) => {
     const shop = await file.shop({ limits: { CNY: { perDay: 20, ordersPerHour: 3 } } });
     const closed = await placeOrder(shop, { amount: 10, payWay: 'wechat' });
@@ -96,7 +99,7 @@ test.serial(
 );
 
 test.serial(
-  'refunds count by the day, whatever they are of; administrators and the service itself are not limited',
+  'refunds count by the day, for every kind of order; administrators and the service itself are not limited',
   async (t) => {
     const market = await openMarket(file, { limits: { CNY: { refundPerDay: 12 } } });
     const { shop } = market;
@@ -114,7 +117,7 @@ test.serial(
   },
 );
 
-test.serial('pay-per-call and products are counted like payments', async (t) => {
+test.serial('pay-per-call offers and products are counted like payments', async (t) => {
   const market = await openMarket(file, { limits: { CNY: { perDay: 1 } } });
   await addSkill(service, { code: 'limited-weather' });
   const offer = () => callSkill(market.shop, { resource: 'limited-weather' });
@@ -138,7 +141,7 @@ test.serial('pay-per-call and products are counted like payments', async (t) => 
   );
 });
 
-test.serial('a limit of zero allows nothing, and stays when another one is changed', async (t) => {
+test.serial('a limit of zero allows nothing, and stays when another limit is changed', async (t) => {
   const shop = await file.shop({ limits: { CNY: { refundPerDay: 0, perDay: 100 } } });
   const orderNo = await payOrder(service, shop, { amount: 5 });
   const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 0.01 });

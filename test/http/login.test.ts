@@ -13,7 +13,7 @@ coverRoutes(test, file, {
   login_busy: 'needs more logins at once than an instance checks: test/unit/identity/gate.test.ts',
 });
 
-test.serial('login answers with a token and sets both cookies as the contract says', async (t) => {
+test.serial('login returns a token and sets both cookies as the contract states', async (t) => {
   const app = await identityApp(t, { publicUrl: 'https://pay.example.com' });
   const { status, headers, body } = await app.call('POST', '/api/v1/login', { body: alice });
   t.is(status, 200);
@@ -47,21 +47,21 @@ test.serial('an unknown name, a wrong password and a disabled account get the sa
 });
 
 test.serial(
-  'failed logins are in the audit log, a bounded number for an address; what was typed is named only when it is an account',
+  'failed logins are in the audit log, a bounded number per address, and the entered name is logged only if the account exists',
   async (t) => {
     const app = await identityApp(t);
     const lines = () =>
       app.on.store.read((tx) => tx.audit.list({ action: 'admin.login_failed' }, { orderBy: { id: 'asc' } }));
     const tryName = (username: string) =>
       app.call('POST', '/api/v1/login', { body: { username, password: 'whatever-it-may-be-1' } });
-    // A password that was typed into the wrong field.
+    // A password entered in the wrong field.
     for (const name of ['Alice', 'My-Password-1', 'my-password-1', 'my-password-2']) await tryName(name);
     const [account, first, again, other] = await lines();
     t.like(account, { actorKind: 'system', actor: 'login', target: 'alice', after: null });
     t.truthy(account?.ip);
     t.truthy(account?.requestId);
     t.regex(first?.target ?? '', /^unknown [\w-]{22}$/);
-    t.is(again?.target, first?.target, 'the same name can be told again');
+    t.is(again?.target, first?.target, 'the same name has the same fingerprint');
     t.not(other?.target, first?.target);
     const written = await app.on.store.read(
       (tx) => tx.sql<{ text: string }>`select audit_log::text as text from audit_log`,
@@ -77,18 +77,21 @@ test.serial(
   },
 );
 
-test.serial('before the first administrator login is 503 with the way out, and no default account works', async (t) => {
-  const app = await identityApp(t, { bootstrapped: false });
-  const { status, body, headers } = await app.call('POST', '/api/v1/login', {
-    body: { username: 'admin', password: 'admin' },
-  });
-  t.is(status, 503);
-  t.is(body.code, 'not_bootstrapped');
-  t.regex(body.hint, /payctl bootstrap admin/);
-  t.truthy(headers.get('retry-after'));
-});
+test.serial(
+  'before the first administrator exists login is 503 with instructions, and no default account works',
+  async (t) => {
+    const app = await identityApp(t, { bootstrapped: false });
+    const { status, body, headers } = await app.call('POST', '/api/v1/login', {
+      body: { username: 'admin', password: 'admin' },
+    });
+    t.is(status, 503);
+    t.is(body.code, 'not_bootstrapped');
+    t.regex(body.hint, /payctl bootstrap admin/);
+    t.truthy(headers.get('retry-after'));
+  },
+);
 
-test.serial('bad bodies are refused before anything is looked up', async (t) => {
+test.serial('invalid bodies are rejected before anything is looked up', async (t) => {
   const bodies = [
     { username: { $ne: 'x' }, password: 'x' },
     { username: ['alice'], password: alice.password },
@@ -106,7 +109,7 @@ test.serial('bad bodies are refused before anything is looked up', async (t) => 
   t.is((await app.call('POST', '/api/v1/login', { body: form })).status, 415);
 });
 
-test.serial('login from another site is refused, Origin counting only without Sec-Fetch-Site', async (t) => {
+test.serial('login from another site is rejected, and Origin is checked only without Sec-Fetch-Site', async (t) => {
   const login = (headers: Record<string, string>) => app.call('POST', '/api/v1/login', { body: alice, headers });
   t.is((await login({ 'sec-fetch-site': 'cross-site' })).body.code, 'csrf_failed');
   t.is((await login({ origin: 'https://evil.example' })).status, 403);
@@ -115,7 +118,7 @@ test.serial('login from another site is refused, Origin counting only without Se
 });
 
 test.serial(
-  'a cookie session needs its own csrf value; a header session does not; a bad header is never rescued',
+  'a cookie session needs its own csrf value; a header session does not; an invalid header is not replaced by the cookie',
   async (t) => {
     const session = async () => {
       const { headers, body } = await app.call('POST', '/api/v1/login', { body: alice });
@@ -142,7 +145,7 @@ test.serial(
   },
 );
 
-test.serial('logout ends this session at once, everywhere ends all of them', async (t) => {
+test.serial('logout ends this session immediately, and logging out everywhere ends all of them', async (t) => {
   const [one, two, three] = [await app.login(), await app.login(), await app.login()];
   const answer = await app.call('POST', '/api/v1/logout', { token: one });
   t.deepEqual(answer.body.data, { loggedOut: true });
@@ -212,21 +215,24 @@ test.serial(
   },
 );
 
-test.serial('an address that guesses many names is limited, a right login elsewhere is not', async (t) => {
-  const app = await identityApp(t, { loginFailures: 1, trustedProxies: 1 });
-  const from = (ip: string, username: string) =>
-    app.call('POST', '/api/v1/login', {
-      body: { username, password: 'wrong-wrong-wrong' },
-      headers: { 'x-forwarded-for': ip },
-    });
-  const seen = [];
-  for (let at = 0; at < 12; at += 1) seen.push((await from('198.51.100.7', `name${at}`)).status);
-  t.deepEqual(seen, [...Array(10).fill(401), 429, 429]);
-  const other = await app.call('POST', '/api/v1/login', { body: alice, headers: { 'x-forwarded-for': '192.0.2.9' } });
-  t.is(other.status, 200);
-});
+test.serial(
+  'an address that guesses many names is limited, and a correct login from another address is not',
+  async (t) => {
+    const app = await identityApp(t, { loginFailures: 1, trustedProxies: 1 });
+    const from = (ip: string, username: string) =>
+      app.call('POST', '/api/v1/login', {
+        body: { username, password: 'wrong-wrong-wrong' },
+        headers: { 'x-forwarded-for': ip },
+      });
+    const seen = [];
+    for (let at = 0; at < 12; at += 1) seen.push((await from('198.51.100.7', `name${at}`)).status);
+    t.deepEqual(seen, [...Array(10).fill(401), 429, 429]);
+    const other = await app.call('POST', '/api/v1/login', { body: alice, headers: { 'x-forwarded-for': '192.0.2.9' } });
+    t.is(other.status, 200);
+  },
+);
 
-test.serial('wrong tokens from an address keep no right login from it out', async (t) => {
+test.serial('wrong tokens from an address do not block a correct login from it', async (t) => {
   const app = await identityApp(t, { badCredentialsPerMinute: 3 });
   const wrong = () => app.call('GET', '/api/v1/me', { token: 'x.y.z' });
   const seen = [];
@@ -235,7 +241,7 @@ test.serial('wrong tokens from an address keep no right login from it out', asyn
   t.is((await app.call('POST', '/api/v1/login', { body: alice })).status, 200);
 });
 
-test.serial('what was typed into the name of a login is not in the database', async (t) => {
+test.serial('the name entered at a login is not stored in the database', async (t) => {
   const app = await identityApp(t, { loginFailures: 2 });
   const body = { username: 'my-very-own-password-7', password: 'wrong-wrong-wrong' };
   t.is((await app.call('POST', '/api/v1/login', { body })).status, 401);
@@ -250,6 +256,6 @@ function withHeader(token: string, more: object): string {
   return [Buffer.from(JSON.stringify(changed)).toString('base64url'), payload, signature].join('.');
 }
 
-test.serial('a logout that is neither here nor everywhere is 400', async (t) => {
+test.serial('a logout with an unknown scope is 400', async (t) => {
   refused(t, await admin('POST', '/api/v1/logout', { everywhere: 'yes' }), 400, 'invalid_request');
 });

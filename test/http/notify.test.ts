@@ -13,24 +13,24 @@ const file = await serviceOfFile(import.meta.filename, { logger });
 const { nobody, service, admin } = file;
 coverRoutes(test, file);
 
-/** What each channel wants to hear about a notice that was taken. */
+/** The acknowledgement that each channel expects for an accepted notification. */
 const ACCEPTED = { alipay: 'success', wechat: '{"code":"SUCCESS","message":"OK"}', paypal: 'ok' } as const;
 
-/** The same about one that was not: it should come again. */
+/** The answer to a refused notification, so that the channel repeats it. */
 const REFUSED = {
   alipay: [400, 'fail'],
   wechat: [400, '{"code":"FAIL","message":"not accepted"}'],
   paypal: [400, 'refused'],
 };
 
-/** The exact bytes of the channel's notice of a payment, which did not arrive. */
+/** The exact bytes of the channel's payment notification, which was not delivered. */
 async function undelivered(
   payWay: string,
   orderNo: string,
 ): Promise<{ headers: Record<string, string>; body: Buffer }> {
   await service.sim('/sim/faults', { payWay, call: 'notice', fault: 'drop-notify', orderNo, times: 1 });
   await service.sim('/sim/pay', { orderNo });
-  const sent = await until('the notice was sent', async () => {
+  const sent = await until('the notification was sent', async () => {
     const deliveries = await service.deliveries(orderNo);
     return deliveries[0];
   });
@@ -39,7 +39,7 @@ async function undelivered(
 
 for (const payWay of PAY_WAYS) {
   test.serial(
-    `a genuine notice of ${payWay} makes the order paid and is acknowledged in the channel's words`,
+    `a genuine notification of ${payWay} makes the order paid and is acknowledged in the channel's format`,
     async (t) => {
       const { shop } = await openMarket(file);
       const orderNo = await placeOrder(shop, { payWay });
@@ -51,7 +51,7 @@ for (const payWay of PAY_WAYS) {
     },
   );
 
-  test.serial(`an address of ${payWay} that ends with a slash is the same one`, async (t) => {
+  test.serial(`the notification address of ${payWay} may end with a slash`, async (t) => {
     const { shop } = await openMarket(file);
     const orderNo = await placeOrder(shop, { payWay });
     const { headers, body } = await undelivered(payWay, orderNo);
@@ -62,7 +62,7 @@ for (const payWay of PAY_WAYS) {
     t.is(await stateOf(service, orderNo), 'paid');
   });
 
-  test.serial(`the same notice of ${payWay} again changes nothing and is acknowledged`, async (t) => {
+  test.serial(`a repeated notification of ${payWay} changes nothing and is acknowledged`, async (t) => {
     const { shop } = await openMarket(file);
     const orderNo = await placeOrder(shop, { payWay });
     const { headers, body } = await undelivered(payWay, orderNo);
@@ -73,7 +73,7 @@ for (const payWay of PAY_WAYS) {
     t.is(await service.app.store.read((tx) => tx.transitions.count({ orderNo })), transitions);
   });
 
-  test.serial(`a notice of ${payWay} whose signature does not hold changes nothing`, async (t) => {
+  test.serial(`a notification of ${payWay} with an invalid signature changes nothing`, async (t) => {
     const { shop } = await openMarket(file);
     const orderNo = await placeOrder(shop, { payWay });
     const { headers, body } = await undelivered(payWay, orderNo);
@@ -85,7 +85,7 @@ for (const payWay of PAY_WAYS) {
 }
 
 test.serial(
-  'an event of WeChat Pay about something else is acknowledged, a forged one is not, and no order hears of it',
+  'an event of WeChat Pay about another subject is acknowledged, a forged one is not, and no order is changed',
   async (t) => {
     const { shop } = await openMarket(file);
     const orderNo = await placeOrder(shop, { payWay: 'wechat' });
@@ -115,7 +115,7 @@ interface Configs {
   wechat: { fields: Record<string, string> };
 }
 
-/** What befalls a genuine notification on its way, and the reason that an operator reads. */
+/** A fault that changes a genuine notification on its way, and the reason shown to the operator. */
 type Mishap = [name: string, why: string, befall: (message: { headers: Record<string, string>; body: string }) => void];
 
 const HEADERS_LOST: Mishap = [
@@ -127,7 +127,7 @@ const HEADERS_LOST: Mishap = [
   },
 ];
 const RESERIALISED: Mishap = [
-  'a gateway that writes the JSON anew',
+  'a gateway that re-serialises the JSON',
   'signature_invalid',
   (message) => (message.body = JSON.stringify(JSON.parse(message.body), null, 1)),
 ];
@@ -143,11 +143,7 @@ const MISHAPS = {
   wechat: [
     RESERIALISED,
     HEADERS_LOST,
-    [
-      'a serial that is not known',
-      'serial_unknown',
-      ({ headers }) => (headers['wechatpay-serial'] = 'PUB_KEY_ID_0001'),
-    ],
+    ['an unknown serial', 'serial_unknown', ({ headers }) => (headers['wechatpay-serial'] = 'PUB_KEY_ID_0001')],
     ['a delay of minutes', 'clock_skew', ({ headers }) => (headers['wechatpay-timestamp'] = '1700000000')],
   ],
   paypal: [RESERIALISED, HEADERS_LOST],
@@ -156,7 +152,7 @@ const MISHAPS = {
 for (const payWay of PAY_WAYS)
   for (const [name, why, befall] of MISHAPS[payWay] as Mishap[])
     test.serial(
-      `${payWay}, ${name}: the reason and what to change stand in the log, beside the channel and at the order`,
+      `${payWay}, ${name}: the reason and the fix are shown in the log, on the channel and on the order`,
       async (t) => {
         const { shop } = await openMarket(file);
         const orderNo = await placeOrder(shop, { payWay });
@@ -172,7 +168,7 @@ for (const payWay of PAY_WAYS)
         await service.app.store.transaction((tx) =>
           tx.channelStates.update({ project: 'default', payWay }, { refusedNotices: null }),
         );
-        // Of one reason a note is written once in five seconds.
+        // Each reason is stored at most once in five seconds.
         service.clock.advance(6);
         t.is((await send(message)).status, 400);
         const line = logged.findLast(({ msg }) => msg === 'a notification was refused');
@@ -192,7 +188,7 @@ for (const payWay of PAY_WAYS)
       },
     );
 
-test.serial('a wrong APIv3 key is named until the configuration is changed', async (t) => {
+test.serial('a wrong APIv3 key is reported until the configuration is changed', async (t) => {
   const { shop } = await openMarket(file);
   const orderNo = await placeOrder(shop, { payWay: 'wechat' });
   const { headers, body } = await undelivered('wechat', orderNo);
@@ -212,25 +208,22 @@ test.serial('a wrong APIv3 key is named until the configuration is changed', asy
   t.is(await stateOf(service, orderNo), 'paid');
 });
 
-test.serial(
-  'what anybody can post is no finding any more once a genuine notification came, and is counted',
-  async (t) => {
-    const { shop } = await openMarket(file);
-    const forge = () => fetch(`${service.url}/notify/alipay/default`, { method: 'POST', body: 'a=1' });
-    const refused = async () => (await admin('GET', '/api/v1/payment/config/alipay')).body.data;
-    service.clock.advance(6);
-    t.is((await forge()).status, 400);
-    const kept = await until('it is kept', async () => (await refused()).refusedNotices);
-    t.like(kept, { why: 'unsigned', isOpen: true });
-    const orderNo = await placeOrder(shop, { payWay: 'alipay' });
-    const { headers, body } = await undelivered('alipay', orderNo);
-    await service.app.store.transaction((tx) =>
-      tx.channelStates.update({ project: 'default', payWay: 'alipay' }, { lastNoticeAt: null }),
-    );
-    t.is((await fetch(`${service.url}/notify/alipay/default`, { method: 'POST', headers, body })).status, 200);
-    await until('it is over', async () => (await refused()).refusedNotices?.isOpen === false);
-  },
-);
+test.serial('an unsigned notification is an open finding until a genuine notification arrives', async (t) => {
+  const { shop } = await openMarket(file);
+  const forge = () => fetch(`${service.url}/notify/alipay/default`, { method: 'POST', body: 'a=1' });
+  const refused = async () => (await admin('GET', '/api/v1/payment/config/alipay')).body.data;
+  service.clock.advance(6);
+  t.is((await forge()).status, 400);
+  const kept = await until('it is kept', async () => (await refused()).refusedNotices);
+  t.like(kept, { why: 'unsigned', isOpen: true });
+  const orderNo = await placeOrder(shop, { payWay: 'alipay' });
+  const { headers, body } = await undelivered('alipay', orderNo);
+  await service.app.store.transaction((tx) =>
+    tx.channelStates.update({ project: 'default', payWay: 'alipay' }, { lastNoticeAt: null }),
+  );
+  t.is((await fetch(`${service.url}/notify/alipay/default`, { method: 'POST', headers, body })).status, 200);
+  await until('the finding is closed', async () => (await refused()).refusedNotices?.isOpen === false);
+});
 
 test.serial('a channel that does not exist is 404', async (t) => {
   refused(t, await nobody('POST', '/notify/cash/default', {}), 404, 'not_found');
@@ -241,7 +234,7 @@ test.serial('a project that does not exist is 404', async (t) => {
   refused(t, await nobody('POST', '/notify/alipay/a%20b', {}), 404, 'not_found');
 });
 
-test.serial('nothing is kept of projects that a stranger makes up', async (t) => {
+test.serial('nothing is stored about projects invented by a caller', async (t) => {
   const { ports } = service.app;
   const { noticed } = ports;
   const kept: unknown[] = [];
@@ -260,7 +253,7 @@ test.serial('a project without a configuration of the channel is 404', async (t)
 });
 
 test.serial(
-  'what nobody signed is refused with 400 in the words of its channel, never as a fault of ours',
+  'an unsigned notification is refused with 400 in the format of its channel, never as a server fault',
   async (t) => {
     const { shop } = await openMarket(file);
     for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {

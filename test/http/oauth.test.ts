@@ -25,7 +25,7 @@ function basic(id: string, secret: string): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` };
 }
 
-test.serial('JSON, form and Basic give a token in the shape of RFC 6749', async (t) => {
+test.serial('JSON, form and Basic requests return a token in the format of RFC 6749', async (t) => {
   const { client_id, client_secret } = await shop();
   const body = { grant_type: grant, client_id, client_secret };
   const form = new URLSearchParams({ grant_type: grant });
@@ -103,7 +103,7 @@ test.serial('oauth4webapi, unmodified, gets and revokes tokens and reads refusal
   t.is((scope as oauth4webapi.ResponseBodyError).error, 'invalid_scope');
 });
 
-test.serial('malformed token requests are 400 invalid_request, wrong clients 401 invalid_client', async (t) => {
+test.serial('malformed token requests are 400 invalid_request, wrong clients are 401 invalid_client', async (t) => {
   const { client_id, client_secret } = await shop();
   const right = { grant_type: grant, client_id, client_secret };
   const form = (text: string) => ({
@@ -163,7 +163,7 @@ test.serial('unknown client and wrong secret are indistinguishable; Basic is ans
 });
 
 test.serial(
-  'administrator tokens are nothing at v2, application tokens nothing at v1, whatever their scopes',
+  'administrator tokens are rejected at v2 and application tokens at v1, whatever their scopes',
   async (t) => {
     const { admin, token } = await shop({ scopes: ['admin'], trusted: true });
     t.is((await app.call('GET', '/api/v2/me', { token: admin })).status, 401);
@@ -176,7 +176,7 @@ test.serial(
   },
 );
 
-test.serial('v2 says why: missing, invalid, insufficient', async (t) => {
+test.serial('v2 reports the reason: missing, invalid, insufficient', async (t) => {
   const { token } = await shop({ scopes: ['payment:read'] });
   const none = await app.call('GET', '/api/v2/me');
   t.is(none.headers.get('www-authenticate'), 'Bearer');
@@ -217,7 +217,7 @@ test.serial('forged access tokens are 401: alg, typ, aud, iss, key, missing exp 
   for (const [name, forged] of Object.entries(bad)) t.is(await get(forged), 401, name);
 });
 
-test.serial('a revoked token stays dead however its text is written again', async (t) => {
+test.serial('a revoked token is rejected even if its text is encoded differently', async (t) => {
   const { token } = await shop();
   const [header, payload, signature = ''] = token.split('.');
   const last = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -231,7 +231,7 @@ test.serial('a revoked token stays dead however its text is written again', asyn
 });
 
 test.serial(
-  'revocation: unknown tokens are 200, a missing one 400, credentials must be right and own it',
+  'revocation answers 200 for an unknown token and 400 for a missing one, and requires the credentials of its owner',
   async (t) => {
     const { admin, client_id, client_secret, token } = await shop();
     const other = await appWithToken(app, admin);
@@ -245,7 +245,7 @@ test.serial(
     t.is((await revoke({ token }, basic(client_id, 'wrong'))).status, 401);
     t.is((await revoke({ token, client_id: other.client_id, client_secret: other.client_secret })).status, 200);
     t.is((await revoke({ token, client_id: other.client_id })).status, 200);
-    t.is(await alive(), 200, 'untouched by strangers');
+    t.is(await alive(), 200, 'not revoked by another client');
     const form = new URLSearchParams({ token, token_type_hint: 'refresh_token', client_id, client_secret });
     const done = await revoke(form);
     t.deepEqual([done.status, done.body], [200, {}]);
@@ -253,7 +253,7 @@ test.serial(
   },
 );
 
-test.serial('scopes of a token shrink with the application and come from admin', async (t) => {
+test.serial('the scopes of a token shrink with its application, and admin includes the other scopes', async (t) => {
   const { admin, client_id, client_secret, token } = await shop({ scopes: ['admin'], trusted: true });
   const narrow = await tokenOf(app, { client_id, client_secret }, { scope: 'payment:write user:read' });
   const change = { scopes: ['payment:read', 'payment:write'] };
@@ -263,7 +263,7 @@ test.serial('scopes of a token shrink with the application and come from admin',
   t.deepEqual(await scopesOf(narrow), ['payment:write']);
 });
 
-test.serial('test applications exist only while Debug is on, their tokens too', async (t) => {
+test.serial('test applications and their tokens work only while Debug is on', async (t) => {
   const debug = await identityApp(t, { debug: true });
   const plain = await identityApp(t, { on: debug.on });
   const admin = await debug.login();
@@ -280,7 +280,7 @@ test.serial('test applications exist only while Debug is on, their tokens too', 
   t.is((await plain.call('GET', '/api/v1/api-apps', { token: admin })).body.data.length, 0);
 });
 
-test.serial('bad credentials of an address are limited; right ones go on', async (t) => {
+test.serial('an address with bad credentials is limited, and correct credentials still work', async (t) => {
   const app = await identityApp(t, { badCredentialsPerMinute: 3 });
   const admin = await app.login();
   const { client_id, client_secret, token } = await appWithToken(app, admin);
@@ -295,7 +295,7 @@ test.serial('bad credentials of an address are limited; right ones go on', async
   t.truthy(await tokenOf(app, { client_id, client_secret }));
 });
 
-test.serial('an application has its own limit of requests, counted for all replicas', async (t) => {
+test.serial('an application has its own request limit, counted over all replicas', async (t) => {
   const app = await identityApp(t);
   const replica = await identityApp(t, { on: app.on });
   const { token } = await appWithToken(app, await app.login(), { rateLimit: 3 });
@@ -304,7 +304,7 @@ test.serial('an application has its own limit of requests, counted for all repli
   t.deepEqual(seen, [200, 200, 200, 429]);
 });
 
-test.serial('another JWT.SecretKey ends every token', async (t) => {
+test.serial('another JWT.SecretKey invalidates every token', async (t) => {
   const app = await identityApp(t);
   const admin = await app.login();
   const { token } = await appWithToken(app, admin);
@@ -313,7 +313,7 @@ test.serial('another JWT.SecretKey ends every token', async (t) => {
   t.is((await after.call('GET', '/api/v1/me', { token: admin })).status, 401);
 });
 
-test.serial('an application gets no token from an address that is not on its list', async (t) => {
+test.serial('an application gets no token from an address outside its list', async (t) => {
   const settings = { name: 'shop', scopes: ['payment:read'], allowedIps: ['192.0.2.0/24'] };
   const made = await app.call('POST', '/api/v1/api-apps', { token: await app.login(), body: settings });
   const { client_id, client_secret } = made.body.data;
@@ -321,7 +321,7 @@ test.serial('an application gets no token from an address that is not on its lis
   t.deepEqual([answer.status, answer.body.error], [403, 'unauthorized_client']);
 });
 
-test.serial('a parameter without a value is as good as none, in a form, in JSON and in the address', async (t) => {
+test.serial('an empty parameter counts as missing, in a form, in JSON and in the address', async (t) => {
   const { client_id, client_secret, token } = await shop();
   const right = { grant_type: grant, client_id, client_secret };
   const inBoth = async (path: string, body: Record<string, string>, headers = {}) => {
@@ -351,7 +351,7 @@ test.serial('a parameter without a value is as good as none, in a form, in JSON 
 });
 
 test.serial(
-  'a token request that is refused is logged with the client that was tried, short and harmless',
+  'a refused token request is logged with the attempted client id, shortened and without control characters',
   async (t) => {
     const lines: string[] = [];
     const logger = createLogger({ log: { level: 'info' } }, { write: (line) => void lines.push(line) });
@@ -375,7 +375,7 @@ test.serial(
     const revoked = await tried({ token: 'x', client_id, client_secret: 'wrong' }, {}, '/oauth/revoke');
     t.like(revoked, { status: 401, clientId: client_id });
     const hostile = await tried({ ...wrong, client_id: `a\u001b[31m\n\u009b\u2028${'x'.repeat(500)}` });
-    // oxlint-disable-next-line no-control-regex -- no control character may reach whoever reads the log
+    // oxlint-disable-next-line no-control-regex -- no control character may reach the log reader
     t.notRegex(hostile.line.trimEnd(), /[\u0000-\u001f\u007f-\u009f\u2028]/);
     t.true(hostile.clientId!.length <= 64);
     t.is((await tried({ ...wrong, client_id: client_secret })).clientId, '[redacted]', 'a secret in the wrong place');

@@ -7,7 +7,7 @@ import { addSkill, offerSkill } from '../support/skillpay.ts';
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
-/** Places an order and gives its number. */
+/** Places an order and returns its number. */
 async function place(shop: Merchant, order: object): Promise<string> {
   const { status, body } = await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: '3.50', ...order });
   if (status !== 201) throw new Error(JSON.stringify(body));
@@ -24,7 +24,7 @@ async function stateOf({ url }: Service, orderNo: string): Promise<string> {
   return ((await answer.json()) as { data: { state: string } }).data.state;
 }
 
-test.serial('the payment page shows what to pay and how, under a policy without inline code', async (t) => {
+test.serial('the payment page shows the amount and how to pay, under a policy without inline code', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await place(shop, {
@@ -54,7 +54,7 @@ test.serial('the payment page shows what to pay and how, under a policy without 
   }
 });
 
-test.serial('the polled state says two things and nothing else', async (t) => {
+test.serial('the polled state has exactly two members', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'wechat', expireSeconds: 600 });
   const answer = await fetch(`${service.url}/pay/${orderNo}/state`);
@@ -66,7 +66,7 @@ test.serial('the polled state says two things and nothing else', async (t) => {
   t.is((await fetch(`${service.url}/pay/P20300101000000ABCDEFGHJK/state`)).status, 404);
 });
 
-test.serial('unknown and impossible numbers get the same friendly page', async (t) => {
+test.serial('unknown and invalid numbers get the same friendly page', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
   const paths = [
@@ -87,7 +87,7 @@ test.serial('unknown and impossible numbers get the same friendly page', async (
   }
 });
 
-test.serial('the page is in the language of the browser, or in the one that is asked for, and says so', async (t) => {
+test.serial('the page is in the language of the browser or in the requested one, and declares it', async (t) => {
   const { service } = file;
   const orderNo = await place(await file.shop(), { payWay: 'wechat' });
   const asked = async (path: string, headers: Record<string, string>) => {
@@ -100,7 +100,7 @@ test.serial('the page is in the language of the browser, or in the one that is a
   t.is(own.title, '等待支付');
   t.is(own.headers.get('content-language'), 'zh-CN');
   t.is(own.headers.get('vary'), 'Accept-Language, Cookie');
-  t.is(own.headers.get('set-cookie'), null, 'nothing is kept of the language of the browser itself');
+  t.is(own.headers.get('set-cookie'), null, 'the language of the browser is not stored');
   t.regex(own.html, /<html lang="zh-CN">/);
   const switched = await asked(`/pay/${orderNo}?lang=en`, chinese);
   t.is(switched.title, 'Waiting for your payment');
@@ -131,7 +131,7 @@ test.serial('a redirect of the page stays in its language', async (t) => {
   t.is(opened.headers.get('location'), `/pay/${orderNo}?lang=zh`);
 });
 
-test.serial('the page names the merchant: the name of the project, once it has one of its own', async (t) => {
+test.serial('the page shows the name of the project as merchant, once it has its own name', async (t) => {
   const { service, admin } = file;
   const unnamed = await place(await file.shop(), { payWay: 'alipay' });
   t.notRegex((await page(`${service.url}/pay/${unnamed}`)).html, /class="merchant"/);
@@ -140,7 +140,7 @@ test.serial('the page names the merchant: the name of the project, once it has o
   await admin('PUT', '/api/v1/projects/default', { name: 'Default' });
 });
 
-test.serial('a fault is told to a browser as a page, and to a program as a problem document', async (t) => {
+test.serial('a fault is shown to a browser as a page, and to a program as a problem document', async (t) => {
   const { service } = file;
   const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'accept-language': 'zh-CN' };
   const put = (headers: Record<string, string>) => fetch(`${service.url}/pay/P1`, { method: 'PUT', headers });
@@ -155,7 +155,7 @@ test.serial('a fault is told to a browser as a page, and to a program as a probl
   t.is(((await (await put({})).json()) as { code: string }).code, 'method_not_allowed');
 });
 
-test.serial('coming back moves nothing by itself, however the address lies', async (t) => {
+test.serial('a return from the channel changes no order, whatever the address claims', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   for (const payWay of ['alipay', 'wechat', 'paypal']) {
@@ -170,7 +170,7 @@ test.serial('coming back moves nothing by itself, however the address lies', asy
   }
 });
 
-test.serial('coming back from PayPal takes the approved money, once, and leads to the shop', async (t) => {
+test.serial('a return from PayPal captures the approved money once and links to the shop', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await place(shop, { payWay: 'paypal', returnUrl: 'https://shop.example/done?cart=7&status=x#end' });
@@ -192,7 +192,7 @@ test.serial('coming back from PayPal takes the approved money, once, and leads t
   t.is(timeline.filter((entry) => JSON.stringify(entry).includes('"rule":"paid"')).length, 1);
 });
 
-test.serial('coming back from a channel without notices finds the payment', async (t) => {
+test.serial('a return from a channel without notifications finds the payment', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   for (const payWay of ['alipay', 'wechat']) {
@@ -205,7 +205,7 @@ test.serial('coming back from a channel without notices finds the payment', asyn
   }
 });
 
-test.serial('a channel that breaks off leaves the page as it was', async (t) => {
+test.serial('a channel that disconnects leaves the page as it was', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
   await service.sim('/sim/faults', {
@@ -221,14 +221,14 @@ test.serial('a channel that breaks off leaves the page as it was', async (t) => 
   t.regex(html, /has not confirmed the payment yet/);
 });
 
-test.serial('without an address of the shop there is no link to one', async (t) => {
+test.serial('without an address of the shop there is no link to the shop', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
   const { html } = await page(`${service.url}/pay/${orderNo}`);
   t.notRegex(html, /Back to the shop/);
 });
 
-test.serial('each end of an order has its own page', async (t) => {
+test.serial('each end state of an order has its own page', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const title = async (orderNo: string) =>
@@ -263,7 +263,7 @@ test.serial('each end of an order has its own page', async (t) => {
   t.notRegex(body, /class="qr"/);
 });
 
-test.serial('a payer by WeChat’s H5 comes from our origin, and by an address that is alive', async (t) => {
+test.serial('a payer by WeChat’s H5 is sent from our origin, to an address that has not expired', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const request = {
@@ -276,7 +276,7 @@ test.serial('a payer by WeChat’s H5 comes from our origin, and by an address t
   };
   const placed = (await shop.call('POST', '/api/v2/payment/pay', request)).body.data;
   const { orderNo } = placed;
-  t.true(Date.parse(placed.expiresAt) - Date.parse(placed.createdAt) > 7_000_000, 'the order lives as long as others');
+  t.true(Date.parse(placed.expiresAt) - Date.parse(placed.createdAt) > 7_000_000, 'the order has the usual lifetime');
   t.is(Date.parse(placed.payment.expiresAt) - Date.parse(placed.createdAt) <= 300_000, true);
   t.is(placed.payUrl, placed.payment.url);
 
@@ -296,7 +296,7 @@ test.serial('a payer by WeChat’s H5 comes from our origin, and by an address t
     fetch(url, { headers, redirect: 'manual' });
   t.is(await opened(), placed.payment.url);
   t.is((await follow(placed.payment.url)).status, 302);
-  t.is((await follow(placed.payment.url, {})).status, 403, 'WeChat Pay refuses who comes from nowhere');
+  t.is((await follow(placed.payment.url, {})).status, 403, 'WeChat Pay refuses a request without a referrer');
 
   const minutesPass = async (minutes: number) => {
     service.clock.advance(minutes * 60);
@@ -313,7 +313,7 @@ test.serial('a payer by WeChat’s H5 comes from our origin, and by an address t
     const fresh: string = await ask();
     t.false(seen.has(fresh));
     t.is((await follow(fresh)).status, 302);
-    t.is(await ask(), fresh, 'one that is alive is kept');
+    t.is(await ask(), fresh, 'an unexpired address is kept');
     seen.add(fresh);
   }
   await minutesPass(6);
@@ -323,7 +323,7 @@ test.serial('a payer by WeChat’s H5 comes from our origin, and by an address t
   t.like(orders[0], { created: 1 });
 });
 
-test.serial('an offer of two channels has a button for the other one, and a link may ask for it', async (t) => {
+test.serial('an offer of two channels has a button for the other channel, and a link may select it', async (t) => {
   const { service } = file;
   await addSkill(service, { code: 'twofold', payWays: ['wechat', 'alipay'] });
   const orderNo = await offerSkill(await file.shop(), { resource: 'twofold' });
@@ -341,7 +341,7 @@ test.serial('an offer of two channels has a button for the other one, and a link
   t.true(next.html.includes('class="channel alipay"') && !next.html.includes('<form'));
 });
 
-test.serial('without anything to pay the address leads back to the page', async (t) => {
+test.serial('an order without an open payment redirects to the page', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await place(shop, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
@@ -354,7 +354,7 @@ test.serial('without anything to pay the address leads back to the page', async 
   t.is((await page(`${service.url}/pay/%3Cscript%3E/open`)).status, 404);
 });
 
-test.serial('a channel that is silent when the address has died leads back to the page', async (t) => {
+test.serial('a channel that is silent when the address has expired redirects to the page', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await place(shop, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });

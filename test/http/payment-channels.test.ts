@@ -10,7 +10,7 @@ coverRoutes(test, file);
 
 const path = '/api/v1/payment/channels';
 
-test.serial('everybody sees three channels, with a word and a time, and nothing else', async (t) => {
+test.serial('every caller sees three channels with a status and a time, and nothing else', async (t) => {
   const { call } = await startService(t);
   await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
   await call('POST', '/api/v1/payment/config/paypal?project=other', { body: paypal });
@@ -48,7 +48,7 @@ test.serial('everybody sees three channels, with a word and a time, and nothing 
   t.false(text.includes(alipay.appId));
 });
 
-test.serial('what happens at a channel is seen here, its words are not', async (t) => {
+test.serial('the status shows successes and failures of a channel without its error texts', async (t) => {
   const { call, channels, store } = await startService(t);
   await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
   const one = async () => (await call('GET', path, { token: '' })).body.data[0];
@@ -67,7 +67,7 @@ test.serial('what happens at a channel is seen here, its words are not', async (
   await channels.idle();
 });
 
-test.serial('a channel whose secrets do not open is down, and nobody learns here why', async (t) => {
+test.serial('a channel whose secrets cannot be decrypted is down, and the reason is not shown', async (t) => {
   const before = await startService(t);
   await before.call('POST', '/api/v1/payment/config/alipay', { body: alipay });
   const { call } = await withAnotherKey(t, before);
@@ -77,7 +77,7 @@ test.serial('a channel whose secrets do not open is down, and nobody learns here
   t.is(body.data[1].status, 'unconfigured');
 });
 
-test.serial('a project is no parameter here', async (t) => {
+test.serial('a project parameter is rejected', async (t) => {
   const { call } = await startService(t);
   t.is((await call('GET', `${path}?project=other`, { token: '' })).status, 400);
 });

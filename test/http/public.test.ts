@@ -9,20 +9,20 @@ const file = await serviceOfFile(import.meta.filename);
 const { admin, viewer, nobody, service } = file;
 coverRoutes(test, file);
 
-test.serial('/health says ok to everybody, and nothing else', async (t) => {
+test.serial('/health reports ok to every caller, and nothing else', async (t) => {
   const { status, body, headers } = await nobody('GET', '/health');
   t.is(status, 200);
   t.deepEqual(body, { status: 'ok' });
   t.regex(headers.get('content-type') ?? '', /^application\/json/);
 });
 
-test.serial('/health/db says ok while the database answers', async (t) => {
+test.serial('/health/db reports ok while the database answers', async (t) => {
   const { status, body } = await nobody('GET', '/health/db');
   t.is(status, 200);
   t.deepEqual(body, { status: 'ok' });
 });
 
-test.serial('/health/db is 503 when the database does not answer, and names nothing of it', async (t) => {
+test.serial('/health/db is 503 without details when the database does not answer', async (t) => {
   const pingDatabase = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:5432'));
   const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase })];
   const { url } = await startEdge(t, { groups });
@@ -32,7 +32,7 @@ test.serial('/health/db is 503 when the database does not answer, and names noth
   t.notRegex(JSON.stringify(answer.body), /10\.0\.0\.7|ECONNREFUSED/);
 });
 
-test.serial('an administrator learns name, version, database and age of the service', async (t) => {
+test.serial('an administrator sees the name, version, database and uptime of the service', async (t) => {
   for (const call of [admin, viewer]) {
     const { status, body } = await call('GET', '/api/v1/info');
     t.is(status, 200);
@@ -43,13 +43,13 @@ test.serial('an administrator learns name, version, database and age of the serv
   }
 });
 
-test.serial('the root leads to the explorer', async (t) => {
+test.serial('the root redirects to the explorer', async (t) => {
   const answer = await fetch(`${service.url}/`, { redirect: 'manual' });
   t.is(answer.status, 302);
   t.is(answer.headers.get('location'), '/swagger/index.html');
 });
 
-test.serial('without the explorer the root leads to the guides', async (t) => {
+test.serial('without the explorer the root redirects to the guides', async (t) => {
   const info = () => Promise.reject(new Error('unused'));
   const groups = [publicRoutes({ info, pingDatabase: async () => {}, explorer: false })];
   const { url } = await startEdge(t, { groups });

@@ -6,7 +6,7 @@ import { migratedFile } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { openStage } from './tour/stage.ts';
 
-test('a channel that is added with three changed lines pays, refunds and is billed, and is shown everywhere', async (t) => {
+test('a channel added with three changed lines pays, refunds, is billed and is shown everywhere', async (t) => {
   const folder = temporaryFolder(t);
   addChannel(folder);
   const program = await bundleInto(temporaryFolder(t), join(folder, 'bin/payctl.ts'));
@@ -23,7 +23,7 @@ test('a channel that is added with three changed lines pays, refunds and is bill
   await stage.start();
   await payctl('login', '-u', 'admin', '--password-file', join(stage.folder, 'admin.password'));
 
-  // payctl: the configuration of the simulator, and the test of it.
+  // payctl: the simulator's configuration is listed and tested.
   t.regex(await payctl('channel', 'list'), /^example\tsimulator\ttrue\tup\t/m);
   await payctl('channel', 'test', 'example');
   t.regex(await payctl('pay', '--help'), /--pay-way <channel>[^]*example/);
@@ -42,7 +42,7 @@ test('a channel that is added with three changed lines pays, refunds and is bill
   const refund = ['refund', 'create', placed.orderNo, '--amount', '2.50', '--reason', 'cold', '--yes', '--json'];
   t.like(JSON.parse(await payctl(...refund)), { status: 'succeeded', refundAmount: 2.5, currency: 'EUR' });
 
-  // The bill of a day that is over, with payments of another system.
+  // The bill of a past day, with payments of another system.
   const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
   const day = ['--pay-way', 'example', '--date', yesterday];
   await payctl('simulator', 'bill', 'condition', 'filler', ...day, '--rows', '3');

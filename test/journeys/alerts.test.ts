@@ -17,10 +17,10 @@ import { listenOnFreePort } from '../support/free-port.ts';
 import { fillDatabase } from '../support/tables.ts';
 import { startReceiver } from '../support/receiver.ts';
 
-/** Connections to the database. */
+/** The size of the connection pool. */
 const POOL = 8;
 
-/** A service whose figures are scraped, with everything between it and others in the hands of a test. */
+/** A service with scraped metrics; the test controls its database connection and its channels. */
 interface Stage {
   t: ExecutionContext;
   service: Service;
@@ -28,30 +28,30 @@ interface Stage {
   database: Cable;
   lines: { msg: string }[];
   sql(statement: string): Promise<Record<string, unknown>[]>;
-  /** What Prometheus would get; null when nothing answers. */
+  /** The metrics as Prometheus reads them; null if the endpoint does not answer. */
   scrape(): Promise<Scrape | null>;
-  /** Ends the endpoint. */
+  /** Closes the metrics endpoint. */
   end(): Promise<void>;
 }
 
-/** What a planted fault is judged by, where that is not what is scraped before and after it was planted. */
+/** The scrapes that a fault is judged by, if they differ from the ones before and after planting it. */
 interface Planted {
-  /** Ends the fault, and whatever of it is still under way: the next fault must not meet it. */
+  /** Ends the fault and all its pending work, so that it does not affect the next fault. */
   undo?: () => unknown;
-  /** Where it takes preparations. */
+  /** Set if the fault needs preparation. */
   before?: Scrape;
-  /** Where it passes by itself, or takes its time to show. */
+  /** Set if the fault ends by itself, or takes time to appear. */
   seen?: Scrape | null;
   isBlind?: true;
 }
 
 type Plant = (stage: Stage) => Promise<Planted | void>;
 
-/** A fault of the service or of its surroundings, and the alerts that must say so. */
+/** A fault of the service or its environment, and the alerts that it must fire. */
 interface Fault {
   name: string;
   plant: Plant;
-  /** All alerts that fire then, and no others. */
+  /** Exactly the alerts that fire. */
   fires: string[];
 }
 
@@ -62,10 +62,10 @@ function times<T>(count: number, work: (turn: number) => Promise<T>): Promise<T[
   return Promise.all(Array.from({ length: count }, (_, turn) => work(turn)));
 }
 
-/** One of each group of figures that are read from the database: a group is absent when a slow machine has read it too late for a scrape. */
+/** One metric of each group read from the database: a group is missing if a slow machine reads it too late for a scrape. */
 const READ_FIGURES = ['exceptions_open', 'certificate_left_seconds', 'due_rows', 'bill_differences'] as const;
 
-/** What Prometheus would get when everything was read in time; waits until it also shows `what`, and does `again` before each scrape. */
+/** A scrape with all metrics present; waits until `shows` accepts it, and calls `again` before each scrape. */
 const scrapeOf = (
   { scrape }: Stage,
   what: string,
@@ -85,7 +85,7 @@ const lag = (kind: string) => `due_lag_seconds{kind="${kind}"}`;
 const sumOf = ({ values }: Scrape, name: string) =>
   [...values].reduce((sum, [series, value]) => sum + (series.startsWith(`${name}{`) ? value : 0), 0);
 
-/** A look of the jobs that began from now on has ended; the first one that ends may have begun before. */
+/** Waits for a complete run of the job scheduler; the first one that ends may have started earlier. */
 async function untilLooked({ scrape }: Stage): Promise<void> {
   const lookedAt = async () => (await scrape())?.values.get('jobs_last_look_timestamp_seconds');
   for (let ended = 0; ended < 2; ended += 1) {
@@ -94,12 +94,12 @@ async function untilLooked({ scrape }: Stage): Promise<void> {
   }
 }
 
-/** No order is looked at any more, no row is under way, and every message is written: what is asked meanwhile would be lost with the database. */
+/** Waits until no order is due, no row is under way and every message is stored: a later call would be lost with the database. */
 async function untilQuiet(stage: Stage): Promise<void> {
   const { service, scrape, sql } = stage;
   await until('no row is under way', async () => {
     const isBusy = sumOf((await scrape())!, 'jobs_rows_under_way') > 0;
-    // A row that ended since the last turn may have planned its order anew.
+    // A row that ended since the last turn may have scheduled its order again.
     const planned = await sql('select 1 from orders where next_check_at is not null limit 1');
     if (!isBusy && planned.length === 0) return true;
     await sql('update orders set next_check_at = null where next_check_at is not null');
@@ -108,7 +108,7 @@ async function untilQuiet(stage: Stage): Promise<void> {
   await service.app.messages.flush();
 }
 
-/** The channel has told of these orders and was answered: what it would repeat later would come into another fault. */
+/** Waits until the channel's notifications of these orders are acknowledged; a repeat would affect a later fault. */
 async function untilTold({ service }: Stage, orderNos: readonly string[]): Promise<void> {
   for (const orderNo of orderNos)
     await until(`${orderNo} was told`, async () => {
@@ -118,7 +118,7 @@ async function untilTold({ service }: Stage, orderNos: readonly string[]): Promi
     });
 }
 
-/** Orders that are paid at once, whose webhooks go to a receiver of their own. */
+/** Places orders that are paid immediately and have their own webhook receiver. */
 async function tellAt(stage: Stage, notifyUrl: string, count: number): Promise<void> {
   const pay = () => placeOrder(stage.shop, { payWay: 'alipay', amount: 0.01, notifyUrl });
   await untilTold(stage, await times(count, pay));
@@ -127,13 +127,13 @@ async function tellAt(stage: Stage, notifyUrl: string, count: number): Promise<v
 const countDeliveries = ({ service }: Stage, wanted: object) =>
   service.app.store.read((tx) => tx.deliveries.count(wanted));
 
-/** Nobody has a connection to the database, or waits for one. */
+/** Whether no connection to the database is in use or waited for. */
 function isIdle({ service: { app } }: Stage): boolean {
   const { total, idle, waiting } = app.database.connections!();
   return idle === total && waiting === 0;
 }
 
-/** Cancels the deliveries that wait. One that is under way would end as failed if it were cancelled: its turn comes when it waits again. */
+/** Cancels the waiting deliveries. A leased one would end as failed if cancelled, so it is cancelled once it waits again. */
 const cancelDeliveries = (stage: Stage) =>
   until('no delivery waits', async () => {
     await stage.sql(
@@ -142,10 +142,10 @@ const cancelDeliveries = (stage: Stage) =>
     return (await countDeliveries(stage, { state: 'pending' })) === 0;
   });
 
-/** The fault of every alert, in an order in which none is in the way of the next. */
+/** The fault of every alert, ordered so that none affects the next. */
 const FAULTS: readonly Fault[] = [
   {
-    name: 'an exception that nobody ended',
+    name: 'an unresolved exception',
     async plant(stage) {
       const { service, shop, sql } = stage;
       // Notifications of this channel are repeated after minutes, those of WeChat Pay after seconds.
@@ -169,11 +169,11 @@ const FAULTS: readonly Fault[] = [
     fires: ['ExceptionOpen'],
   },
   {
-    name: 'a channel that is silent while work is due',
+    name: 'a silent channel with due work',
     async plant(stage) {
       const { service, shop, sql } = stage;
       const due = await inParallel(60, 6, () => placeOrder(shop, { payWay: 'wechat' }));
-      // Questions that are still answered would be counted beside those that are not.
+      // Queries that still get an answer would be counted beside those that do not.
       await untilQuiet(stage);
       const before = await scrapeOf(stage, 'all is well');
       const silence = { payWay: 'wechat', call: '*', fault: 'timeout', probability: 1, hangUpMs: 3_000 };
@@ -185,7 +185,7 @@ const FAULTS: readonly Fault[] = [
         );
       await makeDue();
       await times(6, () => place(stage, { payWay: 'wechat' }));
-      // Those that got no answer wait for their next check.
+      // Orders without an answer wait for their next check.
       const seen = await scrapeOf(stage, 'orders wait', (value) => value(lag('order')) > 300, makeDue);
       return {
         before,
@@ -209,7 +209,7 @@ const FAULTS: readonly Fault[] = [
     fires: ['ChannelRefusing', 'ServerErrors'],
   },
   {
-    name: 'notifications that come no more',
+    name: 'notifications stop',
     async plant(stage) {
       const { service, shop, sql } = stage;
       await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
@@ -218,7 +218,7 @@ const FAULTS: readonly Fault[] = [
         await service.sim('/sim/pay', { orderNo });
         await sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
         await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
-        // A check that was under way and found nothing yet is followed by the next.
+        // A check that was under way and found nothing is followed by the next.
         await until(`${orderNo} paid`, async () => (await stateOf(service, orderNo)) === 'paid');
         return orderNo;
       });
@@ -232,14 +232,14 @@ const FAULTS: readonly Fault[] = [
     fires: ['NoticesStopped'],
   },
   {
-    name: 'notifications that are not genuine',
+    name: 'forged notifications',
     async plant({ service }) {
       await times(12, () => fetch(`${service.url}/notify/alipay/default`, { method: 'POST', body: 'sign=none' }));
     },
     fires: ['NoticesRefused'],
   },
   {
-    name: 'a certificate that ends soon',
+    name: 'a certificate that expires soon',
     async plant({ sql }) {
       const ends = (when: string) => sql(`update certs set not_after = ${when} where kind = 'wechat_merchant_cert'`);
       await ends(`now() + interval '20 days'`);
@@ -248,7 +248,7 @@ const FAULTS: readonly Fault[] = [
     fires: ['CertificateEnding'],
   },
   {
-    name: 'a certificate that ends tomorrow',
+    name: 'a certificate that expires tomorrow',
     async plant({ sql }) {
       const ends = (when: string) => sql(`update certs set not_after = ${when} where kind = 'wechat_merchant_cert'`);
       await ends(`now() + interval '30 hours'`);
@@ -257,7 +257,7 @@ const FAULTS: readonly Fault[] = [
     fires: ['CertificateAboutToEnd', 'CertificateEnding'],
   },
   {
-    name: 'bills that do not come',
+    name: 'missing bills',
     async plant({ service: { app }, sql }) {
       const days = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
       const wechat = { ...billRow({ payWay: 'wechat', account: '1900000009', mode: 'live' }), nextCheckAt: null };
@@ -270,7 +270,7 @@ const FAULTS: readonly Fault[] = [
     fires: ['BillsMissing'],
   },
   {
-    name: 'a receiver of webhooks that fails',
+    name: 'a failing webhook receiver',
     async plant(stage) {
       const receiver = await startReceiver(stage.t);
       receiver.answer = () => ({ status: 500 });
@@ -282,7 +282,7 @@ const FAULTS: readonly Fault[] = [
     fires: ['WebhooksFailing'],
   },
   {
-    name: 'a receiver that wants no more',
+    name: 'a webhook receiver that answers 410',
     async plant(stage) {
       const receiver = await startReceiver(stage.t);
       receiver.answer = () => ({ status: 410 });
@@ -293,11 +293,11 @@ const FAULTS: readonly Fault[] = [
     fires: ['WebhooksGivenUp'],
   },
   {
-    name: 'a receiver that never answers, and webhooks that wait behind',
+    name: 'a webhook receiver that never answers, with webhooks queued behind it',
     async plant(stage) {
       const silent = createServer(() => {});
       const port = await listenOnFreePort(silent);
-      // Fewer than the alert about failing webhooks counts: an attempt ends by itself after a while.
+      // Fewer than the alert about failing webhooks counts: an attempt times out after a while.
       await tellAt(stage, `http://127.0.0.1:${port}/hook`, 9);
       await until('all are due', async () => (await countDeliveries(stage, { state: 'pending' })) >= 9);
       const makeDue = () =>
@@ -318,7 +318,7 @@ const FAULTS: readonly Fault[] = [
     fires: ['WebhooksLate'],
   },
   {
-    name: 'a clock that is wrong',
+    name: 'a wrong clock',
     async plant(stage) {
       const { now } = Date;
       Date.now = () => now() + 60_000;
@@ -331,12 +331,12 @@ const FAULTS: readonly Fault[] = [
     fires: ['ClockWrong'],
   },
   {
-    name: 'an event loop that is held up',
+    name: 'a blocked event loop',
     async plant(stage) {
       const p99 = 'nodejs_eventloop_lag_p99_seconds';
       const before = await scrapeOf(stage, 'a loop that runs', (value) => value(p99) < 0.5);
       const hold = async () => {
-        // Figures of the loop begin anew with each scrape.
+        // The event loop metrics are reset by each scrape.
         await stage.scrape();
         for (let turn = 0; turn < 2; turn += 1) {
           const end = performance.now() + 700;
@@ -377,7 +377,7 @@ const FAULTS: readonly Fault[] = [
       const free = Promise.withResolvers<void>();
       let begun = 0;
       const held = times(POOL, () => app.store.transaction(() => ((begun += 1), free.promise)));
-      // A look that had a connection has ended by then, and no other can get one.
+      // A run that had a connection has ended by then, and no other run can get one.
       await until('all are in use', async () => begun === POOL);
       const others = times(3, () => app.store.read((tx) => tx.projects.list({})));
       return {
@@ -411,7 +411,7 @@ const FAULTS: readonly Fault[] = [
     fires: ['DatabaseDown', 'JobsBlind'],
   },
   {
-    name: 'a replica, the only one, that is gone',
+    name: 'the only replica is gone',
     async plant({ end, scrape }) {
       await end();
       return { seen: await scrape() };
@@ -424,7 +424,7 @@ const at = (name: string) => fileURLToPath(new URL(`../../config/deploy/${name}`
 const RULES = at('alert-rules.yml');
 const rulesText = readFileSync(RULES, 'utf8');
 
-/** The alerts of the rules with their expressions; each is a list of `key: value` below its name. */
+/** The alerts of the rules with their expressions. */
 const ALERTS = rulesText
   .split(/^ {6}- alert: /m)
   .slice(1)
@@ -475,10 +475,10 @@ async function open(t: ExecutionContext): Promise<Stage> {
   return stage;
 }
 
-test('every alert fires when its fault is there, on the figures of a real service, and no other does', async (t) => {
+test('every alert fires on the metrics of a real service with its fault, and no other alert does', async (t) => {
   const stage = await open(t);
   const folder = temporaryFolder(t);
-  // Something of everything, so that what is counted is there.
+  // One row of each kind, so that every metric exists.
   for (const payWay of ['alipay', 'wechat', 'paypal']) await placeOrder(stage.shop, { payWay });
   await untilTold(stage, [await payOrder(stage.service, stage.shop, { payWay: 'wechat' })]);
   await until('the jobs have looked', async () =>
@@ -508,7 +508,7 @@ ${complaint}`);
   t.is(complaints.join('\n'), '');
   const texts = [...courses.values()].flatMap(({ before, first }) => [before.text, first?.text ?? '']);
   const unconventional = isHere ? new Set(texts.filter(Boolean).flatMap(lint)) : [];
-  t.deepEqual([...unconventional], [], 'each figure keeps the conventions of Prometheus, whatever has happened');
+  t.deepEqual([...unconventional], [], 'each metric follows the conventions of Prometheus during every fault');
   t.deepEqual([...fired].toSorted(), ALERTS.map(({ name }) => name).toSorted(), 'each alert has its fault');
   t.log(`${FAULTS.length} faults, ${fired.size} alerts`);
 
@@ -523,7 +523,7 @@ ${complaint}`);
     }
 });
 
-/** The figures of the service itself, with what is done with those of several processes. */
+/** The service's own metrics, each with its aggregation over processes. */
 function ownFigures({ service }: Stage): [name: string, aggregator: string][] {
   return service.app.metrics.registry.getMetricsAsArray().flatMap((metric): [string, string][] => {
     const { name, aggregator } = metric as unknown as { name: string; aggregator: string };
@@ -531,7 +531,7 @@ function ownFigures({ service }: Stage): [name: string, aggregator: string][] {
   });
 }
 
-/** The same, as the table of the document says it. */
+/** The same metrics from the table in the README. */
 function documentedFigures(): [name: string, aggregator: string][] {
   const readme = readFileSync(new URL('../../server/http/README.md', import.meta.url), 'utf8');
   const table = readme.slice(readme.indexOf('## Figures'));
@@ -553,7 +553,7 @@ const figures = async ({ scrape }: Stage) =>
 /** Labels that Prometheus adds. */
 const ORIGIN = new Set(['job', 'instance', 'alertname']);
 
-/** Every metric as it is scraped, with its labels. */
+/** Every exported metric with its labels. */
 function exposed({ service }: Stage): Map<string, Set<string>> {
   const known = new Map([['up', new Set<string>()]]);
   for (const metric of service.app.metrics.registry.getMetricsAsArray()) {
@@ -568,7 +568,7 @@ function expressions(): [where: string, expr: string][] {
   return [...ALERTS.map(({ name, expr }): [string, string] => [name, expr]), ...shown];
 }
 
-test('the rules and the expressions of the dashboard are what Prometheus takes, and each alert leads to its runbook', (t) => {
+test('Prometheus accepts the rules and the dashboard expressions, and each alert links to its runbook', (t) => {
   t.true(ALERTS.length >= 20 && panels.length >= 30);
   t.is(panels[0]?.title, 'Is money stuck?');
   for (const { name, runbook } of ALERTS) {
@@ -584,7 +584,7 @@ test('the rules and the expressions of the dashboard are what Prometheus takes, 
   for (const checked of [RULES, file]) t.is(promtool('check', 'rules', checked), undefined);
 });
 
-test('metrics in an expression are found, and nothing else', (t) => {
+test('exactly the metrics of an expression are found', (t) => {
   const expr =
     'sum by (kind) (rate(a_total{state="x y",kind!~"b|c"}[5m])) / (b > 0) and on (job) max_over_time(c[1d]) or vector(0)';
   t.deepEqual(

@@ -15,13 +15,13 @@ async function tradeOf(service: Service, orderNo: string): Promise<Record<string
   return orders[0] ?? {};
 }
 
-/** Nothing but the proof tells the service of payments. */
+/** Disables notifications and lets queries fail, so that only the proof reports a payment. */
 async function silent(service: Service): Promise<void> {
   await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'query', fault: '502', probability: 1 });
 }
 
-test('an agent of Alipay pays by the published steps: any 402, the bill, the proof, 200 once, and Alipay is told', async (t) => {
+test('an Alipay agent pays by the published steps: any 402, the bill, the proof, 200 once, and Alipay receives the confirmation', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service);
@@ -71,7 +71,7 @@ test('an agent of Alipay pays by the published steps: any 402, the bill, the pro
   t.true(refund.status < 300, JSON.stringify(refund.body));
 });
 
-test('the bill is the same for the life of the order, only of orders by Alipay, and off without a service id', async (t) => {
+test('the bill stays the same for an order, exists only for Alipay orders, and is off without a service id', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -89,7 +89,7 @@ test('the bill is the same for the life of the order, only of orders by Alipay, 
   t.true(size < 4096, `${size} bytes`);
 });
 
-test('all headers with a bill stay below 4 KB, with the longest names, too', async (t) => {
+test('all headers with a bill stay below 4 KB, even with the longest names', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service);
@@ -101,7 +101,7 @@ test('all headers with a bill stay below 4 KB, with the longest names, too', asy
   t.true(size < 4096, `${size} bytes`);
 });
 
-/** Both alphabets differ in it, and its length needs padding. */
+/** A text that differs between both alphabets and needs padding. */
 const MEMO = '>>>>???? ~~~~ 支付';
 const SESSION = Buffer.from(JSON.stringify({ externalId: '2088102146225135', signature: '-' })).toString('base64');
 
@@ -123,10 +123,10 @@ interface Proof {
 
 const readProof = (value: string) => JSON.parse(Buffer.from(value, 'base64url').toString()) as Proof;
 
-/** So many characters of base64. */
+/** A session of this many base64 characters. */
 const sessionOf = (length: number) => Buffer.from('支付~?>'.repeat(length)).toString('base64').slice(0, length);
 
-test('genuine proofs are good in either alphabet, with or without padding, however their JSON is written', async (t) => {
+test('genuine proofs are accepted in either alphabet, with or without padding, in any JSON formatting', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service);
@@ -139,7 +139,7 @@ test('genuine proofs are good in either alphabet, with or without padding, howev
           const form = `${alphabet}, ${isPadded ? 'padded' : 'unpadded'}, ${how}, ${session.length} characters`;
           const offer = await callSkill(shop, asked);
           const json = write(readProof(await payBill(service, offer, session)));
-          // A blank more or less, so that there is something to pad.
+          // A blank is added if the length would need no padding.
           const bytes = Buffer.from(Buffer.byteLength(json) % 3 === 0 ? `${json} ` : json);
           const standard = bytes.toString('base64');
           t.regex(standard, /\+.*=$|\/.*=$/, form);
@@ -152,7 +152,7 @@ test('genuine proofs are good in either alphabet, with or without padding, howev
   t.is(forms, 24);
 });
 
-test('a proof without a session is good in each way to leave it out, and blanks around the header mean nothing', async (t) => {
+test('a proof without a session is accepted in each form, and blanks around the header are ignored', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service);
@@ -165,7 +165,7 @@ test('a proof without a session is good in each way to leave it out, and blanks 
   }
 });
 
-test('a proof that is malformed, forged, of another application or of nothing is refused, and gives nothing', async (t) => {
+test('a proof that is malformed, forged, for another application or for no order is refused and delivers nothing', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const other = await service.merchant();
@@ -180,7 +180,7 @@ test('a proof that is malformed, forged, of another application or of nothing is
   const session = (value: unknown) => encode({ protocol, method: { client_session: value } });
   const paid = (value: unknown) => encode({ protocol: { ...protocol, payment_proof: value }, method });
   const json = JSON.stringify({ ...good, memo: MEMO });
-  // Of one byte more than a multiple of three: two characters of padding belong to it, and the last one before them is A.
+  // One byte more than a multiple of three needs two padding characters, and the last character before them is A.
   const padded = Buffer.concat([Buffer.from(json), Buffer.alloc(3 - ((Buffer.byteLength(json) + 2) % 3), ' ')]);
   const bare = padded.toString('base64').slice(0, -2);
   t.regex(bare, /A$/);
@@ -271,7 +271,7 @@ test('a proof that is malformed, forged, of another application or of nothing is
   t.is((await prove(shop, proof)).status, 200);
 });
 
-test('a silent Alipay loses nothing; an inactive proof and a wrong amount give nothing', async (t) => {
+test('a silent Alipay loses no payment, and an inactive proof or a wrong amount delivers nothing', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service);
@@ -295,7 +295,7 @@ test('a silent Alipay loses nothing; an inactive proof and a wrong amount give n
   t.is(listed?.orderNo, offer.body.data.outTradeNo);
 });
 
-test('the proof of a payment that another order has gives no content, and the claim is listed', async (t) => {
+test('a proof for a payment of another order delivers no content and creates an exception', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service);
@@ -321,7 +321,7 @@ test('the proof of a payment that another order has gives no content, and the cl
   t.is((await rowOf(service, orderNo))?.agentTradeNo, null);
 });
 
-test('a payment whose proof never comes is learned as ever', async (t) => {
+test('a payment without a proof is learned by a query', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service);
@@ -334,10 +334,10 @@ test('a payment whose proof never comes is learned as ever', async (t) => {
     return one.status === 200 && one;
   });
   t.deepEqual(answer.body.data.content, { sky: 'blue' });
-  t.is((await rowOf(service, outTradeNo))?.agentTradeNo, null, 'nobody proved anything, so nothing is confirmed');
+  t.is((await rowOf(service, outTradeNo))?.agentTradeNo, null, 'without a proof nothing is confirmed');
 });
 
-test('a confirmation that Alipay never takes is tried again, then listed, and ended by a person', async (t) => {
+test('a confirmation that Alipay never accepts is retried, becomes an exception, and is resolved by an operator', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const admin = await takeAgents(service);
@@ -366,7 +366,7 @@ test('a confirmation that Alipay never takes is tried again, then listed, and en
   t.is(await service.app.store.read((tx) => tx.exceptions.count({ kind: 'delivery_unconfirmed', state: 'open' })), 0);
 });
 
-test('an order that was paid at the QR code before is paid once, whatever the agent does', async (t) => {
+test('an order already paid at the QR code is paid once, whatever the agent sends', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service);
@@ -386,7 +386,7 @@ test('an order that was paid at the QR code before is paid once, whatever the ag
 });
 
 /** The requests and checks of Alipay's acceptance script (`local_402_sandbox_pay.py` of the repository alipay/ai). */
-test('the requests of the acceptance script of Alipay are answered as it demands', async (t) => {
+test("the requests of Alipay's acceptance script are answered as it requires", async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await takeAgents(service, 'api_mock_service_id');
@@ -444,5 +444,5 @@ test('the requests of the acceptance script of Alipay are answered as it demands
   const other = await callSkill(shop, { resource: 'weather', payWay: 'wechat' });
   await paySkill(service, other.body.data.outTradeNo);
   const theirs = await callSkill(shop, undefined, other.body.data.outTradeNo);
-  t.deepEqual(Object.keys(theirs.body), ['data'], 'other clients see nothing of it');
+  t.deepEqual(Object.keys(theirs.body), ['data'], 'answers of other channels have no extra member');
 });

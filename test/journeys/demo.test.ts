@@ -14,8 +14,8 @@ import type { Stage } from './tour/stage.ts';
 const demo = join(import.meta.dirname, 'demo.ts');
 
 /**
- * Starts the tour with a folder of its own for everything temporary; with no other place for compiled code, that is there, too. The
- * database is made already: cli/service.test.ts begins with an empty folder.
+ * Starts the tour with its own temporary folder, which also holds the compiled code unless `compiled` is set. The database is restored
+ * from a backup, because cli/service.test.ts covers an empty folder.
  */
 async function start(tmp: string, compiled = ''): Promise<{ child: ChildProcess; text: () => string }> {
   const backup = await migratedFile();
@@ -34,7 +34,7 @@ async function start(tmp: string, compiled = ''): Promise<{ child: ChildProcess;
   return { child, text: () => text };
 }
 
-/** Processes that work in the folder, as far as the system tells. */
+/** Processes with a working directory in the folder. */
 function processesIn(folder: string): string[] {
   return globSync('/proc/[0-9]*/cwd').filter((link) => {
     try {
@@ -50,16 +50,16 @@ test.serial('the tour shows every channel, exits 0 and leaves nothing behind', a
   const { child, text } = await start(tmp, process.env.NODE_COMPILE_CACHE);
   const [code] = await once(child, 'close');
   t.is(code, 0, text());
-  for (const title of ['Alipay', 'WeChat Pay', 'PayPal', 'Pay per call', 'A revoked token is dead'])
+  for (const title of ['Alipay', 'WeChat Pay', 'PayPal', 'Pay per call', 'A revoked token is rejected'])
     t.regex(text(), new RegExp(title));
-  t.is(text().match(/2\.50 of 12\.50 went back/g)?.length, 3);
+  t.is(text().match(/2\.50 of 12\.50 were refunded/g)?.length, 3);
   t.notRegex(text(), /pays_/, 'no secret');
   t.false(text().includes(String.fromCharCode(27)), 'no colour without a terminal');
   t.deepEqual(readdirSync(tmp), []);
   t.deepEqual(processesIn(tmp), []);
 });
 
-test.serial('a tour that is interrupted says so, exits 1 and leaves nothing behind', async (t) => {
+test.serial('an interrupted tour reports it, exits 1 and leaves nothing behind', async (t) => {
   const tmp = temporaryFolder(t);
   const { child, text } = await start(tmp);
   child.stdout!.on('data', () => {
@@ -72,7 +72,7 @@ test.serial('a tour that is interrupted says so, exits 1 and leaves nothing behi
   t.deepEqual(processesIn(tmp), []);
 });
 
-test('a step that disappoints names what was asked and what came', async (t) => {
+test('a failed step names its request and its answer', async (t) => {
   const server = createServer((_, answer) => answer.writeHead(500).end('{"code":"broken"}')).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());

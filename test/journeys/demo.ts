@@ -1,4 +1,4 @@
-// `npm run demo`: the tour through the service, on a temporary folder, with the simulator in the place of the channels.
+// `npm run demo`: the tour through the service, in a temporary folder, with the simulator instead of the channels.
 import { begin, payPerCall, PAY_WAYS, revoke, tourChannel } from './tour/chapters.ts';
 import { createGuide, Disappointment } from './tour/guide.ts';
 import { createReport } from './tour/report.ts';
@@ -8,14 +8,14 @@ const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.on(signal, () => reject(new Disappointment(`stopped by ${signal}`)));
 });
-// It may come before anyone waits for it.
+// The signal may arrive before the race below starts.
 interrupted.catch(() => {});
 
 const report = createReport(process.stdout, process.env);
-// Tests of the tour begin with a database that is made already.
+// Tests of the tour start with a migrated database.
 const stage = await openStage('pay-demo-', {}, process.env['PAY_TEST_DEMO_BACKUP']);
 
-/** The whole tour; throws at the first step that disappoints. */
+/** Runs the whole tour; throws at the first failed step. */
 async function tour(): Promise<void> {
   const guide = createGuide(stage, report);
   const app = await begin(guide);
@@ -27,7 +27,7 @@ async function tour(): Promise<void> {
 
 try {
   await Promise.race([tour(), interrupted]);
-  report.chapter('That was the tour. Nothing is left behind.');
+  report.chapter('The tour is complete. All temporary files are removed.');
 } catch (error) {
   report.failed(error instanceof Disappointment ? error.message : String((error as Error)?.stack ?? error));
   process.exitCode = 1;

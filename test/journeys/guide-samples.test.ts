@@ -10,17 +10,17 @@ import { startReceiver, type Received } from '../support/receiver.ts';
 import { startService, until } from '../support/service.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
-/** Where the samples of the guides are. */
+/** The folder of the guide samples. */
 const samples = join(import.meta.dirname, '../../server/pages/guides/samples');
 
 const JACKSON = ['core', 'databind', 'annotations'].map((part) => `/usr/share/java/jackson-${part}.jar`);
 
-/** How samples in a language are run: what must be there, and what it is called in Debian. */
+/** How the samples of a language are run: the required programs, and their Debian packages. */
 interface Runtime {
   check: readonly string[];
   files?: readonly string[];
   packages: string;
-  /** The command for a file; what has to be built is built in the folder. */
+  /** The command for a file; a compiled program is built in the folder. */
   command(file: string, folder: string, env: Environment): readonly string[];
 }
 
@@ -61,7 +61,7 @@ const RUNTIMES: Readonly<Record<SampleLanguage, Runtime>> = {
   },
 };
 
-/** Whether the machine can run samples in a language; the test says so when it cannot. */
+/** Whether the machine can run samples of a language; logs it if not. */
 function canRun(t: ExecutionContext, language: SampleLanguage): boolean {
   const { check, files = [], packages } = RUNTIMES[language];
   const [program = '', ...words] = check;
@@ -71,16 +71,16 @@ function canRun(t: ExecutionContext, language: SampleLanguage): boolean {
   return false;
 }
 
-/** A sample that runs. */
+/** A running sample. */
 interface RunningSample {
   child: ChildProcess;
-  /** What it has printed until now, on both streams. */
+  /** The output so far, of both streams. */
   printed(): string;
   /** Resolves with its exit code. */
   ended: Promise<number | null>;
 }
 
-/** Starts a sample; it ends with the test at the latest. */
+/** Starts a sample, which is stopped at the latest when the test ends. */
 function runSample(t: ExecutionContext, name: string, language: SampleLanguage, more: Environment = {}): RunningSample {
   const folder = temporaryFolder(t);
   const { PATH, HOME } = process.env;
@@ -108,9 +108,9 @@ test.after.always(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
-test.serial('the client in every language pays, waits and refunds, also when an answer is lost', async (t) => {
+test.serial('the client in every language pays, waits and refunds, even if an answer is lost', async (t) => {
   const able = languages.filter((language) => canRun(t, language));
-  // Of each the first pay request is made and not answered: sent again, it must not make a second order.
+  // The first pay request of each sample gets no answer: its repeat must not create a second order.
   const times = able.length;
   await service.sim('/sim/faults', {
     payWay: 'alipay',
@@ -141,7 +141,7 @@ async function tryClient(t: ExecutionContext, language: SampleLanguage): Promise
   t.not(await stranger.ended, 0, language);
 }
 
-/** What the service really sends to an application's webhook. */
+/** The request that the service really sends to an application's webhook. */
 async function deliveredTo(receiver: { url: string; received: Received[] }) {
   const shop = await service.merchant();
   const hook = `/api/v1/api-apps/${shop.clientId}/webhook`;
@@ -156,7 +156,7 @@ async function deliveredTo(receiver: { url: string; received: Received[] }) {
 const HOUR = 3600;
 
 for (const language of languages)
-  test.serial(`the receiver in ${language} takes what is genuine, once, and nothing else`, async (t) => {
+  test.serial(`the receiver in ${language} accepts a genuine webhook once, and rejects any other`, async (t) => {
     if (!canRun(t, language)) return;
     const recorder = await startReceiver(t);
     const own = await deliveredTo(recorder);

@@ -5,15 +5,15 @@ import { migratedFile } from '../support/database.ts';
 import { guideText } from '../house/guide-text.ts';
 import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
 
-/** The commands of a guide; the languages have the same. */
+/** The commands of a guide, which are the same in both languages. */
 function commandsOf(slug: string): string[] {
   return guideText(slug, 'en')
     .blocks.filter(({ language }) => language === 'sh')
     .map(({ text }) => text);
 }
 
-test('the commands of the guides do what they say', async (t) => {
-  // The same bootstrap and start with an empty folder are in cli/service.test.ts.
+test('the commands of the guides work as described', async (t) => {
+  // cli/service.test.ts covers the same bootstrap and start with an empty folder.
   const stage = await openWithPayctl(t, await migratedFile());
   const [bootstrap = '', ...integrate] = commandsOf('integrate');
   await runSamples(t, stage, [bootstrap]);

@@ -7,7 +7,7 @@ import { payOrder } from '../support/orders.ts';
 import { freePort } from '../support/free-port.ts';
 import { startService, until } from '../support/service.ts';
 
-test('payctl event listen survives a restart of the server: nothing lost, nothing twice', async (t) => {
+test('payctl event listen survives a restart of the server without losing or repeating an event', async (t) => {
   const port = await freePort();
   const service = await startService(t, { port });
   const { token } = await firstAdmin(service);

@@ -6,7 +6,7 @@ import { z } from 'zod/mini';
 import { type Answer, startService, type Merchant, type Service } from '../support/service.ts';
 import { addSkill, callSkill, paySkill } from '../support/skillpay.ts';
 
-/** A method of a payer with a wallet at the simulator, for the stock client. */
+/** A payment method of a simulated wallet, for the stock client. */
 function wallet(service: Service, name: 'wechat' | 'alipay', paid: string[]) {
   const method = Method.from({
     name,
@@ -28,7 +28,7 @@ function wallet(service: Service, name: 'wechat' | 'alipay', paid: string[]) {
 
 type Parameters = Record<string, unknown>;
 
-/** What a client sends: the challenge as it came, and the payload. */
+/** The credential that a client sends: the received challenge and the payload. */
 function credentialOf({ request, ...challenge }: Challenge.Challenge, payload: unknown, changes: Parameters = {}) {
   const parameters = { ...challenge, request: encode(request), ...changes };
   return `Payment ${encode({ challenge: parameters, payload })}`;
@@ -61,7 +61,7 @@ for (const payWay of ['wechat', 'alipay'] as const)
     t.is(answer.headers.get('cache-control'), 'private');
   });
 
-test('a challenge is of the order, the same each time, bound to the body, one for each channel', async (t) => {
+test('each channel has one challenge for the order, which is stable and bound to the body', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -99,7 +99,7 @@ test('a challenge is of the order, the same each time, bound to the body, one fo
   );
 });
 
-test('what proves nothing is 402 with a challenge and the problem type of the draft; nothing is delivered', async (t) => {
+test('an invalid credential is 402 with a challenge and the problem type of the draft, and nothing is delivered', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const other = await service.merchant();

@@ -2,17 +2,17 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Whether Prometheus's own checker is there (`prometheus` of the distribution). */
+/** Whether Prometheus's promtool is installed (Debian package `prometheus`). */
 export function hasPromtool(): boolean {
   return spawnSync('promtool', ['--version']).status === 0;
 }
 
-/** Runs it; gives what it said when it was not content. */
+/** Runs promtool; returns its output if it failed. */
 export function promtool(...args: string[]): string | undefined {
   return run(args, '');
 }
 
-/** Has the text of a scrape checked against the conventions of Prometheus; gives the complaints, each a line. */
+/** Checks the text of a scrape against the conventions of Prometheus; returns one complaint per line. */
 export function lint(text: string): string[] {
   return run(['check', 'metrics'], text)?.trim().split('\n') ?? [];
 }
@@ -22,7 +22,7 @@ function run(args: readonly string[], input: string): string | undefined {
   return status === 0 ? undefined : `${stdout}${stderr}`;
 }
 
-/** A metric that an expression uses, and the labels that it selects or sorts it by. */
+/** A metric in an expression, with the labels by which it is selected or grouped. */
 interface Used {
   name: string;
   labels: string[];
@@ -30,7 +30,7 @@ interface Used {
 
 const WORDS = new Set(['and', 'or', 'unless', 'bool', 'offset', 'by', 'on', 'without', 'ignoring', 'vector']);
 
-/** The metrics in an expression of PromQL. */
+/** Returns the metrics in a PromQL expression. */
 export function metricsIn(expression: string): Used[] {
   const bare = expression.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').replaceAll(/\[[^\]]*\]/g, '');
   const grouped = [...bare.matchAll(/\b(?:by|without|on|ignoring)\s*\(([^)]*)\)/g)].flatMap(([, list = '']) =>
@@ -48,17 +48,17 @@ function wordsIn(text: string): string[] {
   return text.match(/[a-z_]\w*/gi) ?? [];
 }
 
-/** What one scrape brought: the value of each series, and which of them count. */
+/** One scrape: the value of each series, and the counters among them. */
 export interface Scrape {
   values: ReadonlyMap<string, number>;
-  /** Names of metrics whose series only grow. */
+  /** Names of metrics that only grow. */
   growing: ReadonlySet<string>;
   /** Seconds since the epoch. */
   at: number;
   text: string;
 }
 
-/** Reads the text of a scrape. */
+/** Parses the text of a scrape. */
 export function readScrape(text: string): Scrape {
   const values = new Map<string, number>();
   const growing = new Set<string>();
@@ -69,25 +69,25 @@ export function readScrape(text: string): Scrape {
     const [, series = '', value = ''] = /^([a-z_]\w*(?:\{.*\})?) (\S+)$/i.exec(line) ?? [];
     if (series !== '') values.set(series, Number(value));
   }
-  // Prometheus has a clock of its own, whatever a test does to that of this process.
+  // Prometheus uses its own clock, even if a test changes the clock of this process.
   return { values, growing, at: (performance.timeOrigin + performance.now()) / 1000, text };
 }
 
-/** A fault as it was scraped: all was well before it, and it goes on as it was seen twice. Null = there was nothing to scrape. */
+/** The scrapes of a fault: `before` without it, `first` and `second` with it. Null if the scrape failed. */
 export interface Course {
-  /** Nobody looks for due work any more: what did not change between two scrapes is frozen. */
+  /** The jobs no longer look for due work: a value that is equal in both scrapes is frozen. */
   isBlind: boolean;
   before: Scrape;
   first: Scrape | null;
   second: Scrape | null;
 }
 
-/** Minutes before the fault, and until the end: the longest wait of a rule is half an hour. */
+/** Minutes before the fault, and in total: the longest `for` of a rule is half an hour. */
 const [WELL, ALL] = [10, 55];
-/** What was counted during the fault is counted again every so many minutes. */
+/** The counts of the fault are repeated every so many minutes. */
 const AGAIN = 5;
 
-/** What a slow machine shows, too, is looked at only where it is the fault. */
+/** Metrics that a slow machine also raises are only judged for their own alert. */
 const OF_THE_MACHINE = [
   ['nodejs_eventloop_lag', 'EventLoopHeldUp'],
   ['http_request_duration_seconds_bucket', 'SlowAnswers'],
@@ -95,8 +95,8 @@ const OF_THE_MACHINE = [
 ] as const;
 
 /**
- * Has the rules evaluated over the course of a fault, by promtool; says what is wrong when other alerts than these fire at its end, or any does
- * before it.
+ * Evaluates the rules over the course of a fault with promtool. Returns the complaint if other alerts than the expected ones fire at
+ * its end, or if any alert fires before it.
  */
 export function judge(rules: string, folder: string, course: Course, expected: readonly string[]): string | undefined {
   const all = new Set([...course.before.values.keys(), ...(course.second?.values.keys() ?? [])]);
@@ -126,7 +126,7 @@ function withOrigin(series: string): string {
   return `${name}{${[labels, 'job="pay"', 'instance="one:9464"'].filter(Boolean).join(',')}}`;
 }
 
-/** A value for each minute. Times are told from the beginning of the course, of which they are as long ago as they were. */
+/** One value for each minute. Timestamps are shifted so that their age stays the same. */
 function valuesOf({ isBlind, before, first, second }: Course, series: string): (number | string)[] {
   const name = series.replace(/\{.*/, '');
   const isTime = name.endsWith('_timestamp_seconds');

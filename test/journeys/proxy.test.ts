@@ -14,7 +14,7 @@ import { listenOnFreePort, serve } from '../support/free-port.ts';
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What a service does: a channel is asked, a webhook is delivered, and the simulator beside it is asked. */
+/** A service that calls a channel, delivers a webhook and calls the local simulator. */
 const SERVICE = `
 import { keepThisMachineDirect } from './cli/env-proxy.ts';
 import { createTransport } from './server/channels/transport.ts';
@@ -40,7 +40,7 @@ console.log(JSON.stringify([
 ]));
 `;
 
-/** A proxy that leads every tunnel to one TLS server, whatever name it is asked for, and notes the names. */
+/** A proxy that connects every tunnel to one TLS server and records the requested names. */
 async function stage(t: ExecutionContext) {
   const folder = temporaryFolder(t);
   const [authority, own] = await Promise.all([newRsaKeys(), newRsaKeys()]);
@@ -85,7 +85,7 @@ async function stage(t: ExecutionContext) {
   return { asked, env, ca };
 }
 
-test('a service asks channels and delivers webhooks through the proxy; what webhooks must not reach stays refused', async (t) => {
+test('a service calls channels and delivers webhooks through the proxy, and addresses forbidden for webhooks stay refused', async (t) => {
   const { asked, env, ca } = await stage(t);
   const own = await serve(t, (request, response) => response.end(JSON.stringify({ host: request.headers.host })));
   const { host } = new URL(own);
@@ -106,16 +106,16 @@ test('a service asks channels and delivers webhooks through the proxy; what webh
     `200 ${host}`,
     'network',
   ]);
-  // The proxy is asked for the address that was checked: a name that it resolves anew could lead elsewhere.
+  // The proxy receives the checked address: a name that it resolves again could lead elsewhere.
   t.deepEqual(asked, ['CONNECT channel.example:443', 'CONNECT 203.0.113.7:443']);
   t.is((await ask({}))[0], '200 channel.example');
   const [channel] = await ask({ NO_PROXY: 'channel.example', NODE_USE_ENV_PROXY: '1' });
-  t.is(channel, 'network', 'NO_PROXY: the name is looked up here, and there is none');
+  t.is(channel, 'network', 'NO_PROXY: the name is resolved locally and does not exist');
   t.is((await ask({ NODE_USE_ENV_PROXY: '' }))[0], 'network', 'only where the switch is on');
   t.deepEqual(asked, []);
 });
 
-test('payctl goes through the proxy, and not to this machine', async (t) => {
+test('payctl uses the proxy for remote servers and not for this machine', async (t) => {
   const { asked, env } = await stage(t);
   const own = await serve(t, (_request, response) => response.end('{"status":"ok"}'));
   const status = async (server: string, more: Record<string, string> = {}) => {

@@ -24,7 +24,7 @@ function blocksOf(section: string): Block[] {
   return [...text.matchAll(/```(\w+)\n([^]*?)```/g)].map(([, language = '', body = '']) => ({ language, text: body }));
 }
 
-/** Whether an answer has every member of the sample, of the same type; short plain words must be the same. */
+/** Whether an answer has every member of the sample with the same type; short plain words must be equal. */
 function hasShape(sample: unknown, answer: unknown): boolean {
   if (typeof sample === 'object' && sample !== null) {
     const found = (answer ?? {}) as Record<string, unknown>;
@@ -35,7 +35,7 @@ function hasShape(sample: unknown, answer: unknown): boolean {
   return sample === answer;
 }
 
-/** Runs the samples of a section; a `json` block is what the sample before it must have printed last. */
+/** Runs the samples of a section; a `json` block is the last output expected from the sample before it. */
 async function checkSection(t: ExecutionContext, stage: Stage, blocks: readonly Block[]): Promise<void> {
   const samples = blocks.filter(({ language }) => language === 'sh');
   const outputs = await runSamples(
@@ -51,8 +51,8 @@ async function checkSection(t: ExecutionContext, stage: Stage, blocks: readonly 
   });
 }
 
-test.serial('the ten minutes and pay per call do what they say', async (t) => {
-  // The same bootstrap and start with an empty folder are in cli/service.test.ts.
+test.serial('the ten-minute tutorial and pay per call work as described', async (t) => {
+  // cli/service.test.ts covers the same bootstrap and start with an empty folder.
   const stage = await openWithPayctl(t, await migratedFile());
   const blocks = blocksOf('Ten-minute tutorial');
   const start = blocks.findIndex(({ text }) => text.includes('npm start'));
@@ -60,17 +60,17 @@ test.serial('the ten minutes and pay per call do what they say', async (t) => {
   await checkSection(t, stage, blocks.slice(0, start));
   await stage.start();
   await isReady(stage);
-  // Its reader needs nothing of the tutorial but a service that runs.
+  // This section needs only a running service from the tutorial.
   const pick = /^pick\(\).*$/m.exec(readme)?.[0] ?? '';
   await checkSection(t, stage, [{ language: 'sh', text: pick }, ...blocksOf('Pay per call')]);
   await checkSection(t, stage, blocks.slice(start + 1));
 });
 
-test('the test applications are those of the code', (t) => {
+test('the README lists the test applications of the code', (t) => {
   for (const [id, secret] of Object.entries(testSecrets)) t.true(readme.includes(`| \`${id}\` | \`${secret}\` |`), id);
 });
 
-test('npm scripts that are named exist', (t) => {
+test('every npm script in the README exists', (t) => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
   const named = [...readme.matchAll(/\bnpm run ([\w:]+)/g)].map(([, name]) => name ?? '');
   t.true(named.length > 3);
@@ -80,7 +80,7 @@ test('npm scripts that are named exist', (t) => {
   );
 });
 
-test('the production sample is a configuration that production takes', async (t) => {
+test('the production sample is a valid production configuration', async (t) => {
   const stage = await openStage('pay-readme-');
   t.teardown(() => stage.close());
   const [toml, shell] = blocksOf('Production');
@@ -100,7 +100,7 @@ test('the production sample is a configuration that production takes', async (t)
   t.is(config.database.kind, 'postgres');
 });
 
-test('folders that the map names exist', (t) => {
+test('every folder in the README exists', (t) => {
   const named = blocksOfMap();
   t.deepEqual(named.toSorted(), ['bin', 'cli', 'config', 'server', 'test']);
 });

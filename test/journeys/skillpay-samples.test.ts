@@ -10,14 +10,14 @@ import { addSkill } from '../support/skillpay.ts';
 const root = join(import.meta.dirname, '../..');
 const document = readFileSync(join(root, 'server/skillpay/README.md'), 'utf8');
 
-/** The samples of the document, each with the heading it stands under. */
+/** The samples of the document, each with its heading. */
 const samples = [...document.matchAll(/^## (.+)\n([^]*?)(?=^## |$(?![^]))/gm)].flatMap(([, title = '', text = '']) =>
   [...text.matchAll(/```(sh|js)\n([^]*?)```/g)].map(([, language = '', code = '']) => ({ title, language, code })),
 );
 
 const names = { RESOURCE: 'weather', COIN_RESOURCE: 'tides', PAYER: 'u-1' };
 
-/** The payer of a sample; gives what they bring back. */
+/** Pays the order of a sample; returns the proof of payment. */
 async function payAs(service: Service, how: string, what: string): Promise<string | undefined> {
   if (how === 'the bill') {
     const paid = await service.sim('/sim/agent/pay-bill', { paymentNeeded: what });
@@ -28,10 +28,10 @@ async function payAs(service: Service, how: string, what: string): Promise<strin
   return undefined;
 }
 
-/** Runs a sample as its reader would; the payer pays when it asks. Gives what it printed last. */
+/** Runs a sample, and pays when it waits for the payment. Returns its last output. */
 async function run(t: ExecutionContext, service: Service, { language, code }: (typeof samples)[number]) {
   const shop = await service.merchant();
-  // Inside of the project, so that imports find its packages.
+  // The file is inside the project, so that imports find its packages.
   const folder = mkdtempSync(join(root, 'node_modules', '.sample-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const file = join(folder, `sample.${language === 'js' ? 'mjs' : 'sh'}`);

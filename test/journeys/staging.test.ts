@@ -9,7 +9,7 @@ import { refused } from '../support/route-file.ts';
 import { request, startService, until, stagingOptions } from '../support/service.ts';
 import { paypal } from '../unit/credentials/material.ts';
 
-test('staging: the simulator pays and refunds under the demands of production, and no live channel comes in', async (t) => {
+test('in staging the simulator pays and refunds under production requirements, and no live channel is accepted', async (t) => {
   const options = await stagingOptions(t);
   const service = await startService(t, options);
   const admin = await firstAdmin(service);
@@ -17,7 +17,7 @@ test('staging: the simulator pays and refunds under the demands of production, a
   const config = loadConfig({ env, cwd: process.cwd() }) as Config;
   const opened = { listens: { host: '127.0.0.1', port: 0 }, metricsPort: undefined, simulatorUrl: undefined };
   const { lacks } = await readyFacts(service.app, config, opened);
-  t.is(lacks, null, 'the channels of the simulator come by themselves');
+  t.is(lacks, null, 'the simulator channels are configured automatically');
   await service.app.prepare();
   const shop = await service.merchant();
   const { body: me } = await shop.call('GET', '/api/v2/me');
@@ -30,9 +30,9 @@ test('staging: the simulator pays and refunds under the demands of production, a
   const [snapshot] = messagesIn(await live.until((text) => messagesIn(text).length > 0));
   await live.stop();
   const { open } = snapshot!.data['orders'] as { open: { status: string; count: number }[] };
-  t.is(open.find(({ status }) => status === 'pending')?.count, 1, 'the simulator is what there is to see here');
+  t.is(open.find(({ status }) => status === 'pending')?.count, 1, 'orders of the simulator are counted');
   await service.sim('/sim/pay', { orderNo });
-  const paid = await until('the notice was heard', async () => {
+  const paid = await until('the notification arrived', async () => {
     const { body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
     return body.data.status === 'paid' && body.data;
   });
@@ -47,7 +47,7 @@ test('staging: the simulator pays and refunds under the demands of production, a
   t.like((await admin.call('GET', '/api/v1/info')).body.data, { environment: 'staging', debug: false });
   const real = { ...paypal, mode: 'live' };
   refused(t, await admin.call('POST', '/api/v1/payment/config/paypal', real), 409, 'staging_refuses_live');
-  // A published secret opens nothing.
+  // A published secret is rejected.
   const test = {
     grant_type: 'client_credentials',
     client_id: 'test-app',
@@ -56,7 +56,7 @@ test('staging: the simulator pays and refunds under the demands of production, a
   t.is((await request(service.url, 'POST', '/oauth/token', test)).status, 401);
   await assertBooksBalance(t, service);
 
-  // A copy of production, by mistake.
+  // A copy of the production configuration, used by mistake.
   await service.app.store.transaction((tx) => tx.orders.update({ orderNo }, { mode: 'live' }));
   await t.throwsAsync(startService(t, { ...options, url: service.databaseUrl }), {
     message: /staging, but this database has a live/,

@@ -6,7 +6,7 @@ import { startService, until } from '../support/service.ts';
 import { startWorkers } from '../support/workers.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 
-/** A span as a collector gets it. */
+/** A span as a collector receives it. */
 interface Span {
   name: string;
   traceId: string;
@@ -17,15 +17,15 @@ interface Span {
   /** Traces that it is linked to. */
   links: readonly string[];
   isError: boolean;
-  /** Which process it comes from. */
+  /** The process that created it. */
   instance: string;
 }
 
-/** Stands for an OpenTelemetry collector: takes traces by OTLP over HTTP, as JSON. */
+/** An OpenTelemetry collector that receives traces by OTLP over HTTP, as JSON. */
 interface Collector {
   url: string;
   spans: Span[];
-  /** Paths that were posted to. */
+  /** The paths of the received requests. */
   paths: Set<string>;
 }
 
@@ -52,7 +52,7 @@ interface Payload {
   }[];
 }
 
-/** Starts one on a free port. */
+/** Starts a collector on a free port. */
 async function startCollector(t: Pick<ExecutionContext, 'teardown'>): Promise<Collector> {
   const collector: Collector = { url: '', spans: [], paths: new Set() };
   const server = createServer((request, response) => {
@@ -100,7 +100,7 @@ function callersTrace(flags = '01') {
   return { traceId, spanId, headers: { traceparent: `00-${traceId}-${spanId}-${flags}` } };
 }
 
-/** All that a span may tell. */
+/** The only attributes allowed in a span. */
 const ATTRIBUTES = new Set([
   'http.request.method',
   'http.route',
@@ -117,7 +117,7 @@ const ATTRIBUTES = new Set([
   'pay.object_no',
 ]);
 
-test('one trace spans request, transaction, channel call, notification and webhook, whichever process they are in', async (t) => {
+test('one trace spans request, transaction, channel call, notification and webhook across processes', async (t) => {
   const collector = await startCollector(t);
   const receiver = await startReceiver(t);
   const service = await startService(t);
@@ -152,11 +152,7 @@ test('one trace spans request, transaction, channel call, notification and webho
   const { orderNo: untraced } = (await pay(11, silent.headers)).body.data;
   await service.sim('/sim/pay', { orderNo: untraced });
   const quiet = String((await told('order.paid', untraced)).headers['traceparent']);
-  t.regex(
-    quiet,
-    new RegExp(`^00-${silent.traceId}-[0-9a-f]{16}-00$`),
-    'whoever does not record is followed all the same',
-  );
+  t.regex(quiet, new RegExp(`^00-${silent.traceId}-[0-9a-f]{16}-00$`), 'an unsampled trace is propagated, too');
 
   const refund = callersTrace();
   const asked = await shop.callAt(
@@ -172,7 +168,7 @@ test('one trace spans request, transaction, channel call, notification and webho
   t.is(
     String(refunded.headers['traceparent']).split('-')[1],
     refund.traceId,
-    'a refund goes on in the trace of its own request',
+    'a refund continues the trace of its own request',
   );
 
   workers.signal('SIGTERM');
@@ -203,7 +199,7 @@ test('one trace spans request, transaction, channel call, notification and webho
   const [webhook] = named('webhook');
   t.true(
     [notification?.spanId, settled?.spanId].includes(webhook?.parentSpanId),
-    'the webhook tells what the notification brought',
+    'the webhook reports the event of the notification',
   );
   t.is(String(paid.headers['traceparent']), `00-${order.traceId}-${webhook?.spanId}-01`);
   t.like(webhook?.attributes, { 'pay.event': 'order.paid', 'http.response.status_code': 200 });

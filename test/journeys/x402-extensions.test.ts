@@ -6,7 +6,7 @@ import { addSkill, callSkill, offerSkill, paySkill } from '../support/skillpay.t
 const decode = (text: string | null) => JSON.parse(Buffer.from(text ?? '', 'base64').toString());
 const offerOf = (answer: Answer) => decode(answer.headers.get('payment-required'));
 
-/** What a wallet of the extension `payment-identifier` sends. */
+/** The extension `payment-identifier` as a wallet sends it. */
 function proofOf(offer: Answer, id?: unknown, changes: object = {}): Record<string, string> {
   const { accepts } = offerOf(offer);
   const { outTradeNo } = offer.body.data;
@@ -17,7 +17,7 @@ function proofOf(offer: Answer, id?: unknown, changes: object = {}): Record<stri
 
 const send = (shop: Merchant, headers: Record<string, string>) => callSkill(shop, undefined, undefined, headers);
 
-test('offer-receipt: the terms and the receipt are signed by the key that the host publishes as its own', async (t) => {
+test('offer-receipt: the terms and the receipt are signed by the key that the host publishes', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -61,7 +61,7 @@ test('offer-receipt: the terms and the receipt are signed by the key that the ho
   t.is(again.headers.get('payment-response'), paid.headers.get('payment-response'), 'byte for byte');
 });
 
-test('payment-identifier: a payload repeats under its key, another one is refused, also of another order', async (t) => {
+test('payment-identifier: a payload repeats under its key, and another payload under the same key is refused', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const other = await service.merchant();
@@ -83,7 +83,7 @@ test('payment-identifier: a payload repeats under its key, another one is refuse
   t.is((await send(shop, proofOf(second, id))).body.code, 'payment_id_used');
   const theirs = await callSkill(other, { resource: 'weather' });
   await paySkill(service, theirs.body.data.outTradeNo);
-  t.is((await send(other, proofOf(theirs, id))).status, 200, 'keys are those of an application');
+  t.is((await send(other, proofOf(theirs, id))).status, 200, 'keys belong to one application');
   for (const wrong of ['short', 'x'.repeat(129), 'with space in the middle', 7, null, {}]) {
     const { status, body } = await send(shop, proofOf(offer, wrong));
     t.deepEqual([status, body.code], [400, 'proof_invalid'], String(wrong));
@@ -92,7 +92,7 @@ test('payment-identifier: a payload repeats under its key, another one is refuse
     t.is((await send(shop, proofOf(offer, undefined, { extensions }))).status, 400, JSON.stringify(extensions));
 });
 
-test('a skill with several channels offers each, and its payer may take another than the first', async (t) => {
+test('a skill with several channels offers each, and its payer may choose another than the first', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service, { payWays: ['wechat', 'alipay'] });
@@ -139,7 +139,7 @@ test('a skill with several channels offers each, and its payer may take another 
   t.like(body.data, { status: 'closed', successor: next });
 });
 
-test('what is paid, closed by the shop, dearer now or of one channel only cannot be chosen away', async (t) => {
+test('an offer that is paid, closed by the shop, outdated in price or limited to one channel cannot switch its channel', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service, { payWays: ['wechat', 'alipay'] });

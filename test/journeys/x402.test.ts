@@ -23,12 +23,12 @@ interface Offer {
   accepts: Requirements[];
 }
 
-/** What a 402 offers, as a client decodes it. */
+/** The content of a 402, as a client decodes it. */
 function readOffer({ headers }: Answer): Offer {
   return JSON.parse(Buffer.from(headers.get('payment-required') ?? '', 'base64').toString()) as Offer;
 }
 
-/** A scheme of a payer with a wallet at the simulator. */
+/** A payment scheme of a simulated wallet. */
 function wallet(service: Service, seen: Requirements[]) {
   return {
     scheme: 'exact',
@@ -92,7 +92,7 @@ test('the stock x402 client pays through its hook with X-Out-Trade-No', async (t
   t.like(decodePaymentResponseHeader(answer.headers.get('payment-response') ?? ''), { success: true });
 });
 
-test('a proof that is not paid yet is told why, as is one whose offer has ended; a key alone proves nothing', async (t) => {
+test('a proof of an unpaid or expired offer is refused with the reason, and a key alone is no proof', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -132,7 +132,7 @@ test('a proof that is not paid yet is told why, as is one whose offer has ended;
   t.like(said(over), { success: false, errorReason: 'payment_expired', transaction: outTradeNo });
 });
 
-test('work that failed for good says with its refund that the payment was not settled', async (t) => {
+test('work that failed permanently reports with its refund that the payment was not settled', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service, { resource: { handler: 'http', url: 'http://10.0.0.1/', timeoutMs: 500 } });
@@ -148,7 +148,7 @@ test('work that failed for good says with its refund that the payment was not se
   t.like(said, { success: false, errorReason: 'refunded', transaction: outTradeNo });
 });
 
-test('a proof must be of this offer, and agree with the number', async (t) => {
+test('a proof must belong to this offer and match its number', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -179,7 +179,7 @@ test('a proof must be of this offer, and agree with the number', async (t) => {
   t.is(right.status, 200, JSON.stringify(right.body));
 });
 
-test('a page of another origin may read what it needs to pay', async (t) => {
+test('a page of another origin may read the headers needed to pay', async (t) => {
   const origin = 'https://shop.example';
   const service = await startService(t, { env: { PAY_SERVER_CORS_ORIGINS: origin } });
   const shop = await service.merchant();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { addChannel } from '../journeys/added-channel/add.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
-test('the sources compile with a channel that is added, so no list of channels is left out', (t) => {
+test('the sources compile with an added channel, so every list of channels includes it', (t) => {
   const folder = temporaryFolder(t);
   addChannel(folder);
   const compiler = join(folder, 'node_modules/typescript/bin/tsc');

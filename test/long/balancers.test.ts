@@ -13,7 +13,7 @@ for (const proxy of [haproxy, haproxyByItsSample, nginx, nginxByItsSample])
       t.log(`${proxy.program} is not installed: not tested`);
       return t.pass();
     }
-    // What production has: its value is made for these balancers.
+    // The drain time of production, which is chosen for these balancers.
     const service = await startService(t, { env: { PAY_SERVER_DRAIN_SECONDS: '8' } });
     const shop = await service.merchant();
     const ports = [await freePort(), await freePort()];
@@ -42,7 +42,7 @@ for (const proxy of [haproxy, haproxyByItsSample, nginx, nginxByItsSample])
         const server = /(\d+)$/.exec(answer.headers.get('x-upstream') ?? '')?.[1] ?? '';
         answeredBy.set(server, (answeredBy.get(server) ?? 0) + 1);
         const what = `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`;
-        // A machine that has no time for its database and its simulator is told from a stop that loses a request.
+        // An overloaded machine is distinguished from a stop that loses a request.
         if (/^(database_(busy|unavailable)|channel_outcome_unknown)$/.test(answer.body?.code)) busy += 1;
         else if (answer.status === 503) unserved.push(what);
         else if (answer.status >= 400) failed.push(what);
@@ -75,7 +75,7 @@ for (const proxy of [haproxy, haproxyByItsSample, nginx, nginxByItsSample])
     t.log(
       `${proxy.name}: ${restarts} restarts, ${requests} requests, ${failed.length} failed, ${busy} found the machine busy`,
     );
-    // Then the health of the one that stayed was bad too, and the balancer had nobody.
+    // The remaining replica was unhealthy, too, so the balancer had no server.
     if (busy === 0) failed.push(...unserved);
     t.deepEqual(failed, []);
     t.deepEqual(

@@ -8,12 +8,12 @@ import { seedBooks } from '../support/seed-books.ts';
 
 const TOTAL = count(1_000_000, 20_000);
 const PAGE = 2_000;
-/** What one statement of a page may touch, whatever the tables hold: five moves or two events an order, and slack. */
+/** The maximum rows per statement of a page, for any table size: five transitions or two events an order, plus a margin. */
 const BOUND = 12 * PAGE;
 
 test.beforeEach((t) => t.timeout(3_600_000));
 
-test('the books of many orders are proven by pages, and each statement of a page touches a bounded number of rows', async (t) => {
+test('the ledger check of many orders runs in pages, and each statement reads a bounded number of rows', async (t) => {
   const on = await postgresDatabase(t, 4);
   await seedBooks(on, TOTAL);
   const { store } = on;

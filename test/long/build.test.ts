@@ -21,7 +21,7 @@ import { builtFolder } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { root } from '../house/sources.ts';
 
-/** A shop that uses the client of the package, as its compiler and its Node see it. */
+/** A shop that uses the package's client, checked by its compiler and run by its Node. */
 const SHOP = `import { createClient, isProblemOf, type WebhookEvents } from 'unified-payment-service/client';
 
 const answers = [{ access_token: 'x', expires_in: 3600 }, { code: 'refund_exceeds_refundable' }];
@@ -32,11 +32,11 @@ const client = createClient({
   fetch: async (url) => Response.json(answers.shift(), { status: url.endsWith('/token') ? 200 : 422 }),
 });
 export const amountOf = (event: WebhookEvents['order.paid']): number => event.data.object.amountMinor;
-// @ts-expect-error a channel that there is not
+// @ts-expect-error an unknown channel
 export const wrongWay = () => client.placePayment({ body: { subject: 'x', amount: 1, payWay: 'cash' } });
-// @ts-expect-error a member that there is not
+// @ts-expect-error an unknown member
 export const misspelt = () => client.refundPayment({ body: { orderNo: 'P1', refundAmuont: 1 } });
-// @ts-expect-error what an operation needs
+// @ts-expect-error a missing argument
 export const nothing = () => client.queryPayment();
 try {
   const { data } = await client.refundPayment({ body: { orderNo: 'P1', refundAmount: '1.00' } });
@@ -68,7 +68,7 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   t.is(execFileSync(process.execPath, [payctl, '--version'], { encoding: 'utf8' }).trim(), version);
 
-  // What a service would have to compute otherwise, while it serves.
+  // The precompressed files, which the service would otherwise compute while it serves.
   const explorer = join(folder, 'dist/server/explorer');
   const names = Object.keys(explorerFiles) as ExplorerFile[];
   const coded = names.flatMap((name) => Object.values(codedNames(name) ?? {}));
@@ -86,7 +86,7 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
   const guides = await makeGuideFiles(join(root, 'server/pages/guides'));
   for (const [name, bytes] of Object.entries(guides))
     t.deepEqual(readFileSync(join(folder, 'dist/server/guides', name)), Buffer.from(bytes), name);
-  t.false(existsSync(join(folder, 'dist/server/pages/guides')), 'what they are made of stays behind');
+  t.false(existsSync(join(folder, 'dist/server/pages/guides')), 'their sources are not in the build');
 
   t.is(readFileSync(join(folder, 'dist/client/operations.js'), 'utf8').includes('import'), false, 'it needs nothing');
   writeFileSync(join(folder, 'shop.mts'), SHOP);
@@ -112,7 +112,7 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
   t.is(execFileSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' }), 'default\n');
 });
 
-test('without TypeScript the build leaves everything as it is and is content', (t) => {
+test('without TypeScript the build changes nothing and succeeds', (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'bin'));
   copyFileSync(join(root, 'bin/build.mjs'), join(folder, 'bin/build.mjs'));
@@ -121,7 +121,7 @@ test('without TypeScript the build leaves everything as it is and is content', (
   t.false(existsSync(join(folder, 'dist')));
 });
 
-test('what a build that was killed left is removed by the next one, and nothing else', (t) => {
+test('the remains of a killed build are removed by the next one, and nothing else is', (t) => {
   const folder = temporaryFolder(t);
   for (const name of ['bin', 'node_modules/typescript/bin']) mkdirSync(join(folder, name), { recursive: true });
   copyFileSync(join(root, 'bin/build.mjs'), join(folder, 'bin/build.mjs'));

@@ -12,7 +12,7 @@ import { type Answer, startService, until } from '../support/service.ts';
 const MEBIBYTE = 1 << 20;
 const ROOM = '500m';
 
-/** A disk of its own, if this machine lets us mount one. */
+/** Mounts a separate disk; false if this machine does not allow it. */
 function mountDisk(t: ExecutionContext, folder: string): boolean {
   mkdirSync(folder);
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${ROOM},mode=1777`, 'tmpfs', folder]);
@@ -21,7 +21,7 @@ function mountDisk(t: ExecutionContext, folder: string): boolean {
   return true;
 }
 
-/** Takes all the room that is left. */
+/** Fills the remaining space. */
 function fillUp(path: string): void {
   const file = openSync(path, 'w');
   const block = Buffer.alloc(MEBIBYTE);
@@ -35,7 +35,7 @@ function fillUp(path: string): void {
   closeSync(file);
 }
 
-test('a disk of PostgreSQL that is really full: every answer is true, nothing is lost, and room alone puts it right', async (t) => {
+test('with a full PostgreSQL disk every answer is correct, nothing is lost, and free space alone restores service', async (t) => {
   const folder = temporaryFolder(t);
   chmodSync(folder, 0o755);
   const disk = join(folder, 'disk');
@@ -60,7 +60,7 @@ test('a disk of PostgreSQL that is really full: every answer is true, nothing is
   const paid = await inParallel(8, 4, () => payOrder(service, shop, { payWay: 'alipay', amount: 100 }));
   made.orders.push(...paid);
   let round = 0;
-  /** An order is placed and queried, and another one partly refunded. */
+  /** Places and queries an order, and refunds a part of another one. */
   const once = async (): Promise<void> => {
     const index = round++;
     const payWay = index % 2 ? 'wechat' : 'alipay';
@@ -83,13 +83,13 @@ test('a disk of PostgreSQL that is really full: every answer is true, nothing is
   const ballast = join(disk, 'ballast');
   fillUp(ballast);
   const left = statfsSync(disk);
-  // What is full need not be full for a row that finds room in a page, so there are rounds until some are refused.
+  // A full disk may still accept a row that fits into a page, so this repeats until some writes are refused.
   await until('writes are refused', async () => {
     await inParallel(20, 4, once);
     return Object.keys(seen).some((word) => word.includes('database_full'));
   });
   await inParallel(count(200, 20), 4, once);
-  t.is((await shop.call('GET', '/health/db')).status, 200, 'what reads goes on');
+  t.is((await shop.call('GET', '/health/db')).status, 200, 'reads still work');
   const full = { ...seen };
   rmSync(ballast);
   await until('a payment is taken again', async () => {
@@ -113,9 +113,9 @@ test('a disk of PostgreSQL that is really full: every answer is true, nothing is
   t.deepEqual(
     made.orders.filter((orderNo) => !numbers.has(orderNo)),
     [],
-    'what was answered is there',
+    'every acknowledged order is stored',
   );
-  t.true(orders.length <= made.orders.length + made.perhaps, 'what was refused was not done');
+  t.true(orders.length <= made.orders.length + made.perhaps, 'a refused order is not stored');
   const refunds = await store.read((tx) => tx.refunds.list({}));
   const refundNos = new Set(refunds.map(({ refundNo }) => refundNo));
   t.deepEqual(
@@ -125,5 +125,5 @@ test('a disk of PostgreSQL that is really full: every answer is true, nothing is
   t.true(refunds.length <= made.refunds.length + made.perhapsRefunds);
   t.deepEqual(await unexplained(service), []);
   await assertBooksBalance(t, service);
-  t.log(`${orders.length} orders, ${refunds.length} refunds: books balance`);
+  t.log(`${orders.length} orders, ${refunds.length} refunds: the ledger check passes`);
 });

@@ -28,7 +28,7 @@ import { until } from '../support/service.ts';
 
 const run = promisify(execFile);
 
-/** What the first hours with an installed package took (ms), and what its parts said. */
+/** The durations (ms) of the first start and restore of an installed package, and the output of the restore. */
 interface FirstDay {
   startedMs: number;
   restoredMs: number;
@@ -37,8 +37,8 @@ interface FirstDay {
 }
 
 /**
- * Goes through README.md, "Production", with a package that is installed in `home`: first administrator, start, login; then a restored
- * backup is proven. `health` is the command by which a container is asked whether it is well, for port 8080.
+ * Follows README.md, "Production", with a package installed in `home`: first administrator, start, login, and the check of a restored
+ * backup. `health` is the health check command of the container, for port 8080.
  */
 async function firstProductionDay(t: ExecutionContext, home: string, health: readonly string[]): Promise<FirstDay> {
   const { url, drop } = await createDatabase({ direct: true, empty: true });
@@ -97,29 +97,29 @@ async function firstProductionDay(t: ExecutionContext, home: string, health: rea
   return { startedMs, restoredMs: performance.now() - backup, restored: stdout + stderr };
 }
 
-/** The registry that this machine uses. */
+/** The npm registry of this machine. */
 const UPSTREAM = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim().replace(/\/$/, '');
 
-/** A way to the npm registry that writes down what is asked for. */
+/** A proxy of the npm registry that records the requested paths. */
 interface WatchedRegistry {
   url: string;
   asked: string[];
-  /** Why the registry itself did not answer. */
+  /** Errors of the npm registry behind this proxy. */
   unreachable: string[];
   close(): void;
 }
 
-/** A package that is published here: its archive, and its package.json. */
+/** A package published by this proxy: its archive and its package.json. */
 interface Published {
   archive: Buffer;
   manifest: { name: string; version: string };
 }
 
-/** Passes reads on to the npm registry, but for what is published here; addresses of archives lead here again. */
+/** Forwards reads to the npm registry, except for the published package; rewrites archive addresses to this proxy. */
 async function watchRegistry({ archive, manifest }: Published): Promise<WatchedRegistry> {
   const asked: string[] = [];
   const unreachable: string[] = [];
-  // As registries do: npm follows the lock of a package only if this says that it has one.
+  // As registries do: npm follows the lock of a package only if this member is set.
   const described = (): unknown => ({
     name: manifest.name,
     'dist-tags': { latest: manifest.version },
@@ -159,7 +159,7 @@ async function watchRegistry({ archive, manifest }: Published): Promise<WatchedR
 
 const NAME = 'unified-payment-service';
 
-/** Writes down every connection of whatever Node process inherits it: npm, and the install scripts that it runs. */
+/** A preload script that records every connection of a Node process: npm, and the install scripts that it runs. */
 const WATCH = `
 const { appendFileSync } = require('node:fs');
 const { Socket } = require('node:net');
@@ -171,7 +171,7 @@ Socket.prototype.connect = function (...args) {
 };
 `;
 
-/** What a clean clone has, so that a package is made of it as of a release. */
+/** Copies the files of a clean clone, so that the package is built as for a release. */
 function clone(folder: string): string {
   const at = join(folder, 'clone');
   mkdirSync(at);
@@ -199,7 +199,7 @@ async function pack(at: string, to: string, ...flags: string[]): Promise<string>
   return join(to, name);
 }
 
-/** The same again, of what was built of these sources in another folder. */
+/** Packs again, from a build of the same sources in another folder. */
 async function packBuilt(at: string, to: string): Promise<string> {
   rmSync(join(at, 'dist'), { recursive: true });
   cpSync(join(await builtFolder(), 'dist'), join(at, 'dist'), { recursive: true });
@@ -210,7 +210,7 @@ async function packBuilt(at: string, to: string): Promise<string> {
   return archive;
 }
 
-/** The parts list that came with a package names what is installed beside it: every version at least once, and no other. */
+/** Asserts that the package's parts list names every installed version, and that every required entry is installed. */
 function requireListed(t: ExecutionContext, home: string): void {
   const { components } = JSON.parse(readFileSync(join(home, 'sbom.cdx.json'), 'utf8')) as {
     components: { group?: string; name: string; version: string; scope: string }[];
@@ -235,7 +235,7 @@ interface Lock {
   packages: Record<string, { version?: string; optional?: boolean; dev?: boolean; hasInstallScript?: boolean }>;
 }
 
-/** The packages below a folder, by their path from it, with their versions. */
+/** The packages below a folder, by relative path, with their versions. */
 function installed(folder: string, below = ''): Record<string, string> {
   const at = join(folder, below, 'node_modules');
   if (!existsSync(at)) return {};
@@ -254,13 +254,13 @@ function installed(folder: string, below = ''): Record<string, string> {
   return Object.assign({}, ...found) as Record<string, string>;
 }
 
-/** The bytes of all files below a folder. */
+/** The total size of all files below a folder, in bytes. */
 function sizeOf(at: string): number {
   const files = readdirSync(at, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 }
 
-/** Every package of the lock is there in its version, nothing else is, and nothing of it belongs to development. */
+/** Asserts that exactly the locked production packages are installed, in their versions. */
 function requireLocked(t: ExecutionContext, home: string): void {
   const { packages } = JSON.parse(readFileSync(join(home, 'npm-shrinkwrap.json'), 'utf8')) as Lock;
   const tree = installed(home);
@@ -278,14 +278,14 @@ function requireLocked(t: ExecutionContext, home: string): void {
   t.deepEqual(withScripts, ['node_modules/argon2']);
 }
 
-test('a package installs exactly its locked tree, nothing calls anybody but the registry, and it starts in production', async (t) => {
+test('a package installs exactly its locked tree, connects only to the registry, and starts in production', async (t) => {
   const folder = temporaryFolder(t);
   const at = clone(folder);
   const archive = await pack(at, join(folder, 'first'));
   const again = await packBuilt(at, join(folder, 'second'));
   t.true(readFileSync(archive).equals(readFileSync(again)), 'the same source gives the same bytes');
   for (const made of ['npm-shrinkwrap.json', 'sbom.cdx.json'])
-    t.false(existsSync(join(at, made)), 'what was made for the package does not stay');
+    t.false(existsSync(join(at, made)), 'files generated for the package are removed');
 
   const manifest = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8')) as { name: string; version: string };
   const registry = await watchRegistry({ archive: readFileSync(archive), manifest });
@@ -309,7 +309,7 @@ test('a package installs exactly its locked tree, nothing calls anybody but the 
       throw error;
     });
 
-  // As README.md says, by the Dockerfile's own steps: npm follows no lock of an archive that it is given as a file.
+  // The steps of the Dockerfile, as README.md describes: npm ignores the lock of an archive given as a file.
   const own = inFolder('opt/pay');
   mkdirSync(own, { recursive: true });
   cpSync(join(folder, 'first'), join(folder, 'out'), { recursive: true });
@@ -335,7 +335,7 @@ test('a package installs exactly its locked tree, nothing calls anybody but the 
   for (const payctl of [join(own, 'dist/bin/payctl.js'), join(inFolder('prefix'), 'bin/payctl')])
     t.is((await run(process.execPath, [payctl, '--version'])).stdout.trim(), manifest.version);
   t.true(existsSync(join(own, 'dist/server/explorer/swagger-ui-bundle.js')));
-  // What the last stage copies: beside it there is a base with glibc and libstdc++, 24 MB of those that are made for it.
+  // The files that the last stage copies; its base adds glibc and libstdc++, about 24 MB.
   const megabytes = (sizeOf(own) + statSync(realpathSync(process.execPath)).size) / 1e6;
   t.log(`the image: ${Math.round(megabytes)} MB on its base`);
   t.true(megabytes <= 225, `${megabytes} MB`);

@@ -7,7 +7,7 @@ import { type TestDatabase, postgresDatabase, explain } from '../support/databas
 
 const TOTAL = count(1_000_000, 20_000);
 const PAGE = 51;
-/** What a first page may touch, whatever the table holds: the page, and some slack of its index. */
+/** The maximum rows of a first page, for any table size: the page, plus a margin for its index. */
 const BOUND = 2_000;
 
 test('every filter of the lists answers from an index, and the first page reads a bounded number of rows', async (t) => {
@@ -104,10 +104,10 @@ function named(table: string, filter: object, statement: Statement): [string, st
   return [`${table} ${shown}`, table, statement];
 }
 
-/** Rows of every kind, by the million; the rare values are one in ten thousand or fewer. */
+/** Inserts millions of rows of every kind; the rare values occur in one of ten thousand or fewer. */
 async function seedLists({ database }: TestDatabase): Promise<void> {
   const run = (statement: string) => database.em.fork().execute(statement);
-  // A disk that is busy may make one statement slower than the service's own bounds: it is sent again.
+  // A busy disk may make one statement slower than the service's timeouts: it is sent again.
   const again = (statement: string) => run(statement).catch(() => run(statement));
   const step = 2_000;
   for (let from = 1; from <= TOTAL; from += step) {

@@ -25,7 +25,7 @@ async function backlogOf(
   });
 }
 
-/** A receiver that takes every connection and never says a word. */
+/** A receiver that accepts every connection and never answers. */
 async function deadReceiver(t: Pick<ExecutionContext, 'teardown'>): Promise<{ url: string; taken(): number }> {
   const sockets = new Set<{ destroy(): void }>();
   let taken = 0;
@@ -51,7 +51,7 @@ interface Times {
   told: number[];
 }
 
-test('a silent channel, a dead receiver and the backlog of one application cost another channel’s orders nothing', async (t) => {
+test('a silent channel, a dead receiver and the backlog of one application do not slow another channel’s orders', async (t) => {
   const service = await startService(t, { env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
   const { store } = service.app;
   const desk = await firstAdmin(service);
@@ -76,7 +76,7 @@ test('a silent channel, a dead receiver and the backlog of one application cost 
     });
   const replicas = [await launch(), await launch()];
 
-  /** Orders of the live channel until the time is over: placed, paid, told. */
+  /** Places, pays and awaits the webhooks of orders of the live channel until the time is over. */
   const sell = async (seconds: number): Promise<Times> => {
     const times: Times = { placed: [], told: [] };
     const end = performance.now() + seconds * 1000;
@@ -129,7 +129,7 @@ test('a silent channel, a dead receiver and the backlog of one application cost 
   t.log(
     `${silent.length} requests to the silent channel, ${dead.taken()} connections to the dead receiver, ${n - left} of ${n} due rows of one application worked`,
   );
-  t.deepEqual([...new Set(silent)], [504], 'the silent channel is told as silent');
+  t.deepEqual([...new Set(silent)], [504], 'the silent channel is reported as silent');
   t.true(n - left > 0 && dead.taken() > 0);
   const counted = calm.told.length + stormy.told.length;
   const [twice] = await store.read(
@@ -148,7 +148,7 @@ function order(payWay: string) {
   return { subject: 'Mixed', amount: 8, payWay };
 }
 
-/** Numbers that were told; messages are read once. */
+/** The order numbers received so far; messages are parsed once. */
 const told = new WeakMap<Receiver, { read: number; numbers: Set<string> }>();
 
 function isTold(receiver: Receiver, orderNo: string): boolean {

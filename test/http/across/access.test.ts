@@ -7,7 +7,7 @@ import { allRoutes } from '../../support/routes.ts';
 import { request, startService, type Answer, type Service } from '../../support/service.ts';
 import { fingerprints } from '../../support/tables.ts';
 
-/** What is open to everybody; a new open route has to be written down here. */
+/** Routes that need no credential. A new open route must be added here. */
 const OPEN = [
   'GET /',
   'GET /.well-known/did.json',
@@ -34,7 +34,7 @@ const OPEN = [
   'POST /oauth/token',
 ];
 
-/** A path with something well-formed in the place of each parameter. */
+/** The path with a valid value for each parameter. */
 function pathOf({ path }: Route): string {
   const values: Record<string, string> = { payWay: 'alipay', id: '00000000-0000-4000-8000-000000000000' };
   return path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'nothing');
@@ -49,14 +49,14 @@ const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 const guarded = async () => (await allRoutes()).filter(({ contract }) => contract.auth !== 'none');
 
-test('what is open to everybody is exactly what is listed', async (t) => {
+test('the open routes are exactly those listed', async (t) => {
   const open = (await allRoutes())
     .filter(({ contract, path }) => contract.auth === 'none' && !path.startsWith('/swagger'))
     .map(nameOf);
   t.deepEqual(open.toSorted(), OPEN.toSorted());
 });
 
-test('every other route answers 401 without a credential and with a bad one, whatever else is sent', async (t) => {
+test('every other route answers 401 without a credential and with an invalid one, whatever else is sent', async (t) => {
   const service = await startService(t);
   const before = await fingerprints(service);
   const routes = await guarded();
@@ -92,7 +92,7 @@ test('every other route answers 401 without a credential and with a bad one, wha
   t.log(`${routes.length} routes × ${Object.keys(attempts).length} attempts: 401`);
 });
 
-test('the console takes no token of an application, the API no session of an administrator', async (t) => {
+test('the console rejects application tokens, and the API rejects administrator sessions', async (t) => {
   const service = await startService(t);
   const admin = await firstAdmin(service);
   const app = await service.merchant({ scopes: ['admin'], trusted: true });
@@ -107,7 +107,7 @@ test('the console takes no token of an application, the API no session of an adm
   t.log(`${wrong} routes with the other kind of credential: 401`);
 });
 
-test('every v2 route is 403 for a token with all scopes but its own', async (t) => {
+test('every v2 route answers 403 to a token with all scopes except the required one', async (t) => {
   const service = await startService(t);
   const tokens = new Map<string, string>();
   for (const left of scopes) {
@@ -129,7 +129,7 @@ test('every v2 route is 403 for a token with all scopes but its own', async (t) 
   t.log(`${refused} routes without their scope: 403`);
 });
 
-test('the paths of the removed scheme do not exist: 401 without a session, 404 with one', async (t) => {
+test('the paths of the removed scheme answer 401 without a session and 404 with one', async (t) => {
   const service = await startService(t);
   const admin = await firstAdmin(service);
   for (const path of ['pay', 'query', 'close', 'refund', 'query/P1', 'close/P1'].map(

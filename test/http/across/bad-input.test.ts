@@ -11,7 +11,7 @@ import { allRoutes } from '../../support/routes.ts';
 import { startService, type Service } from '../../support/service.ts';
 import { fingerprints } from '../../support/tables.ts';
 
-/** JSON texts of a value that hardly any member may have; what a contract does accept of them is left out by its schema. */
+/** JSON texts of values that few members accept. Values that a contract accepts are filtered out by its schema. */
 const BAD_VALUES: readonly string[] = [
   'null',
   'true',
@@ -47,7 +47,7 @@ const BAD_VALUES: readonly string[] = [
   '"javascript:alert(1)"',
 ];
 
-/** Bodies that no operation takes: JSON that is no object, no JSON, too deep, text that cannot be kept. */
+/** Bodies that every operation rejects: JSON other than an object, invalid JSON, too deep, text that cannot be stored. */
 const BAD_BODIES: Readonly<Record<string, string | Uint8Array>> = {
   list: '[]',
   text: '"text"',
@@ -66,7 +66,7 @@ const BAD_BODIES: Readonly<Record<string, string | Uint8Array>> = {
   'more than 100 KB': `{"a":"${'x'.repeat(101 * 1024)}"}`,
 };
 
-/** Media types that no JSON operation takes. */
+/** Media types that every JSON operation rejects. */
 const BAD_TYPES = [
   'text/plain',
   'application/xml',
@@ -76,7 +76,7 @@ const BAD_TYPES = [
   'json',
 ] as const;
 
-/** Ids that no id can be, as they stand in a path. */
+/** Invalid ids, as they are written in a path. */
 const BAD_IDS = [
   '..%2f..%2fetc%2fpasswd',
   '%00',
@@ -94,7 +94,7 @@ const BAD_IDS = [
   '[object%20Object]',
 ] as const;
 
-/** Texts of a query parameter; what a contract accepts of them is left out by its schema. */
+/** Texts for query parameters. Values that a contract accepts are filtered out by its schema. */
 const BAD_QUERIES = [
   '',
   '0',
@@ -122,7 +122,7 @@ const BAD_QUERIES = [
   '\u0000',
 ] as const;
 
-/** Amounts that are none, in any currency. */
+/** Amounts that are invalid in every currency. */
 const BAD_AMOUNTS: readonly string[] = [
   ['0', '-0', '-1', '0.001', '12.345', '1e9', '100000000.01', '100000001', '1e-7', '1e400', '0.1e1000'],
   ['"0"', '"0.00"', '"-1"', '"+1"', '"1e1"', '"1E1"', '" 1"', '"1 "', '"1,000"', '"1,5"', '".5"', '"1."', '"0x10"'],
@@ -130,7 +130,7 @@ const BAD_AMOUNTS: readonly string[] = [
   ['null', 'true', '[]', '[1]', '{}', '{"$gt":0}', `"${'1'.repeat(40)}"`, '"1\\u0000"', '"0b1"', '"1n"', '"½"'],
 ].flat();
 
-/** The names of the members that a body may have, seen through what is around its object. */
+/** The member names of a body schema, with the wrappers around its object removed. */
 function membersOf(schema: unknown): string[] {
   if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
@@ -140,7 +140,7 @@ function membersOf(schema: unknown): string[] {
   return [];
 }
 
-/** Whether a text holds what no body may hold, whatever its schema: NUL or a lone surrogate. */
+/** Whether a text contains NUL or a lone surrogate, which every body schema rejects. */
 function isUnkeepable(text: string): boolean {
   let found = false;
   try {
@@ -155,7 +155,7 @@ function isUnkeepable(text: string): boolean {
   return found;
 }
 
-/** One request as it goes over the wire. */
+/** One request as it is sent. */
 interface Shot {
   route: Route;
   path: string;
@@ -172,11 +172,11 @@ test.after.always(async () => {
 
 let staged: ReturnType<typeof setUp> | undefined;
 
-/** A service and callers that may do everything: the same for all tests, since what is refused leaves nothing. */
+/** One service and callers with every permission, shared by all tests: a rejected request leaves no state behind. */
 const stage = () => (staged ??= setUp());
 
 async function setUp() {
-  // Time stands still: that an application was used is noted once a minute, and a slow machine takes longer.
+  // The clock is fixed: the last use of an application is stored once a minute, and a slow machine takes longer than that.
   const at = new Date();
   const service = await startService({ teardown: (end) => void ends.push(end) }, { now: () => at });
   const admin = await firstAdmin(service);
@@ -204,15 +204,15 @@ async function setUp() {
 type Fire = Awaited<ReturnType<typeof stage>>['fire'];
 
 /**
- * Deals what is bad in the same way wherever it is sent, since one reader and one contract refuse it everywhere: in a short run every
- * operation has one piece of so many, at least one, and the pieces go round the operations; in a long run all of it.
+ * Distributes the bad inputs over the operations, because one reader and one contract reject them everywhere. A short run sends each
+ * operation a share of at least one; a long run sends all.
  */
 function dealt<Piece>(pieces: readonly Piece[], turn: number, oneOf = 6): Piece[] {
   const share = count(1, Math.min(oneOf, pieces.length));
   return pieces.filter((_, piece) => (turn + piece) % share === 0);
 }
 
-/** Fires all and asserts that each is refused with a stable code and that nothing was written. */
+/** Sends all requests and asserts that each is rejected with a stable code and that nothing was written. */
 async function refuseAll(
   t: ExecutionContext,
   service: Service,
@@ -236,7 +236,6 @@ async function refuseAll(
   t.deepEqual(await fingerprints(service), before, 'nothing was written');
 }
 
-/** A path with something well-formed in the place of each parameter. */
 const filled = ({ path }: Route) =>
   path
     .replace('{payWay}', 'alipay')
@@ -244,7 +243,7 @@ const filled = ({ path }: Route) =>
     .replace('{outTradeNo}', 'X20300101000000ABCDEFGHJK')
     .replace(/\{\w+\}/g, 'nothing');
 
-/** `__proto__` as a member must be sent as text: an object literal would set the prototype. */
+/** Sends `__proto__` as text: in an object literal it would set the prototype. */
 const objectText = (members: Record<string, string>) =>
   `{${Object.entries(members)
     .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
@@ -256,21 +255,24 @@ const isRefused = ({ contract }: Route, text: string): boolean =>
 const withJson = (routes: readonly Route[]) =>
   routes.filter(({ contract }) => contract.body !== undefined && (contract.accepts ?? ['json']).includes('json'));
 
-test.serial('bodies that are none, media types, depth and size, at every operation that takes JSON', async (t) => {
-  const { service, fire } = await stage();
-  const shots = withJson(await allRoutes()).flatMap((route, turn) => {
-    const pieces: Shot[] = [
-      ...Object.entries(BAD_BODIES).map(([note, body]) => ({ route, path: filled(route), body, note })),
-      ...BAD_TYPES.map((type) => ({ route, path: filled(route), body: '{}', type, note: type })),
-      { route, path: filled(route), body: '{}', headers: { 'content-encoding': 'gzip' }, note: 'compressed' },
-    ];
-    return dealt(pieces, turn);
-  });
-  await refuseAll(t, service, fire, shots, [400, 413, 415]);
-  t.log(`${shots.length} requests: 4xx, nothing written`);
-});
+test.serial(
+  'invalid bodies, wrong media types, depth and size are rejected by every operation that takes JSON',
+  async (t) => {
+    const { service, fire } = await stage();
+    const shots = withJson(await allRoutes()).flatMap((route, turn) => {
+      const pieces: Shot[] = [
+        ...Object.entries(BAD_BODIES).map(([note, body]) => ({ route, path: filled(route), body, note })),
+        ...BAD_TYPES.map((type) => ({ route, path: filled(route), body: '{}', type, note: type })),
+        { route, path: filled(route), body: '{}', headers: { 'content-encoding': 'gzip' }, note: 'compressed' },
+      ];
+      return dealt(pieces, turn);
+    });
+    await refuseAll(t, service, fire, shots, [400, 413, 415]);
+    t.log(`${shots.length} requests: 4xx, nothing written`);
+  },
+);
 
-test.serial('a member that no body has, at every operation that takes JSON', async (t) => {
+test.serial('an unknown member is rejected by every operation that takes JSON', async (t) => {
   const { service, fire } = await stage();
   const body = '{"nobodyHasThis":1}';
   const before = await fingerprints(service);
@@ -286,7 +288,7 @@ test.serial('a member that no body has, at every operation that takes JSON', asy
   t.deepEqual(await fingerprints(service), before, 'nothing was written');
 });
 
-test.serial('every member of every body with every value that its contract refuses', async (t) => {
+test.serial('every member of every body rejects every value that its contract forbids', async (t) => {
   const { service, fire } = await stage();
   let turn = 0;
   const shots = withJson(await allRoutes()).flatMap((route) =>
@@ -302,45 +304,48 @@ test.serial('every member of every body with every value that its contract refus
   t.log(`${shots.length} requests: 4xx, nothing written`);
 });
 
-/** Whether a contract accepts a value of a parameter; no request carries a NUL as far as that. */
+/** Whether a contract accepts a parameter value; a NUL never gets this far. */
 const isTaken = ({ contract }: Route, name: string, value: string): boolean =>
   !value.includes('\u0000') &&
   (contract.query!.shape[name] as { safeParse(v: string): { success: boolean } }).safeParse(value).success;
 
-test.serial('query parameters: unknown ones, doubled ones, and every value that the contract refuses', async (t) => {
-  const { service, fire } = await stage();
-  // The operations that refuse the same of a parameter take turns with it, so that every value is sent to the first, and some to each other one.
-  const met = new Map<string, number>();
-  const turnOf = (name: string, refused: readonly string[]): number => {
-    const same = JSON.stringify([name, refused]);
-    const turn = met.get(same) ?? 0;
-    met.set(same, turn + 1);
-    return turn;
-  };
-  const shots = (await allRoutes())
-    .filter(({ path }) => path.startsWith('/api/') && path !== '/api/v1/login')
-    .flatMap((route, place): Shot[] => {
-      const names = Object.keys(route.contract.query?.shape ?? {});
-      const at = (query: string, note = query): Shot => {
-        const body = route.contract.body && route.method !== 'GET' ? '{}' : undefined;
-        return { route, path: `${filled(route)}?${query}`, body, note };
-      };
-      return [
-        ...dealt([at('limti=5'), at('__proto__=1'), at('a%00=1')], place),
-        ...names.flatMap((name, index) => dealt([at(`${name}=1&${name}=1`), at(`${name}[$ne]=1`)], place + index)),
-        ...names.flatMap((name) => {
-          const refused = BAD_QUERIES.filter((value) => !isTaken(route, name, value));
-          const turn = turnOf(name, refused);
-          const sent = turn === 0 ? refused : dealt(refused, turn, 8);
-          return sent.map((value) => at(`${name}=${encodeURIComponent(value)}`, name));
-        }),
-      ];
-    });
-  await refuseAll(t, service, fire, shots, [400]);
-  t.log(`${shots.length} requests: 4xx, nothing written`);
-});
+test.serial(
+  'unknown query parameters, repeated ones and every value that the contract forbids are rejected',
+  async (t) => {
+    const { service, fire } = await stage();
+    // Operations with the same contract for a parameter share its values: the first receives all of them, each other one a few.
+    const met = new Map<string, number>();
+    const turnOf = (name: string, refused: readonly string[]): number => {
+      const same = JSON.stringify([name, refused]);
+      const turn = met.get(same) ?? 0;
+      met.set(same, turn + 1);
+      return turn;
+    };
+    const shots = (await allRoutes())
+      .filter(({ path }) => path.startsWith('/api/') && path !== '/api/v1/login')
+      .flatMap((route, place): Shot[] => {
+        const names = Object.keys(route.contract.query?.shape ?? {});
+        const at = (query: string, note = query): Shot => {
+          const body = route.contract.body && route.method !== 'GET' ? '{}' : undefined;
+          return { route, path: `${filled(route)}?${query}`, body, note };
+        };
+        return [
+          ...dealt([at('limti=5'), at('__proto__=1'), at('a%00=1')], place),
+          ...names.flatMap((name, index) => dealt([at(`${name}=1&${name}=1`), at(`${name}[$ne]=1`)], place + index)),
+          ...names.flatMap((name) => {
+            const refused = BAD_QUERIES.filter((value) => !isTaken(route, name, value));
+            const turn = turnOf(name, refused);
+            const sent = turn === 0 ? refused : dealt(refused, turn, 8);
+            return sent.map((value) => at(`${name}=${encodeURIComponent(value)}`, name));
+          }),
+        ];
+      });
+    await refuseAll(t, service, fire, shots, [400]);
+    t.log(`${shots.length} requests: 4xx, nothing written`);
+  },
+);
 
-test.serial('query parameters that a contract accepts never break an operation', async (t) => {
+test.serial('query parameter values that a contract accepts never cause a server error', async (t) => {
   const { service, fire } = await stage();
   let turn = 0;
   const shots = (await allRoutes())
@@ -360,7 +365,7 @@ test.serial('query parameters that a contract accepts never break an operation',
         '0.01',
       ];
       return Object.keys(route.contract.query?.shape ?? {}).flatMap((name) =>
-        // Values that operations of the API refuse were sent above.
+        // Values that operations of the API reject were sent above.
         dealt(
           values.filter((value) => !route.path.startsWith('/api/') || isTaken(route, name, value)),
           turn++,
@@ -379,11 +384,11 @@ test.serial('query parameters that a contract accepts never break an operation',
   });
   const { audit_log: _after, ...after } = await fingerprints(service);
   t.deepEqual(after, before, 'looking writes nothing');
-  t.is((await lines()) - (await exported()), others, 'but that an export was taken');
+  t.is((await lines()) - (await exported()), others, 'except the lines about exports');
   t.log(`${shots.length} requests: none 5xx`);
 });
 
-test.serial('ids that are none, at every path that has one', async (t) => {
+test.serial('invalid ids are rejected at every path that has an id', async (t) => {
   const { service, fire } = await stage();
   const shots = (await allRoutes())
     .filter(({ path }) => path.includes('{') && !path.startsWith('/docs'))
@@ -398,7 +403,7 @@ test.serial('ids that are none, at every path that has one', async (t) => {
   t.log(`${shots.length} requests: 4xx, nothing written`);
 });
 
-test.serial('amounts that are none: pay and refund, as merchant and as administrator', async (t) => {
+test.serial('invalid amounts are rejected in payments and refunds, from merchants and administrators', async (t) => {
   const { service, app, fire } = await stage();
   const orderNo = await payOrder(service, app, { amount: 10 });
   const routes = await allRoutes();
@@ -429,7 +434,7 @@ test.serial('amounts that are none: pay and refund, as merchant and as administr
     ];
     return dealt(ways, turn, 3);
   });
-  // Currencies have their own decimals.
+  // Each currency has its own number of decimals.
   for (const [currency, amount] of [
     ['JPY', '1.5'],
     ['HUF', '"10.01"'],
@@ -447,7 +452,7 @@ test.serial('amounts that are none: pay and refund, as merchant and as administr
   t.log(`${shots.length} requests: 4xx, nothing written`);
 });
 
-test.serial('bodies out of a generator: refused by the contract means 4xx, anything else is never 5xx', async (t) => {
+test.serial('generated bodies are answered 4xx when the contract rejects them, and never 5xx', async (t) => {
   const { service, fire } = await stage();
   const routes = withJson(await allRoutes()).filter(({ path }) => !path.endsWith('/login'));
   const value = fc.oneof(

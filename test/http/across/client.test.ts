@@ -2,7 +2,7 @@ import test from 'ava';
 import { createClient, isProblemOf, PaymentProblem } from '../../../server/client/index.ts';
 import { startService, until } from '../../support/service.ts';
 
-test('the client pays, queries, refunds and closes; what is refused says its code', async (t) => {
+test('the client pays, queries, refunds and closes, and reports the code of a refusal', async (t) => {
   const service = await startService(t);
   const { clientId, secret } = await service.merchant();
   const requests: string[] = [];
@@ -56,7 +56,7 @@ test('the client pays, queries, refunds and closes; what is refused says its cod
   t.deepEqual([unknown.status, unknown.code], [404, 'not_found'], 'a number stays one segment of the path');
 });
 
-test('what a URL would understand as another path is sent nowhere', async (t) => {
+test('the client sends no request for a value that a URL would parse as another path', async (t) => {
   const sent: string[] = [];
   const client = createClient({
     baseUrl: 'http://service.example',
@@ -74,7 +74,7 @@ test('what a URL would understand as another path is sent nowhere', async (t) =>
   t.deepEqual(sent, ['/api/v2/users/...']);
 });
 
-test('a token that has ended is replaced once; wrong credentials are told, and tried again by the next call', async (t) => {
+test('the client replaces an expired token once; it reports wrong credentials and tries again on the next call', async (t) => {
   const tokens = ['first', 'second'];
   const asked: string[] = [];
   const client = createClient({

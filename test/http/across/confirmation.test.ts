@@ -6,10 +6,10 @@ import { allRoutes } from '../../support/routes.ts';
 import { request, startService, type Service, type ServiceOptions } from '../../support/service.ts';
 
 /**
- * How each route by which an administrator changes something asks for password and second factor again, and why; a new one has to be
- * written down here. `always` and `where-live`: the contract says so, before anything else is looked at. `above`: when more than
- * `Approval.RefundAbove` is given away. `widens`: when a credential is given out or may do more than before. `itself`: the
- * password comes with the request. `never`: nothing of it is a way to money or power that is not there already.
+ * How each writing route of an administrator requires the password and second factor again, and why. A new route must be added here.
+ * `always` and `where-live`: the contract requires it, before any other check. `above`: if more than `Approval.RefundAbove` is
+ * refunded. `widens`: if a credential is issued or gets more rights. `itself`: the request contains the password. `never`: the route
+ * gives no new access to money or rights.
  */
 const ASKS: Record<Way, Record<string, string>> = {
   always: {
@@ -125,13 +125,13 @@ function pathOf({ path }: Route): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'nothing');
 }
 
-/** What needs a confirmation when the password is older than five minutes, of all that an administrator can write. */
+/** Requests that need a confirmation once the password is older than five minutes, out of all writes of an administrator. */
 async function asking(service: Service): Promise<string[]> {
   const admin = await firstAdmin(service);
   service.clock.advance(301);
   const found: string[] = [];
   for (const route of await writes()) {
-    // A body that nothing takes, so that nothing is changed; logging out has none that is wrong.
+    // An invalid body, so that nothing is changed. Logout has no invalid body and is sent without one.
     const answer = await admin.call(route.method, pathOf(route), nameOf(route).endsWith('/logout') ? undefined : []);
     if (answer.body.code === CODE) found.push(nameOf(route));
     if (answer.status === 401) return ['the session ended'];
@@ -148,20 +148,20 @@ async function olderSession(service: Service, admin: Awaited<ReturnType<typeof f
 
 const atLive: ServiceOptions = { env: { PAY_DEBUG: 'false' } };
 
-test('every route that writes says whether it asks, and why', async (t) => {
+test('every writing route states whether it requires a confirmation, and why', async (t) => {
   const listed = Object.values(ASKS).flatMap((ways) => Object.keys(ways));
   t.deepEqual(listed.toSorted(), (await writes()).map(nameOf).toSorted());
 });
 
-test('of all that administrators can write exactly what is listed asks for the password again', async (t) => {
+test('exactly the listed writes of an administrator require the password again', async (t) => {
   t.deepEqual(await asking(await startService(t, atLive)), [...ALWAYS, ...WHERE_LIVE].toSorted());
 });
 
-test('under Debug, where no channel is live, only accounts ask', async (t) => {
+test('under Debug, where no channel is live, only account routes require a confirmation', async (t) => {
   t.deepEqual(await asking(await startService(t)), ALWAYS);
 });
 
-test('the contracts say the same as the service does', async (t) => {
+test('the contracts match the behaviour of the service', async (t) => {
   const named = (how: string) =>
     writes().then((routes) =>
       routes
@@ -175,7 +175,7 @@ test('the contracts say the same as the service does', async (t) => {
 
 const bob = { username: 'bob', password: 'nine-tidy-green-anchors', role: 'viewer' };
 
-/** Two replicas whose clock moves only when it is told to. */
+/** Two replicas with a clock that moves only when the test advances it. */
 async function two(t: ExecutionContext) {
   let time = Date.now();
   const now = () => new Date(time);
@@ -213,7 +213,7 @@ test('a login and a confirmation count for five minutes, for this session, on ev
   refused(t, await change(other), 403, CODE);
 });
 
-test('a confirmation begins another session: a copy of the old token reads for thirty seconds and changes nothing', async (t) => {
+test('a confirmation starts a new session: a copy of the old token reads for thirty seconds and changes nothing', async (t) => {
   const { one, other, pass } = await two(t);
   const owner = await firstAdmin(one);
   const copy = { authorization: `Bearer ${owner.token}` };
@@ -223,7 +223,7 @@ test('a confirmation begins another session: a copy of the old token reads for t
   refused(t, await create(one, 'mallory'), 403, CODE);
   const confirmed = await owner.call('POST', '/api/v1/me/confirm', { password });
   t.is(confirmed.status, 200);
-  t.is((await owner.call('POST', '/api/v1/admins', bob)).status, 201, 'the owner goes on in the new session');
+  t.is((await owner.call('POST', '/api/v1/admins', bob)).status, 201, 'the owner continues in the new session');
   for (const at of [one, other]) {
     refused(t, await create(at, 'mallory'), 401, 'unauthenticated');
     refused(t, await request(at.url, 'POST', '/api/v1/me/second-factor/start', {}, copy), 401, 'unauthenticated');
@@ -240,7 +240,7 @@ test('a confirmation begins another session: a copy of the old token reads for t
   t.is((await owner.call('GET', '/api/v1/me')).status, 200);
 });
 
-test('a browser gets the cookies of the new session, whose csrf value is its own', async (t) => {
+test('a browser receives the cookies of the new session, which has its own csrf value', async (t) => {
   const { one } = await two(t);
   const admin = await firstAdmin(one);
   const csrf = (
@@ -260,7 +260,7 @@ test('a browser gets the cookies of the new session, whose csrf value is its own
   t.is((await post(valueOf('csrf_token'))).status, 201);
 });
 
-test('of confirmations at once one session comes; logging out everywhere ends it too', async (t) => {
+test('concurrent confirmations create one session, and logging out everywhere ends it too', async (t) => {
   const { one, other } = await two(t);
   const admin = await firstAdmin(one);
   const bearer = { authorization: `Bearer ${admin.token}` };
@@ -275,7 +275,7 @@ test('of confirmations at once one session comes; logging out everywhere ends it
     t.is((await request(other.url, 'GET', '/api/v1/me', undefined, headers)).status, 401);
 });
 
-test('what a session was refused for want of a confirmation stands in the audit log, ten times in a quarter of an hour', async (t) => {
+test('a request refused for lack of a confirmation is written to the audit log, ten times in a quarter of an hour', async (t) => {
   const service = await startService(t, atLive);
   const admin = await firstAdmin(service);
   service.clock.advance(301);
@@ -307,7 +307,7 @@ test('wrong passwords at the confirmation count as failed logins and confirm not
   refused(t, await request(service.url, 'POST', '/api/v1/login', { username: 'alice', password }), 429, 'rate_limited');
 });
 
-test('what gives a credential out or widens one asks, and what takes power away does not', async (t) => {
+test('a request that issues or widens a credential requires a confirmation, and one that removes rights does not', async (t) => {
   const service = await startService(t, atLive);
   const admin = await firstAdmin(service);
   const create = (settings: object) => admin.call('POST', '/api/v1/api-apps', { name: 'shop', ...settings });
@@ -364,10 +364,14 @@ test('what gives a credential out or widens one asks, and what takes power away 
   for (const [what, ask] of asking) t.true((await ask()).status < 300, what);
   t.is((await adjust(-1)).status, 201);
   service.clock.advance(301);
-  t.is((await adjust(-1)).body.code, 'coins_insufficient', 'coins are taken without asking, and there are none left');
+  t.is(
+    (await adjust(-1)).body.code,
+    'coins_insufficient',
+    'taking coins requires no confirmation, and the balance is zero',
+  );
 });
 
-test('a former secret that comes back asks for the password, too', async (t) => {
+test('restoring a former secret requires the password, too', async (t) => {
   const service = await startService(t, atLive);
   const admin = await firstAdmin(service);
   const made = (await admin.call('POST', '/api/v1/api-apps', { name: 'shop', scopes: ['payment:read'] })).body.data;
@@ -385,7 +389,7 @@ test('a former secret that comes back asks for the password, too', async (t) => 
   for (const [at, secret] of former) t.is((await admin.call('POST', at, { graceSeconds: 86_400, secret })).status, 200);
 });
 
-test('coins below the bound are added without asking', async (t) => {
+test('coins below the limit are added without a confirmation', async (t) => {
   const service = await startService(t, { env: { PAY_DEBUG: 'false', PAY_APPROVAL_COINS_ABOVE: '100' } });
   const admin = await firstAdmin(service);
   await admin.call('POST', '/api/v1/coins?project=default', { code: 'gold', name: 'Gold' });
@@ -396,7 +400,7 @@ test('coins below the bound are added without asking', async (t) => {
   refused(t, await adjust(101), 403, CODE);
 });
 
-test('administrators read in the event log who gave a credential out, and no merchant is told', async (t) => {
+test('administrators see in the event log which administrator issued a credential, and merchants do not', async (t) => {
   const service = await startService(t, atLive);
   const admin = await firstAdmin(service);
   const made = await admin.call('POST', '/api/v1/api-apps', { name: 'shop', scopes: ['payment:read'] });
@@ -422,7 +426,7 @@ test('administrators read in the event log who gave a credential out, and no mer
   t.deepEqual((await admin.call('GET', `${path}/webhook/deliveries`)).body.data, []);
 });
 
-test('limits of an application are loosened with the password only, and tightened without', async (t) => {
+test('loosening the limits of an application requires the password, and tightening them does not', async (t) => {
   const service = await startService(t, atLive);
   const admin = await firstAdmin(service);
   const made = await admin.call('POST', '/api/v1/api-apps', {

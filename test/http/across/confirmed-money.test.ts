@@ -11,8 +11,8 @@ const password = 'seven-quiet-otters-swim';
 
 const ends: (() => unknown)[] = [];
 /**
- * A shop on the simulator, and a replica without Debug on the same database, where what asks for the password where channels are
- * live asks. The administrator has a second factor; refunds above 5 need approval.
+ * A shop on the simulator, and a replica without Debug on the same database, so that confirmations are required as with live channels.
+ * The administrator has a second factor; refunds above 5 need approval.
  */
 async function stage() {
   const t = { teardown: (end: () => unknown) => void ends.push(end) };
@@ -32,10 +32,10 @@ async function stage() {
     shop,
     merchant: await shop.merchant(),
     call,
-    /** At the replica that reaches the simulator. */
+    /** Requests to the replica that reaches the simulator. */
     debug: at(shop),
     clock,
-    /** The password and the code of now are older than five minutes afterwards. */
+    /** Makes the password and the current code older than five minutes. */
     grow: () => clock.advance(301),
     confirm: async () => {
       clock.advance(30);
@@ -54,7 +54,7 @@ test.after.always(async () => {
 });
 
 test.serial(
-  'refunds above the limit ask for password and code, by either route and in parts, and those below do not',
+  'refunds above the limit require password and code, by either route and in parts, and refunds below it do not',
   async (t) => {
     const orderNo = await payOrder(shop, merchant, {});
     grow();
@@ -78,13 +78,13 @@ test.serial(
   },
 );
 
-test.serial('an application is asked nothing, and waits for approval as before', async (t) => {
+test.serial('an application needs no confirmation, and its refund waits for approval as before', async (t) => {
   const orderNo = await payOrder(shop, merchant, {});
   const { body } = await merchant.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 6 });
   t.is(body.data.status, 'waiting_for_approval');
 });
 
-/** An order of 10 CNY of which the channel says that another amount was paid; the id of its exception. */
+/** An order of 10 CNY for which the channel reports another paid amount; returns the id of its exception. */
 async function mismatch(amount: number): Promise<string> {
   const asked = { subject: 'Test', amount, payWay: 'wechat' };
   const { orderNo } = (await merchant.call('POST', '/api/v2/payment/pay', asked)).body.data;
@@ -100,7 +100,7 @@ const resolve = (id: string, action: string) =>
   call('POST', `/api/v1/exceptions/${id}/resolve`, { action, reason: 'Agreed by telephone' });
 
 test.serial(
-  'accepting other money for that of an order above the limit asks, and so does giving it back',
+  'accepting another amount for an order above the limit requires a confirmation, and so does refunding it',
   async (t) => {
     const [large, other, small] = [await mismatch(10), await mismatch(10), await mismatch(3)];
     grow();
@@ -114,7 +114,7 @@ test.serial(
 );
 
 test.serial(
-  'an acknowledgement that lets refunds go on beside an accepted dispute asks, and no other does',
+  'an acknowledgement that allows refunds beside an accepted dispute requires a confirmation, and no other does',
   async (t) => {
     const disputeOf = async (orderNo: string) => {
       const { data } = (await debug('GET', `/api/v1/exceptions?kind=dispute&orderNo=${orderNo}`)).body;
@@ -150,7 +150,7 @@ test.serial(
   },
 );
 
-test.serial('accepting a dispute and repeating a failed refund ask above the limit', async (t) => {
+test.serial('accepting a dispute and repeating a failed refund require a confirmation above the limit', async (t) => {
   const disputeNo = await disputed(shop, await payOrder(shop, merchant, { payWay: 'paypal' }), 'open', 'open');
   const orderNo = await payOrder(shop, merchant, { payWay: 'wechat' });
   await shop.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'abnormal-refund', orderNo });
@@ -168,7 +168,7 @@ test.serial('accepting a dispute and repeating a failed refund ask above the lim
   refused(t, await accept(), 403, CODE);
   refused(t, await call('POST', `/api/v1/refunds/${refundNo}/retry`), 403, CODE);
   await confirm();
-  // This replica does not reach the simulator: what is asked for is all that is left to see.
+  // This replica does not reach the simulator, so only the confirmation can be checked.
   t.not((await accept()).body.code, CODE);
   t.not((await call('POST', `/api/v1/refunds/${refundNo}/retry`)).body.code, CODE);
 });

@@ -41,7 +41,7 @@ for (const [name, request, status] of unreadable)
   });
 
 for (const host of ['a', 'pay.example:8080', '127.0.0.1', '[::1]:8080', 'xn--bcher-kva.example.', 'under_score'])
-  test(`Host: ${host} is a host`, async (t) => {
+  test(`Host: ${host} is accepted`, async (t) => {
     const { port } = await startEdge(t, { groups });
     const sent = `GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
     t.is(parseAnswer(await readAll(await openSocket(t, port, sent))).status, 200);
@@ -52,7 +52,7 @@ test('a balancer may check by HTTP/1.0 without Host', async (t) => {
   t.is(parseAnswer(await readAll(await openSocket(t, port, 'GET /health HTTP/1.0\r\n\r\n'))).status, 200);
 });
 
-test('HTTP/1.0 with Transfer-Encoding is answered, then its connection ends, and what follows on it is not served', async (t) => {
+test('HTTP/1.0 with Transfer-Encoding is answered, then its connection closes, and later requests on it are not served', async (t) => {
   const paths: string[] = [];
   const router = routeGroup('');
   for (const path of ['/first', '/second'])
@@ -71,19 +71,23 @@ test('HTTP/1.0 with Transfer-Encoding is answered, then its connection ends, and
   t.regex(answer, /^HTTP\/1\.1 200 [^]*\r\nConnection: close\r\n[^]*\r\n\r\n\/first$/i);
   t.deepEqual(paths, ['/first']);
   const kept = await readAll(await openSocket(t, port, plain + chunked));
-  t.regex(kept, /Connection: keep-alive[^]*\/second[^]*Connection: close[^]*\/first$/i, 'others keep theirs');
+  t.regex(
+    kept,
+    /Connection: keep-alive[^]*\/second[^]*Connection: close[^]*\/first$/i,
+    'other requests keep the connection',
+  );
 });
 
 const BODY = 'POST /raw HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc';
 
-test('a body that does not arrive in time is answered 408, and its connection ends', async (t) => {
+test('a body that does not arrive in time is answered 408, and its connection closes', async (t) => {
   const { port } = await edge(t, { requestMs: 300, headersMs: 100 });
   const answer = parseAnswer(await readAll(await openSocket(t, port, BODY)));
   t.is(answer.status, 408);
   t.like(answer.body, { code: 'request_timeout', retryable: true });
 });
 
-test('a body that is read as it comes may take longer than others, as long as it keeps moving', async (t) => {
+test('a streamed body may take longer than other bodies, as long as data keeps arriving', async (t) => {
   const { port } = await edge(t, { requestMs: 1000 });
   const head = 'POST /stream HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n';
   const moving = await openSocket(t, port, head);
@@ -93,12 +97,12 @@ test('a body that is read as it comes may take longer than others, as long as it
   const feed = setInterval(() => moving.write(Buffer.alloc(200_000)), 20);
   t.teardown(() => clearInterval(feed));
   t.is(parseAnswer(await silent).status, 408);
-  t.false(isCut, 'the one that came at the same time goes on');
+  t.false(isCut, 'the body sent at the same time continues');
   clearInterval(feed);
   t.is(parseAnswer(await readAll(moving)).status, 408);
 });
 
-test('who stops reading a body can still answer', async (t) => {
+test('a handler that stops reading a body can still answer', async (t) => {
   const { url } = await edge(t, {});
   const body = Buffer.alloc(5_000_000);
   const answer = await fetch(`${url}/stream-refused`, { method: 'POST', body });
@@ -109,7 +113,7 @@ test('who stops reading a body can still answer', async (t) => {
   t.is(await (await fetch(`${url}/stream`, { method: 'POST', body })).text(), '{"data":5000000}');
 });
 
-test('one address has a bounded number of slow bodies; others, and whole ones, are not concerned', async (t) => {
+test('one address has a bounded number of slow bodies; other addresses and complete bodies are not affected', async (t) => {
   const { port, url } = await edge(t, { slowAfterMs: 50, slowPerAddress: 3 }, { trustedProxies: 1 });
   const from = (address: string) => BODY.replace('Host: x', `Host: x\r\nX-Forwarded-For: ${address}`);
   const sockets = await Promise.all(Array.from({ length: 8 }, () => openSocket(t, port, from('2001:db8::1'))));
@@ -129,22 +133,25 @@ test('one address has a bounded number of slow bodies; others, and whole ones, a
   t.regex(String(await once(next, 'data')), /200 OK/);
 });
 
-test.serial('who does not take an answer is cut off; who waits for a slow one is not', async (t) => {
-  const gate = Promise.withResolvers<void>();
-  const { port } = await edge(t, { quietMs: 200 }, {}, gate.promise);
-  const patient = await openSocket(t, port, 'GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
-  const heard = readAll(patient);
-  for (const path of ['/large', '/endless']) {
-    const greedy = await openSocket(t, port, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, { reads: false });
-    // Nobody reads, so the end of the connection is only seen by writing.
-    await until(`${path} is cut off`, async () => !greedy.write(' ') || greedy.destroyed || greedy.errored);
-    await until(`${path} is reset`, async () => greedy.destroyed || void greedy.write(' '));
-  }
-  gate.resolve();
-  t.is(parseAnswer(await heard).status, 200);
-});
+test.serial(
+  'a client that does not read the response is disconnected; a client that waits for a slow one is not',
+  async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const { port } = await edge(t, { quietMs: 200 }, {}, gate.promise);
+    const patient = await openSocket(t, port, 'GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const heard = readAll(patient);
+    for (const path of ['/large', '/endless']) {
+      const greedy = await openSocket(t, port, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, { reads: false });
+      // No client reads, so the end of the connection is only seen by writing.
+      await until(`${path} is cut off`, async () => !greedy.write(' ') || greedy.destroyed || greedy.errored);
+      await until(`${path} is reset`, async () => greedy.destroyed || void greedy.write(' '));
+    }
+    gate.resolve();
+    t.is(parseAnswer(await heard).status, 200);
+  },
+);
 
-test('an answer that is taken drop by drop is cut off after a while', async (t) => {
+test('a response that the client reads drop by drop is cut off after a while', async (t) => {
   const { port } = await edge(t, { takeMs: 500 });
   const slow = await openSocket(t, port, 'GET /large HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
   let taken = 0;
@@ -155,14 +162,14 @@ test('an answer that is taken drop by drop is cut off after a while', async (t) 
   t.true(taken < LARGE);
 });
 
-test('what waits for one connection is bounded', async (t) => {
+test('the data buffered for one connection is bounded', async (t) => {
   const { port } = await edge(t, { waitingBytes: 1024 * 1024 });
   const greedy = await openSocket(t, port, 'GET /large HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
   await until('cut off', async () => greedy.destroyed || void greedy.write(' '));
   t.pass();
 });
 
-test('connections beyond Server.MaxConnections are closed at once and logged once; others go on', async (t) => {
+test('connections beyond Server.MaxConnections are closed immediately and logged once; existing connections continue', async (t) => {
   const lines: string[] = [];
   const logger = createLogger({ log: { level: 'warn' } }, { write: (line) => void lines.push(line) });
   const { port } = await startEdge(t, { groups, maxConnections: 4, logger });
@@ -176,7 +183,7 @@ test('connections beyond Server.MaxConnections are closed at once and logged onc
   t.like(JSON.parse(lines[0]!), { level: 'warn', maxConnections: 4 });
 });
 
-test('metrics are not kept for who does not take them', async (t) => {
+test('metrics are not buffered for a client that does not read them', async (t) => {
   const own = await listenForMetrics(createMetrics().registry, { host: '127.0.0.1', port: 0 });
   t.teardown(own.close);
   const sockets = await Promise.all(Array.from({ length: 80 }, () => openSocket(t, own.port)));

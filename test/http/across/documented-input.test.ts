@@ -7,7 +7,7 @@ import { request, startService, type Answer } from '../../support/service.ts';
 const GRANT = { grant_type: 'client_credentials' };
 const KEY = { 'idempotency-key': 'order-1001' };
 
-/** Sends a request for an operation of the document, as somebody who may call it, with nothing right but what is asked about. */
+/** Sends a request for a documented operation with sufficient rights; only the tested input is valid. */
 type Send = (method: string, path: string, query?: string, headers?: Record<string, string>) => Promise<Answer>;
 
 async function openService(t: Parameters<typeof startService>[0]): Promise<Send> {
@@ -34,13 +34,13 @@ async function described(): Promise<[method: string, path: string, operation: Op
   );
 }
 
-test('no query parameter of the document is refused as one that must not be sent', async (t) => {
+test('no documented query parameter is rejected as one that must not be sent', async (t) => {
   const send = await openService(t);
   const refused: string[] = [];
   let tried = 0;
   for (const [method, path, operation] of await described()) {
     const { parameters = [] } = operation;
-    // A stream would be followed for ever.
+    // A stream never ends.
     if ('text/event-stream' in (operation.responses['200']?.content ?? {})) continue;
     for (const { name } of parameters.filter((parameter) => parameter.in === 'query')) {
       tried += 1;
@@ -55,7 +55,7 @@ test('no query parameter of the document is refused as one that must not be sent
   t.true(tried > 50, `${tried} parameters`);
 });
 
-test('an Idempotency-Key is honoured, or the answer says that it was not, exactly as documented', async (t) => {
+test('an Idempotency-Key is honoured, or the response reports that it was not, as documented', async (t) => {
   const send = await openService(t);
   const honoured: string[] = [];
   for (const [method, path, operation] of await described()) {
@@ -69,13 +69,13 @@ test('an Idempotency-Key is honoured, or the answer says that it was not, exactl
     for (const [status, { headers: named = {} }] of answers)
       t.is('Idempotency-Key-Ignored' in named, !isDocumented, `${method} ${path} ${status}`);
     if (isDocumented) honoured.push(`${method} ${path}`);
-    t.is((await send(method, path)).headers.get('idempotency-key-ignored'), null, 'without a key nothing is said');
+    t.is((await send(method, path)).headers.get('idempotency-key-ignored'), null, 'no header without a key');
   }
   t.true(honoured.includes('POST /api/v2/payment/pay'));
   t.is(honoured.length, 15, honoured.join('\n'));
 });
 
-test('what only reads says nothing about a key', async (t) => {
+test('a read operation does not mention the key', async (t) => {
   const send = await openService(t);
   for (const path of ['/health', '/api/v1/orders'])
     t.is((await send('GET', path, '', KEY)).headers.get('idempotency-key-ignored'), null);

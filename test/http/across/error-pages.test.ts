@@ -16,7 +16,7 @@ test('every error code has its page', async (t) => {
   }
 });
 
-test('a code that does not exist, and one of payctl alone, has none', async (t) => {
+test('an unknown code and a code used only by payctl have no page', async (t) => {
   const { url } = await startEdge(t, { groups });
   for (const code of ['no_such_code', 'schema_outdated', 'constructor']) {
     const response = await fetch(`${url}/docs/errors/${code}`);

@@ -5,7 +5,7 @@ import { startService, type Merchant, type Service } from '../../support/service
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
-/** The answer to a payment of an amount, and the last state of its order. PayPal's approved money is captured at once. */
+/** The answer to a payment of an amount, and the final state of its order. An approved PayPal payment is captured immediately. */
 interface Fixed {
   amount: number;
   answer: number;
@@ -22,10 +22,10 @@ const FIXED: readonly Fixed[] = [
   { amount: 0.05, answer: 201, code: null, end: 'paid', paidAtOnce: ['paypal'] },
 ];
 
-/** The channel says nothing at all, so the service waits as long as it ever does. */
+/** The channel never answers, so the service waits for its longest timeout. */
 const SILENT: Fixed = { amount: 0.06, answer: 504, code: 'channel_outcome_unknown', end: 'closed', paidAtOnce: [] };
 
-/** Pays an amount; the number of the order. */
+/** Pays an amount; returns the order number. */
 async function payFixed(t: ExecutionContext, shop: Merchant, payWay: string, fixed: Fixed): Promise<string> {
   const { amount, answer, code, paidAtOnce } = fixed;
   const order = { subject: 'Fixed', amount, payWay };
@@ -40,7 +40,7 @@ async function payFixed(t: ExecutionContext, shop: Merchant, payWay: string, fix
   return (body.data ?? body).orderNo;
 }
 
-/** Every order is where it was to end when half a day has gone by. */
+/** Waits until every order has reached its expected end state, after the clock advanced by half a day. */
 async function assertEnds(
   t: ExecutionContext,
   service: Service,
@@ -55,7 +55,7 @@ async function payAll(t: ExecutionContext, service: Service, amounts: readonly F
   const shop = await service.merchant();
   const ends = new Map<string, [string, string]>();
   for (const payWay of PAY_WAYS) {
-    // Some amounts are paid by themselves: on a slow machine the message would be here before the answer is.
+    // Some amounts are paid automatically: on a slow machine the notification would arrive before the answer.
     await service.sim('/sim/notices', { payWay, enabled: false });
     for (const fixed of amounts)
       ends.set(await payFixed(t, shop, payWay, fixed), [`${payWay} ${fixed.amount}`, fixed.end]);
@@ -64,15 +64,16 @@ async function payAll(t: ExecutionContext, service: Service, amounts: readonly F
   await assertEnds(t, service, ends);
 }
 
-test.serial('a fixed amount is answered, and its order ends, as its meaning says, at every channel', async (t) =>
-  payAll(t, await startService(t), FIXED),
+test.serial(
+  'a payment of a fixed amount is answered as documented at every channel, and so does its order end',
+  async (t) => payAll(t, await startService(t), FIXED),
 );
 
-test.serial('an amount about which the channel stays silent is 504, and its order ends closed', async (t) =>
+test.serial('an amount for which the channel stays silent is answered 504, and its order ends closed', async (t) =>
   payAll(t, await startService(t, { timeoutMs: 3_000 }), [SILENT]),
 );
 
-test.serial('paypal: an order that is approved at once is what becomes of its capture', async (t) => {
+test.serial('paypal: an order that is approved immediately ends as its capture ends', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const ends = new Map<string, [string, string]>();

@@ -3,7 +3,7 @@ import test from 'ava';
 import { payOrder } from '../../support/orders.ts';
 import { startService } from '../../support/service.ts';
 
-test('notices that are not signed, or by nobody, have next to nothing fetched, and a genuine one is taken beside them', async (t) => {
+test('unsigned notifications and those by unknown signers cause almost no fetches, and a genuine one is accepted beside them', async (t) => {
   const fetched: string[] = [];
   const listen = (message: unknown) => {
     const { method, path } = (message as { request: { method: string; path: string } }).request;

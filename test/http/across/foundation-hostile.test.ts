@@ -29,7 +29,7 @@ function group(): RouteGroup {
 const headers = { authorization: 'Bearer read-token', 'content-type': 'application/json' };
 const isPlain = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed();
 
-test('no body makes a 500, and what passes has only plain text', async (t) => {
+test('no body causes a 500, and an accepted body contains only plain text', async (t) => {
   const { url } = await startEdge(t, { groups: [group()] });
   const text = fc.string({ unit: 'binary', maxLength: 30 });
   const bodies = fc.oneof(
@@ -50,7 +50,7 @@ test('no body makes a 500, and what passes has only plain text', async (t) => {
   t.pass();
 });
 
-test('no path, query or bytes make a 500', async (t) => {
+test('no path, query or bytes cause a 500', async (t) => {
   const { url } = await startEdge(t, { groups: [group()] });
   const part = fc.oneof(
     fc.string({ maxLength: 20 }),
@@ -72,7 +72,7 @@ test('no path, query or bytes make a 500', async (t) => {
   t.pass();
 });
 
-test('a request leaves one line without its query, body or credential', async (t) => {
+test('a request is logged in one line without its query, body or credential', async (t) => {
   const lines: string[] = [];
   const logger = createLogger({ log: { level: 'debug' } }, { write: (line) => void lines.push(line) });
   const { url } = await startEdge(t, { groups: [group()], logger });
@@ -94,7 +94,7 @@ test('a request leaves one line without its query, body or credential', async (t
   t.notRegex(lines.join(''), /limit|told|read-token|t1/);
 });
 
-test("a client's own request id stands beside ours, short and without what a terminal obeys", async (t) => {
+test("a client's own request id is logged beside ours, shortened and without terminal control characters", async (t) => {
   const lines: string[] = [];
   const logger = createLogger({ log: { level: 'debug' } }, { write: (line) => void lines.push(line) });
   const { url } = await startEdge(t, { groups: [group()], logger });
@@ -109,7 +109,7 @@ test("a client's own request id stands beside ours, short and without what a ter
   );
 });
 
-test('a fault nobody foresaw is logged with its place, a refusal is not', async (t) => {
+test('an unexpected fault is logged with its location, and a refusal is not', async (t) => {
   const lines: string[] = [];
   const logger = createLogger({ log: { level: 'warn' } }, { write: (line) => void lines.push(line) });
   const router = routeGroup();

@@ -23,7 +23,7 @@ function slowGroup(work: Promise<void>, started: () => void): RouteGroup {
   return router;
 }
 
-test('a stop lets the request in flight finish and tells it to close; new ones are not accepted', async (t) => {
+test('a stop lets the request in flight finish and closes its connection; new connections are not accepted', async (t) => {
   const work = Promise.withResolvers<void>();
   const started = Promise.withResolvers<void>();
   const { url, close } = await startEdge(t, {
@@ -48,7 +48,7 @@ test('a stop lets the request in flight finish and tells it to close; new ones a
   await t.notThrowsAsync(close());
 });
 
-test('a drain: the balancer is told 503, every answer closes its connection, and new ones are accepted to its end', async (t) => {
+test('during a drain the balancer receives 503, every answer closes its connection, and new connections are accepted until the end', async (t) => {
   const draining = Promise.withResolvers<void>();
   let isDraining = false;
   const info = () => Promise.reject(new Error('unused'));
@@ -72,7 +72,7 @@ test('a drain: the balancer is told 503, every answer closes its connection, and
   await t.throwsAsync(fetch(`${url}/health`));
 });
 
-test.serial('who had connected when the port closes is answered', async (t) => {
+test.serial('a client that is connected when the port closes is answered', async (t) => {
   const info = () => Promise.reject(new Error('unused'));
   const groups = [publicRoutes({ info, pingDatabase: async () => {} })];
   const { port, close } = await startEdge(t, { groups, shutdownSeconds: 30 });
@@ -88,12 +88,12 @@ test.serial('who had connected when the port closes is answered', async (t) => {
   await closing;
 });
 
-test.serial('who connects in the turn of the loop in which the port closes is answered', async (t) => {
+test.serial('a client that connects in the loop turn in which the port closes is answered', async (t) => {
   const info = () => Promise.reject(new Error('unused'));
   const groups = [publicRoutes({ info, pingDatabase: async () => {} })];
   const { port, close } = await startEdge(t, { groups, shutdownSeconds: 30 });
   const first = await openSocket(t, port, 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
-  // From here on the test runs while the loop polls: the loop does not poll again before the next `setImmediate`.
+  // From here on the test runs in the poll phase: the loop does not poll again before the next `setImmediate`.
   await once(first, 'data');
   const sockets = Array.from({ length: 5 }, () => connect(port, '127.0.0.1'));
   for (const socket of sockets) socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
@@ -107,7 +107,7 @@ test.serial('who connects in the turn of the loop in which the port closes is an
   await closing;
 });
 
-test('what takes longer than the grace is broken off', async (t) => {
+test('a request that takes longer than the grace period is aborted', async (t) => {
   const started = Promise.withResolvers<void>();
   const { url, close } = await startEdge(t, {
     groups: [slowGroup(new Promise(() => {}), started.resolve)],
@@ -119,7 +119,7 @@ test('what takes longer than the grace is broken off', async (t) => {
   await slow;
 });
 
-test('an idle connection does not hold up a stop', async (t) => {
+test('an idle connection does not delay a stop', async (t) => {
   const { port, close } = await startEdge(t, { groups: [], shutdownSeconds: 60 });
   const idle = await openSocket(t, port, 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n');
   await once(idle, 'data');
@@ -127,7 +127,7 @@ test('an idle connection does not hold up a stop', async (t) => {
   t.pass();
 });
 
-test('a body that is too large is refused although its length is not announced', async (t) => {
+test('a body that is too large is rejected although its length is not declared', async (t) => {
   const router = routeGroup();
   router.post(
     '/raw',
@@ -139,7 +139,7 @@ test('a body that is too large is refused although its length is not announced',
   t.is(response.status, 413);
 });
 
-test('a caller that goes away before its body is read does not leave the request hanging', async (t) => {
+test('a request whose caller disconnects before its body is read does not hang', async (t) => {
   const asked = Promise.withResolvers<void>();
   const gone = Promise.withResolvers<void>();
   const authenticators = {
@@ -165,7 +165,7 @@ test('a caller that goes away before its body is read does not leave the request
   await asked.promise;
   socket.destroy();
   await once(socket, 'close');
-  // The server sees the end of the connection on its own side; a round trip on another one comes after it.
+  // The server sees the disconnect asynchronously; a round trip on another connection completes after it.
   await readAll(await openSocket(t, port, 'NONSENSE\r\n\r\n'));
   gone.resolve();
   t.is(await answered.promise, 400);
@@ -178,7 +178,7 @@ test('a request that is not HTTP is answered 400 as a problem document', async (
   t.regex(answer, /application\/problem\+json/);
 });
 
-test('metrics count by pattern, on an address of their own', async (t) => {
+test('metrics are counted by route pattern, on their own address', async (t) => {
   const metrics = createMetrics();
   const groups = [guideRoutes({ publicUrl: 'https://pay.example.com', explorer: false })];
   const { url } = await startEdge(t, { groups, metrics });

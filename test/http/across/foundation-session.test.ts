@@ -48,7 +48,7 @@ const start = (t: Parameters<typeof startEdge>[0], options: Partial<EdgeOptions>
   startEdge(t, { groups: groups(), ...options });
 const session = 'auth_token=root-jwt; csrf_token=csrf-j1';
 
-test('the cookie serves only when there is no Authorization header', async (t) => {
+test('the cookie is used only if there is no Authorization header', async (t) => {
   const { url } = await start(t);
   const me = async (headers: Record<string, string>) => fetch(`${url}/api/v1/me`, { headers });
   t.is((await me({ cookie: session })).status, 200);
@@ -60,7 +60,7 @@ test('the cookie serves only when there is no Authorization header', async (t) =
   t.is((await fetch(`${url}/api/v2/me`, { headers: { cookie: 'auth_token=read-token' } })).status, 401);
 });
 
-test('an unsafe method of a cookie session needs the value that belongs to the session', async (t) => {
+test('an unsafe method of a cookie session needs the csrf value of that session', async (t) => {
   const { url } = await start(t);
   const put = async (headers: Record<string, string>) =>
     (await fetch(`${url}/api/v1/me`, { method: 'PUT', headers: { cookie: session, ...headers } })).status;
@@ -86,7 +86,7 @@ test('login from another site is refused', async (t) => {
   t.is(await login({ origin: 'https://evil.example' }), 403);
 });
 
-test('a viewer may look but not change', async (t) => {
+test('a viewer may read and not change', async (t) => {
   const { url } = await start(t);
   const remove = async (token: string) =>
     (await fetch(`${url}/api/v1/things`, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } })).status;
@@ -94,7 +94,7 @@ test('a viewer may look but not change', async (t) => {
   t.is(await remove('root-jwt'), 204);
 });
 
-test('wrong credentials are limited by address, right ones are not', async (t) => {
+test('wrong credentials are limited by address, correct ones are not', async (t) => {
   const { url } = await start(t, { rateLimit: { badCredentialsPerMinute: 2 } });
   const me = (token: string) => fetch(`${url}/api/v2/me`, { headers: { authorization: `Bearer ${token}` } });
   t.is((await me('wrong')).status, 401);
@@ -105,7 +105,7 @@ test('wrong credentials are limited by address, right ones are not', async (t) =
   t.is((await me('read-token')).status, 200);
 });
 
-test('the limit of an application is told and kept', async (t) => {
+test('the limit of an application is reported and enforced', async (t) => {
   const { url } = await start(t);
   const me = () => fetch(`${url}/api/v2/me`, { headers: { authorization: 'Bearer limited-token' } });
   const first = await me();
@@ -115,7 +115,7 @@ test('the limit of an application is told and kept', async (t) => {
   t.is((await me()).status, 429);
 });
 
-test('the client address is what the trusted proxies say, never the left-most entry', async (t) => {
+test('the client address comes from the trusted proxies, never from the left-most entry', async (t) => {
   const address = async (trustedProxies: number, forwarded: string) => {
     const { url } = await start(t, { server: { trustedProxies } });
     const response = await fetch(`${url}/api/v1/me`, {
@@ -129,7 +129,7 @@ test('the client address is what the trusted proxies say, never the left-most en
   t.is(await address(1, 'not an address'), '127.0.0.1');
 });
 
-test('the console is closed to addresses that are not on the list', async (t) => {
+test('the console is closed to addresses that are not listed', async (t) => {
   const open = await start(t, { server: { adminNetworks: ['127.0.0.0/8'] } });
   const closed = await start(t, { server: { adminNetworks: ['10.0.0.0/8', '2001:db8::/32'] } });
   const me = async (url: string, path = '/api/v1/me', token = 'root-jwt') =>
@@ -173,7 +173,7 @@ test('an Idempotency-Key reaches the handler; a stored answer is replayed byte f
   for (const bad of ['""', '"', 'a b', 'x'.repeat(256)]) t.is((await pay(bad, 1)).status, 400, bad);
 });
 
-test('pages of listed origins may call /api/v2 and read the answer, nobody else', async (t) => {
+test('pages of listed origins may call /api/v2 and read the response, and other origins may not', async (t) => {
   const { url } = await start(t, { server: { corsOrigins: ['https://shop.example'] } });
   const preflight = (path: string, origin: string) =>
     fetch(url + path, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } });

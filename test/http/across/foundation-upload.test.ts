@@ -29,7 +29,7 @@ function form(parts: [string, string | Blob][]): FormData {
   return data;
 }
 
-test('a multipart file arrives in memory, JSON is the other way', async (t) => {
+test('a multipart file is read into memory, and JSON is accepted instead', async (t) => {
   const { url } = await startEdge(t, { groups: [group()] });
   const upload = await fetch(`${url}/upload`, {
     method: 'POST',
@@ -47,7 +47,7 @@ test('a multipart file arrives in memory, JSON is the other way', async (t) => {
   t.deepEqual(await plain.json(), { data: { kind: 'k', text: 'c' } });
 });
 
-test('a file over 64 KB is 413, a broken or doubled part 400', async (t) => {
+test('a file over 64 KB is 413, a malformed or repeated part is 400', async (t) => {
   const { url } = await startEdge(t, { groups: [group()] });
   const post = async (body: RequestInit['body'], headers = {}) =>
     (await fetch(`${url}/upload`, { method: 'POST', body, headers })).status;
@@ -97,12 +97,12 @@ test('a file over 64 KB is 413, a broken or doubled part 400', async (t) => {
 const BOUNDARY = 'a-boundary';
 const multipart = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
 
-/** One part of a form with a head of one's own. */
+/** One form part with custom headers. */
 const partWith = (head: string, content = 'k') =>
   `--${BOUNDARY}\r\ncontent-disposition: form-data; ${head}\r\n\r\n${content}\r\n`;
 const end = `--${BOUNDARY}--\r\n`;
 
-test('the head of a part has a few names and no more: a long one is 400 and costs nothing', async (t) => {
+test('the header of a part may have only a few names: a long header is 400 and costs nothing', async (t) => {
   const { url } = await startEdge(t, { groups: [group()] });
   const post = async (body: string) => {
     const answer = await fetch(`${url}/upload`, { method: 'POST', body, headers: multipart });
@@ -117,7 +117,7 @@ test('the head of a part has a few names and no more: a long one is 400 and cost
   t.deepEqual(await post(`--${BOUNDARY}\r\nx: ${'x'.repeat(3_000)}`), [400, 'body_malformed']);
 });
 
-test('a form is read as far as it may be long, whatever is in it', async (t) => {
+test('a form is read up to its maximum length, whatever it contains', async (t) => {
   const { url } = await startEdge(t, { groups: [group()] });
   const { hostname, port } = new URL(url);
   const answer = await new Promise<{ status: number | undefined; sent: number }>((resolve, reject) => {
@@ -142,7 +142,7 @@ test('a form is read as far as it may be long, whatever is in it', async (t) => 
   t.is(answer.status, 413);
 });
 
-test('whoever breaks off in the middle of a form is answered like everybody, and nothing waits for the rest', async (t) => {
+test('a client that disconnects inside a form is answered as usual, and nothing waits for the rest', async (t) => {
   const answered: string[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void answered.push(line) });
   const { url } = await startEdge(t, { groups: [group()], logger });

@@ -143,7 +143,7 @@ test('an answer has only the members that the contract names', async (t) => {
   t.deepEqual(await list.json(), { data: [{ id: '7' }], page: { nextCursor: null, hasMore: false } });
 });
 
-test('a file that was compressed when it was made is sent so to a client that accepts it, and each form has a tag of its own', async (t) => {
+test('a precompressed file is sent compressed to a client that accepts it, and each form has its own tag', async (t) => {
   const { url } = await start(t);
   const tags = new Set<string | null>();
   for (const [accepted, coding] of [
@@ -165,7 +165,7 @@ test('a file that was compressed when it was made is sent so to a client that ac
   t.is(tags.size, 3);
 });
 
-test('refusals come in the order 401, 403, 404, 405, 415, 413, 400', async (t) => {
+test('a request with several faults is refused in the order 401, 403, 404, 405, 415, 413, 400', async (t) => {
   const { url } = await start(t);
   const post = (path: string, token: string, init: RequestInit = {}) =>
     fetch(`${url}${path}`, {
@@ -188,7 +188,7 @@ test('refusals come in the order 401, 403, 404, 405, 415, 413, 400', async (t) =
   t.is((await fetch(`${url}/nothing`)).status, 404);
 });
 
-test('a path that the router would not join with its prefix is refused', (t) => {
+test('a path that the router would not join with its prefix is rejected', (t) => {
   for (const path of ['', '/']) {
     const group = routeGroup('/shops');
     group.get(
@@ -208,7 +208,7 @@ test('405 lists the methods of the path, HEAD is answered without a body', async
   t.is(await head.text(), '');
 });
 
-test('WWW-Authenticate says what is missing', async (t) => {
+test('WWW-Authenticate names the missing credential or scope', async (t) => {
   const { url } = await start(t);
   const challenge = async (path: string, headers = {}) =>
     (await fetch(`${url}${path}`, { headers })).headers.get('www-authenticate');
@@ -219,7 +219,7 @@ test('WWW-Authenticate says what is missing', async (t) => {
   t.is(refused.headers.get('www-authenticate'), 'Bearer error="insufficient_scope", scope="payment:write"');
 });
 
-test('a path id that is not an id is 404, one with NUL is 400', async (t) => {
+test('an invalid path id is 404, one with NUL is 400', async (t) => {
   const { url } = await start(t);
   const status = async (id: string) =>
     (await fetch(`${url}/api/v2/things/${id}`, { headers: bearer('read-token') })).status;
@@ -244,7 +244,7 @@ test('the query is strict below /api and ignored elsewhere', async (t) => {
   t.deepEqual(await notification.json(), { data: { size: 3, search: 'anything=1&anything=2' } });
 });
 
-test('hostile bodies are 400 and name the place', async (t) => {
+test('hostile bodies are 400, and the answer names the location', async (t) => {
   const { url } = await start(t);
   const post = async (body: string | Buffer) =>
     fetch(`${url}/api/v2/things`, { method: 'POST', headers: { ...bearer('admin-token'), ...asJson }, body });
@@ -261,7 +261,7 @@ test('hostile bodies are 400 and name the place', async (t) => {
   t.like(unknown.errors[0], { pointer: '/naem', code: 'unknown_member' });
 });
 
-test('__proto__ in a body is refused like any other member that is not known, and changes nothing', async (t) => {
+test('__proto__ in a body is rejected like any other unknown member, and changes nothing', async (t) => {
   const { url } = await start(t);
   const response = await fetch(`${url}/api/v2/things`, {
     method: 'POST',
@@ -291,7 +291,7 @@ test('a problem document has the members of the contract', async (t) => {
   });
 });
 
-test('faults from outside are translated, nothing of them is told', async (t) => {
+test('faults of dependencies are translated, and the answer contains no detail of them', async (t) => {
   const { url } = await start(t);
   const lock = await fetch(`${url}/fault/lock`);
   t.is(lock.status, 503);
@@ -318,7 +318,7 @@ test('/oauth answers in the shape of RFC 6749', async (t) => {
   t.is(await codeOf(await fetch(`${url}/oauth/none`)), 'invalid_request');
 });
 
-test('every answer carries the security headers and an id; credentials are never cached', async (t) => {
+test('every answer has the security headers and an id, and credentials are never cached', async (t) => {
   const { url } = await start(t);
   for (const path of ['/fault/x', '/nothing', '/api/v2/things/t1', '/fault/conflict']) {
     const { headers } = await fetch(url + path, { headers: { 'x-request-id': 'bad id!' } });
@@ -332,7 +332,7 @@ test('every answer carries the security headers and an id; credentials are never
   t.truthy((await fetch(`${secure.url}/nothing`)).headers.get('strict-transport-security'));
 });
 
-test('cookies are Secure exactly when the public address is https', async (t) => {
+test('cookies are Secure exactly if the public address is https', async (t) => {
   const login = async (publicUrl: string) => {
     const { url } = await start(t, { server: { publicUrl } });
     return fetch(`${url}/login`, { method: 'POST', headers: asJson, body: '{"username":"root"}' });
@@ -347,7 +347,7 @@ test('cookies are Secure exactly when the public address is https', async (t) =>
   );
 });
 
-test('one answer that is not JSON', async (t) => {
+test('an answer may have a media type other than JSON', async (t) => {
   const { url } = await start(t);
   const response = await fetch(`${url}/api/v1/things/export`, { method: 'POST', headers: bearer('viewer-jwt') });
   t.is(response.status, 202);
@@ -355,7 +355,7 @@ test('one answer that is not JSON', async (t) => {
   t.is(await response.text(), 'a,b\n');
 });
 
-test('a fixed path wins over an open one, and the longer beginning over the shorter', async (t) => {
+test('a fixed path takes precedence over a parameter, and a longer prefix over a shorter one', async (t) => {
   const router = routeGroup('/a');
   const says = (text: string) => endpoint({ auth: 'none' }, () => text);
   router.get('/:x', says('/a/{x}'));

@@ -10,11 +10,11 @@ import { request, startService } from '../../support/service.ts';
 import { addSkill, paidSkill } from '../../support/skillpay.ts';
 
 /**
- * What each route that writes, of whatever audience, has to do with money that goes back to a payer; a new one has to be written
- * down here. `asks`: more than `Approval.RefundAbove` waits for a second administrator. `decides`: that decision. `repeats`: sends
- * again what was approved or did not have to be. `undoes`: gives back at most a payment by a payer's code of which the service has
- * not heard yet. `takes`: asks a payer for money, or takes it; only the service gives back what came too late. `hears`: asks or
- * is told what the channel did, or tells it something; the channel alone decides about money then. `none`: moves no money.
+ * How each writing route is related to money that is refunded to a payer. A new route must be added here. `asks`: more than
+ * `Approval.RefundAbove` waits for a second administrator. `decides`: that decision. `repeats`: sends a refund again that was approved
+ * or needed no approval. `undoes`: refunds at most a payment by a payer's code that the service has not recorded yet. `takes`:
+ * requests or captures a payment; only the service refunds a late payment. `hears`: queries or receives the channel's outcome, or
+ * sends the channel a message; only the channel then decides about money. `none`: moves no money.
  */
 const MONEY: Record<Kind, readonly string[]> = {
   asks: [
@@ -139,7 +139,7 @@ const password = 'nine-loud-badgers-nap';
 
 const ends: (() => unknown)[] = [];
 
-/** A shop, and everybody who may have a hand in what is asked for: `asker` asks as an administrator, `keeper` has handled the secret of the shop. */
+/** A shop and every kind of approver: `asker` requests as an administrator, `keeper` has handled the secret of the shop. */
 async function stage() {
   const t = { teardown: (end: () => unknown) => void ends.push(end) };
   const service = await startService(t, { env: { PAY_APPROVAL_REFUND_ABOVE: String(ABOVE) } });
@@ -195,7 +195,7 @@ const { service, market, people, offline } = await stage().then(
   }),
 );
 
-/** One way to ask for 10 CNY that go back, by its route; gives the number that waits. */
+/** One route that requests a refund of 10 CNY; returns the number of the waiting refund. */
 interface Door {
   by: 'asker' | 'shop';
   ask(): Promise<string>;
@@ -245,7 +245,7 @@ const DOORS: Record<string, Door> = {
   },
 };
 
-/** What each of them is told that wants to approve, by the asker. */
+/** The code that each approver receives, by the requester. */
 const APPROVERS: Record<string, Record<Door['by'], string>> = {
   asker: { asker: 'approval_by_asker', shop: 'ok' },
   made: { asker: DEPENDENT, shop: 'ok' },
@@ -268,16 +268,16 @@ test.after.always(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
-test('every route that writes says whether it can give money back', async (t) => {
+test('every writing route states whether it can refund money', async (t) => {
   const writes = (await allRoutes()).filter(({ method }) => method !== 'GET');
   t.deepEqual(Object.values(MONEY).flat().toSorted(), writes.map(({ method, path }) => `${method} ${path}`).toSorted());
 });
 
-test('every route that asks is tried', (t) => {
+test('every route that requests a refund is tried', (t) => {
   t.deepEqual(Object.keys(DOORS).toSorted(), MONEY.asks.toSorted());
 });
 
-/** Calls by which money went back. */
+/** The number of calls that refunded money. */
 async function sent(number: string): Promise<number> {
   return service.app.store.read(async (tx) => {
     const { orderNo } = (await tx.approvals.find({ refundNo: number }))!;
@@ -288,31 +288,34 @@ async function sent(number: string): Promise<number> {
 }
 
 for (const [name, { by, ask }] of Object.entries(DOORS))
-  test.serial(`what waits behind ${name} goes back by the word of a second person, and of nobody else`, async (t) => {
-    const approve = (who: Call, no: string) => who('POST', `${BASE}/${no}/approve`);
-    const number = await ask();
-    const younger = await offline(`younger-${number.toLowerCase()}`.slice(0, 60));
-    for (const [who, outcomes] of Object.entries(APPROVERS)) {
-      const call = who === 'younger' ? younger : people[who]!;
-      if (outcomes[by] === 'ok') continue;
-      const answer = await approve(call, number);
-      t.is(answer.body.code, outcomes[by], who);
-      t.is(await sent(number), 0, who);
-    }
-    const byScope = await Promise.all(scopes.map((scope) => service.merchant({ scopes: [scope], trusted: true })));
-    for (const app of [shop, ...byScope])
-      refused(t, await app.call('POST', `${BASE}/${number}/approve`), 401, 'unauthenticated');
-    t.is(await sent(number), 0);
-    for (const who of ['operator', 'admin', by === 'asker' ? 'keeper' : 'asker']) {
-      const one = who === 'operator' ? number : await ask();
-      const answer = await approve(people[who]!, one);
-      t.is(answer.status, 200, `${who}: ${JSON.stringify(answer.body)}`);
-      t.is(await sent(one), 1, who);
-    }
-  });
+  test.serial(
+    `a refund that waits behind ${name} is sent only after an independent second administrator approves it`,
+    async (t) => {
+      const approve = (who: Call, no: string) => who('POST', `${BASE}/${no}/approve`);
+      const number = await ask();
+      const younger = await offline(`younger-${number.toLowerCase()}`.slice(0, 60));
+      for (const [who, outcomes] of Object.entries(APPROVERS)) {
+        const call = who === 'younger' ? younger : people[who]!;
+        if (outcomes[by] === 'ok') continue;
+        const answer = await approve(call, number);
+        t.is(answer.body.code, outcomes[by], who);
+        t.is(await sent(number), 0, who);
+      }
+      const byScope = await Promise.all(scopes.map((scope) => service.merchant({ scopes: [scope], trusted: true })));
+      for (const app of [shop, ...byScope])
+        refused(t, await app.call('POST', `${BASE}/${number}/approve`), 401, 'unauthenticated');
+      t.is(await sent(number), 0);
+      for (const who of ['operator', 'admin', by === 'asker' ? 'keeper' : 'asker']) {
+        const one = who === 'operator' ? number : await ask();
+        const answer = await approve(people[who]!, one);
+        t.is(answer.status, 200, `${who}: ${JSON.stringify(answer.body)}`);
+        t.is(await sent(one), 1, who);
+      }
+    },
+  );
 
 test.serial(
-  'the only administrator approves nothing, by whatever accounts it makes, until 30 days have passed',
+  'the only administrator approves nothing, through any account it creates, until 30 days have passed',
   async (t) => {
     const own = await startService(t, { env: { PAY_APPROVAL_REFUND_ABOVE: String(ABOVE) } });
     const first = await firstAdmin(own);

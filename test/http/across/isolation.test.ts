@@ -8,10 +8,10 @@ import { startService, type Answer, type Merchant } from '../../support/service.
 import { addSkill, offerSkill } from '../../support/skillpay.ts';
 import { fingerprints } from '../../support/tables.ts';
 
-/** A way to name something of somebody else; `owner` is who it belongs to. */
+/** A request that names an object of another owner; `owner` is the kind of that owner. */
 interface ProjectScope {
   owner: 'app' | 'project';
-  /** The thing that exists, by its name below. */
+  /** The existing object, by its name below. */
   what: 'order' | 'refund' | 'dispute' | 'offer' | 'user' | 'coin' | 'cert';
   ask(caller: Merchant, id: string): Promise<Answer>;
 }
@@ -25,7 +25,7 @@ const post =
   (caller, id) =>
     caller.call('POST', path(id), body?.(id));
 
-/** Every operation of `/api/v2` with an id in its path. A channel's name is no id: it means the caller's own configuration. */
+/** Every operation of `/api/v2` with an id in its path. A channel name is not an id: it means the caller's own configuration. */
 const BY_PATH: Record<string, ProjectScope> = {
   'GET /api/v2/payment/query/{orderNo}': {
     owner: 'app',
@@ -94,7 +94,7 @@ const BY_PATH: Record<string, ProjectScope> = {
   },
 };
 
-/** Operations that name something in their body or in a header. */
+/** Operations that name an object in their body or in a header. */
 const BY_BODY: Record<string, ProjectScope> = {
   'POST /api/v2/payment/refund': {
     owner: 'app',
@@ -129,7 +129,7 @@ test('every operation of /api/v2 with an id is in the table of this test', async
   t.deepEqual(Object.keys(BY_PATH).toSorted(), withId.toSorted());
 });
 
-test('G15: what is another owner’s answers exactly like what does not exist, whatever the scopes', async (t) => {
+test('G15: an object of another owner is answered exactly like a missing one, whatever the scopes', async (t) => {
   const service = await startService(t);
   const admin = await firstAdmin(service);
   t.is((await admin.call('POST', '/api/v1/projects', { code: 'other', name: 'Other' })).status, 201);
@@ -143,7 +143,7 @@ test('G15: what is another owner’s answers exactly like what does not exist, w
   };
   await addSkill(service);
   const order = await payOrder(service, owner, { amount: 10, userId: 'payer-1', merchantOrderNo: 'mine-1' });
-  // A notice of the refund that comes late would look like a move.
+  // A late notification of the refund would be counted as a change made by the request.
   await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
   const refunded = await owner.call('POST', '/api/v2/payment/refund', {
     orderNo: order,
@@ -179,7 +179,7 @@ test('G15: what is another owner’s answers exactly like what does not exist, w
       compared += 1;
     }
   }
-  t.deepEqual(await fingerprints(service), before, 'nobody moved anything');
+  t.deepEqual(await fingerprints(service), before, 'nothing was changed');
   for (const [who, stranger] of Object.entries(strangers)) {
     for (const path of ['/api/v2/payment/orders', '/api/v2/payment/disputes', '/api/v2/events'])
       t.deepEqual((await stranger.call('GET', path)).body.data, [], `${path}, ${who}`);
@@ -190,7 +190,7 @@ test('G15: what is another owner’s answers exactly like what does not exist, w
   t.log(`${compared} comparisons over ${Object.keys(BY_PATH).length + Object.keys(BY_BODY).length} operations`);
 });
 
-test('G15: the channel configuration of an app is that of its own project', async (t) => {
+test('G15: an app reads the channel configuration of its own project', async (t) => {
   const service = await startService(t);
   const admin = await firstAdmin(service);
   await admin.call('POST', '/api/v1/projects', { code: 'other', name: 'Other' });
@@ -214,13 +214,13 @@ test('G15: the channel configuration of an app is that of its own project', asyn
   }
 });
 
-/** A well-formed name of the same kind that nobody has. */
+/** A well-formed id of the same kind that does not exist. */
 function nothingLike(what: ProjectScope['what'], id: string): string {
   if (what === 'cert' || what === 'user' || what === 'coin') return NOTHING[what];
   return id.slice(0, -6) + '000000';
 }
 
-/** An answer without what differs between any two answers. */
+/** An answer without the members that differ between any two answers. */
 function same({ status, headers, body }: Answer) {
   const { requestId, ...rest } = body as Record<string, unknown>;
   const kept = [...headers.entries()].filter(([name]) => !['x-request-id', 'date'].includes(name));

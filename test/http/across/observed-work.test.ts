@@ -22,7 +22,7 @@ test.after.always('the service is stopped', async () => {
 const about = (members: object) =>
   lines.filter((line) => Object.entries(members).every(([name, value]) => line[name] === value));
 
-test.serial('the lines of a request carry its id, its application, its channel and its order', async (t) => {
+test.serial('the log lines of a request carry its id, its application, its channel and its order', async (t) => {
   const body = { subject: 'Tea', amount: 10, payWay: 'wechat' };
   const answer = await shop.call('POST', '/api/v2/payment/pay', body);
   const requestId = answer.headers.get('x-request-id');
@@ -45,11 +45,11 @@ test.serial('the lines of a request carry its id, its application, its channel a
       ['created', requestId],
       ['pending', requestId],
     ],
-    'the history says which request asked',
+    'the history names the request',
   );
 });
 
-test.serial('those of a refund carry its number, too, and so does the request of a person', async (t) => {
+test.serial("the log lines of a refund also carry its number, and so does an administrator's request", async (t) => {
   const orderNo = await placeOrder(shop, { payWay: 'alipay', amount: 0.01 });
   await until(
     'paid',
@@ -65,7 +65,7 @@ test.serial('those of a refund carry its number, too, and so does the request of
 });
 
 test.serial(
-  'those of a job carry what it works, and a channel that is silent is one line without a stack',
+  'the log lines of a job carry the object it works on, and a silent channel is one line without a stack',
   async (t) => {
     const orderNo = await placeOrder(shop, { payWay: 'wechat' });
     const impatient = await startService(t, {
@@ -88,7 +88,7 @@ test.serial(
   },
 );
 
-test.serial('work that a request only sets going is not about that request', async (t) => {
+test.serial('work that a request only triggers is logged without the request id', async (t) => {
   const { clientId } = shop;
   await admin('PUT', `/api/v1/api-apps/${clientId}/webhook`, { url: 'https://shop.invalid/hook' });
   service.app.startJobs();
@@ -107,7 +107,7 @@ test.serial('work that a request only sets going is not about that request', asy
 });
 
 test.serial(
-  'channels whose secrets do not open are told at the start, and are down for everybody who asks',
+  'channels whose secrets cannot be decrypted are logged at the start, and are down for every caller',
   async (t) => {
     await service.app.announceStop();
     t.deepEqual(about({ msg: 'a channel is down: its secrets cannot be decrypted' }), []);
@@ -130,7 +130,7 @@ test.serial(
   },
 );
 
-test.serial('a proxy in front that nobody told the service of is told in the log, once', async (t) => {
+test.serial('a proxy that is not configured as trusted is logged once', async (t) => {
   const ask = (headers: Record<string, string>) => request(service.url, 'GET', '/health', undefined, headers);
   const told = () => about({ hint: 'Server.TrustedProxies' });
   await ask({});

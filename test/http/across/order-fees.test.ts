@@ -5,7 +5,7 @@ import { firstAdmin } from '../../support/admin.ts';
 import { payOrder } from '../../support/orders.ts';
 import { type Service, startService, until } from '../../support/service.ts';
 
-/** An order of 10.00 of which 4.00 went back two hours ago, and what a bill says of both. */
+/** An order of 10.00 with a refund of 4.00 two hours ago, and the bill lines of both. */
 async function billed(service: Service): Promise<{ orderNo: string; refundNo: string }> {
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { amount: 10 });
@@ -60,7 +60,7 @@ async function billed(service: Service): Promise<{ orderNo: string; refundNo: st
   return { orderNo, refundNo };
 }
 
-test('an order and its refunds show what the channel keeps by its bill', async (t) => {
+test("an order and its refunds show the channel's fees from its bill", async (t) => {
   const service = await startService(t);
   const { call: admin } = await firstAdmin(service);
   const { orderNo, refundNo } = await billed(service);
@@ -79,7 +79,7 @@ test('an order and its refunds show what the channel keeps by its bill', async (
   t.like(refund.data, { refundNo, fee: { amountMinor: -2 } });
 });
 
-test('an export has the fee and what is left', async (t) => {
+test('an export has the fee and the net amount', async (t) => {
   const service = await startService(t);
   const { call: admin } = await firstAdmin(service);
   const { orderNo } = await billed(service);
@@ -89,7 +89,7 @@ test('an export has the fee and what is left', async (t) => {
   t.true(rows.find((row) => row.includes(orderNo))?.endsWith(',0.06,9.94'));
 });
 
-test('an explanation names the lines of bills and what does not agree', async (t) => {
+test('an explanation lists the bill lines and the differences', async (t) => {
   const service = await startService(t);
   const { call: admin } = await firstAdmin(service);
   const { orderNo, refundNo } = await billed(service);

@@ -13,7 +13,7 @@ const atTheTill = () => ({
   clientIp: '192.0.2.9',
 });
 
-test('a code that a payer shows for WeChat Pay is paid when the payer confirms, and refunded like any other', async (t) => {
+test("a payer's code of WeChat Pay is paid when the payer confirms, and refunded like any other payment", async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const placed = await shop.call('POST', '/api/v2/payment/pay', atTheTill());
@@ -27,7 +27,7 @@ test('a code that a payer shows for WeChat Pay is paid when the payer confirms, 
   t.is(refund.body.data.status, 'processing', 'WeChat Pay has it');
 });
 
-test('a code that pays at once is paid in the answer; one that is used up is refused with its reason', async (t) => {
+test('a code that is paid immediately is paid in the answer; a code that is already used is refused with its reason', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const request = { ...atTheTill(), amount: 0.01 };
@@ -39,7 +39,7 @@ test('a code that pays at once is paid in the answer; one that is used up is ref
   t.is(again.body.channel.code, 'AUTH_CODE_INVALID');
 });
 
-test('a close reverses a code that nobody paid, and never one that is paid', async (t) => {
+test('a close reverses a code that is unpaid, and never one that is paid', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const [unpaid, paid] = [await placeOrder(shop, atTheTill()), await placeOrder(shop, atTheTill())];
@@ -50,12 +50,12 @@ test('a close reverses a code that nobody paid, and never one that is paid', asy
   t.is((await shop.call('GET', `/api/v2/payment/query/${paid}`)).body.data.refundedAmount, 0);
 });
 
-test('money that a reverse gave back is in the books on both sides', async (t) => {
+test('money refunded by a reverse is recorded on both sides of the ledger', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, atTheTill());
   await service.sim('/sim/pay', { orderNo });
-  // The question before the reverse does not see the payment yet.
+  // The query before the reverse does not see the payment yet.
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'query-lag', orderNo, times: 1 });
   const { body } = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
   t.is(body.data.status, 'refunded', JSON.stringify(body));

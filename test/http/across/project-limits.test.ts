@@ -12,10 +12,10 @@ import { type Answer, type Merchant, request, type Service, startService, until 
 import { addSkill, offerSkill } from '../../support/skillpay.ts';
 import { fingerprints } from '../../support/tables.ts';
 
-/** What of a project the tests ask for. */
+/** The kinds of object of a project that the tests request. */
 type Things = Record<Thing, string>;
 
-/** Puts one of everything into a project. */
+/** Creates one object of each kind in a project. */
 async function furnish(service: Service, admin: Call, project: string): Promise<Things> {
   const shop = await service.merchant({ project, trusted: true, scopes: scopes.filter((one) => one !== 'admin') });
   await admin('PUT', `/api/v1/api-apps/${shop.clientId}/webhook`, { url: 'http://127.0.0.1:9/hook' });
@@ -54,7 +54,7 @@ async function mismatch(service: Service, admin: Call, shop: Merchant): Promise<
   return (await admin('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body.data[0].id;
 }
 
-/** A bill of the account that the project has at Alipay. */
+/** A bill of the Alipay account of the project. */
 async function bill({ app, clock }: Service, project: string): Promise<string> {
   const [config] = await app.store.read((tx) => tx.channelConfigs.list({ project, payWay: 'alipay' }));
   const { account, mode } = config!;
@@ -76,7 +76,7 @@ const NOTHING: Things = {
   cert: randomUUID(),
 };
 
-/** Bodies that the schemas take, so that what is answered is not that they are wrong. */
+/** Bodies that match the schemas, so that no answer is about an invalid body. */
 const BODIES: Record<string, unknown> = {
   'PUT /api/v1/api-apps/{client_id}': { name: 'stolen' },
   'PUT /api/v1/api-apps/{client_id}/toggle': {},
@@ -133,7 +133,7 @@ async function routesAbout(is: (projectScope: AdminAuth['projectScope']) => bool
   );
 }
 
-/** An answer without what differs between any two answers. */
+/** An answer without the members that differ between any two answers. */
 function same({ status, headers, body }: Answer) {
   const { requestId: _, ...rest }: Record<string, unknown> = typeof body === 'object' ? body : { body };
   const kept = [...headers.entries()].filter(
@@ -160,7 +160,7 @@ test.after.always(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
-test.serial('what belongs to another project answers at every route exactly like what does not exist', async (t) => {
+test.serial('an object of another project is answered at every route exactly like a missing one', async (t) => {
   const routes = await routesAbout((projectScope) => Object.hasOwn(NAMED_BY, projectScope));
   const before = await fingerprints(service);
   for (const { name, method, path, auth } of routes) {
@@ -174,7 +174,7 @@ test.serial('what belongs to another project answers at every route exactly like
     t.is(other.status, 404, `${name}: ${JSON.stringify(other.body)}`);
     t.deepEqual(same(other), same(none), name);
   }
-  t.deepEqual(await fingerprints(service), before, 'nobody moved anything');
+  t.deepEqual(await fingerprints(service), before, 'nothing was changed');
   for (const { name, path, auth } of routes.filter(({ method }) => method === 'GET')) {
     const thing = auth.projectScope as Thing;
     const ask = (by: Call, id: string) => by('GET', path.replace(`{${NAMED_BY[thing]}}`, id));
@@ -184,39 +184,42 @@ test.serial('what belongs to another project answers at every route exactly like
   t.log(`${routes.length} routes`);
 });
 
-test.serial('a project of others that is named answers exactly like one that does not exist', async (t) => {
-  const routes = await routesAbout((projectScope) => projectScope === 'query');
-  const before = await fingerprints(service);
-  for (const { name, method, path } of routes) {
-    const values: Record<string, string> = {
-      payWay: 'alipay',
-      userId: 'payer-1',
-      code: name.includes('product') ? 'weather' : 'gold',
-    };
-    const filled = path.replace(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '');
-    const ask = (by: Call, project: string) => by(method, `${filled}?project=${project}`, BODIES[name]);
-    const [other, none] = [await ask(limited, 'theirs'), await ask(limited, 'nothing')];
-    t.is(other.status, 404, `${name}: ${JSON.stringify(other.body)}`);
-    t.deepEqual(same(other), same(none), name);
-    if (method !== 'GET' || path.includes('agent-pay')) continue;
-    t.is((await ask(admin, 'theirs')).status, 200, name);
-    const own = await by(filled);
-    t.is(own.status, 200, `${name}: the only project is meant when none is named`);
-  }
-  t.deepEqual(await fingerprints(service), before, 'nobody moved anything');
-  t.log(`${routes.length} routes`);
+test.serial(
+  'a request that names another project is answered exactly like one that names a missing project',
+  async (t) => {
+    const routes = await routesAbout((projectScope) => projectScope === 'query');
+    const before = await fingerprints(service);
+    for (const { name, method, path } of routes) {
+      const values: Record<string, string> = {
+        payWay: 'alipay',
+        userId: 'payer-1',
+        code: name.includes('product') ? 'weather' : 'gold',
+      };
+      const filled = path.replace(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '');
+      const ask = (by: Call, project: string) => by(method, `${filled}?project=${project}`, BODIES[name]);
+      const [other, none] = [await ask(limited, 'theirs'), await ask(limited, 'nothing')];
+      t.is(other.status, 404, `${name}: ${JSON.stringify(other.body)}`);
+      t.deepEqual(same(other), same(none), name);
+      if (method !== 'GET' || path.includes('agent-pay')) continue;
+      t.is((await ask(admin, 'theirs')).status, 200, name);
+      const own = await by(filled);
+      t.is(own.status, 200, `${name}: the only project is meant when none is named`);
+    }
+    t.deepEqual(await fingerprints(service), before, 'nothing was changed');
+    t.log(`${routes.length} routes`);
 
-  function by(path: string) {
-    return limited('GET', path);
-  }
-});
+    function by(path: string) {
+      return limited('GET', path);
+    }
+  },
+);
 
-/** How each list says whose its entries are; figures say nothing and are compared with those of the project. */
+/** Figures name no project, so they are compared with the figures of the project. */
 const FIGURES = ['GET /api/v1/stats/overview', 'GET /api/v1/stats/settlement'];
 const STREAM = 'GET /api/v1/events/stream';
 const EXPORT = 'GET /api/v1/orders/export';
 
-test.serial('lists show what is of the own projects, whatever else is asked for', async (t) => {
+test.serial("lists show only objects of the administrator's projects, whatever filter is used", async (t) => {
   const routes = await routesAbout((projectScope) => projectScope === 'filter');
   for (const { name, path } of routes) {
     if (path !== '/api/v1/projects') {
@@ -243,7 +246,7 @@ test.serial('lists show what is of the own projects, whatever else is asked for'
   t.deepEqual((await limited('GET', `/api/v1/events?objectNo=${theirs.order}`)).body.data, []);
 });
 
-test.serial('figures, exports and streams are those of the own projects', async (t) => {
+test.serial("figures, exports and streams cover only the administrator's projects", async (t) => {
   for (const path of [
     '/api/v1/stats/overview?mode=simulator',
     '/api/v1/stats/settlement?mode=simulator&to=2026-01-31',
@@ -273,7 +276,7 @@ test.serial('figures, exports and streams are those of the own projects', async 
 });
 
 test.serial(
-  'what names its project in the body is of the own one, and is the only one when none is named',
+  'a request that names its project in the body may name only an own project, and the only one is the default',
   async (t) => {
     const app = { name: 'mine', scopes: ['payment:read'] };
     const pay = { subject: 'Tea', amount: 1, payWay: 'alipay' };
@@ -298,54 +301,59 @@ test.serial(
   },
 );
 
-test.serial('bills of an account that other projects have, too, are for those who reach all of them', async (t) => {
-  const routes = await routesAbout((projectScope) => projectScope === 'account');
-  t.is(routes.length, 2);
-  const of = { payWay: 'alipay', day: '2026-01-30' };
-  t.is((await limited('POST', '/api/v1/bills', { ...of, project: 'theirs' })).status, 404);
-  t.is(
-    (
-      await limited('POST', '/api/v1/bills/import?payWay=alipay&day=2026-01-30&project=theirs', new Uint8Array(1), {
-        'content-type': 'application/octet-stream',
-      })
-    ).status,
-    404,
-  );
-  t.is((await limited('POST', '/api/v1/bills', of)).body.data.project, 'ours');
-  t.is((await limited('GET', '/api/v1/bills')).body.data.length, 2);
-  const [config] = await service.app.store.read((tx) => tx.channelConfigs.list({ project: 'ours', payWay: 'alipay' }));
-  const shared = { ...config!, id: randomUUID(), project: 'theirs', version: 99 };
-  await service.app.store.transaction((tx) => tx.channelConfigs.insert(shared));
-  const statuses = () =>
-    Promise.all(
-      ['', '/differences', '/lines'].map(
-        async (path) => (await limited('GET', `/api/v1/bills/${ours.bill}${path}`)).status,
-      ),
+test.serial(
+  'bills of an account shared by several projects are visible to administrators of all of those projects',
+  async (t) => {
+    const routes = await routesAbout((projectScope) => projectScope === 'account');
+    t.is(routes.length, 2);
+    const of = { payWay: 'alipay', day: '2026-01-30' };
+    t.is((await limited('POST', '/api/v1/bills', { ...of, project: 'theirs' })).status, 404);
+    t.is(
+      (
+        await limited('POST', '/api/v1/bills/import?payWay=alipay&day=2026-01-30&project=theirs', new Uint8Array(1), {
+          'content-type': 'application/octet-stream',
+        })
+      ).status,
+      404,
     );
-  await service.app.bills.plan();
-  t.deepEqual(await statuses(), [200, 200, 200], 'an account that another project only names stays ours');
-  const isListed = async () =>
-    (await limited('GET', '/api/v1/bills')).body.data.some((one: { billNo: string }) => one.billNo === ours.bill);
-  t.true(await isListed());
-  t.is((await limited('POST', '/api/v1/bills', of)).body.data.project, 'ours');
-  await service.app.store.transaction(async (tx) => {
-    for (const { project, version } of [config!, shared]) {
-      await tx.payees.delete({ project, payWay: 'alipay', version });
-      await tx.payees.insert(payee({ ...config!, project, account: config!.account }, version));
-    }
-  });
-  t.deepEqual(await statuses(), [404, 404, 404], 'the channel answered to the keys of both');
-  t.is((await limited('POST', `/api/v1/bills/${ours.bill}/quiet`, { reason: 'Not mine alone' })).status, 404);
-  t.is((await limited('DELETE', `/api/v1/bills/${ours.bill}/quiet`)).status, 404);
-  t.deepEqual(await service.app.store.read((tx) => tx.quietAccounts.list({})), []);
-  t.false(await isListed());
-  const asked = await limited('POST', '/api/v1/bills', of);
-  t.deepEqual([asked.status, asked.body.code], [403, 'beyond_projects']);
-  t.is((await limited('GET', '/api/v1/stats/settlement?mode=simulator')).status, 200);
-  t.is((await admin('GET', `/api/v1/bills/${ours.bill}`)).status, 200);
-});
+    t.is((await limited('POST', '/api/v1/bills', of)).body.data.project, 'ours');
+    t.is((await limited('GET', '/api/v1/bills')).body.data.length, 2);
+    const [config] = await service.app.store.read((tx) =>
+      tx.channelConfigs.list({ project: 'ours', payWay: 'alipay' }),
+    );
+    const shared = { ...config!, id: randomUUID(), project: 'theirs', version: 99 };
+    await service.app.store.transaction((tx) => tx.channelConfigs.insert(shared));
+    const statuses = () =>
+      Promise.all(
+        ['', '/differences', '/lines'].map(
+          async (path) => (await limited('GET', `/api/v1/bills/${ours.bill}${path}`)).status,
+        ),
+      );
+    await service.app.bills.plan();
+    t.deepEqual(await statuses(), [200, 200, 200], 'an account that another project only names stays ours');
+    const isListed = async () =>
+      (await limited('GET', '/api/v1/bills')).body.data.some((one: { billNo: string }) => one.billNo === ours.bill);
+    t.true(await isListed());
+    t.is((await limited('POST', '/api/v1/bills', of)).body.data.project, 'ours');
+    await service.app.store.transaction(async (tx) => {
+      for (const { project, version } of [config!, shared]) {
+        await tx.payees.delete({ project, payWay: 'alipay', version });
+        await tx.payees.insert(payee({ ...config!, project, account: config!.account }, version));
+      }
+    });
+    t.deepEqual(await statuses(), [404, 404, 404], 'the channel answered to the keys of both');
+    t.is((await limited('POST', `/api/v1/bills/${ours.bill}/quiet`, { reason: 'Not mine alone' })).status, 404);
+    t.is((await limited('DELETE', `/api/v1/bills/${ours.bill}/quiet`)).status, 404);
+    t.deepEqual(await service.app.store.read((tx) => tx.quietAccounts.list({})), []);
+    t.false(await isListed());
+    const asked = await limited('POST', '/api/v1/bills', of);
+    t.deepEqual([asked.status, asked.body.code], [403, 'beyond_projects']);
+    t.is((await limited('GET', '/api/v1/stats/settlement?mode=simulator')).status, 200);
+    t.is((await admin('GET', `/api/v1/bills/${ours.bill}`)).status, 200);
+  },
+);
 
-test.serial('whoever is limited to several projects sees those of all of them', async (t) => {
+test.serial('an administrator limited to several projects sees objects of all of them', async (t) => {
   const both = { username: 'both', password: 'nine-slow-herons-wade' };
   const made = await admin('POST', '/api/v1/admins', { ...both, role: 'viewer', projects: ['theirs', 'ours'] });
   t.is(made.status, 201);
@@ -354,12 +362,12 @@ test.serial('whoever is limited to several projects sees those of all of them', 
   const { data } = (await call('GET', '/api/v1/orders?limit=200')).body;
   const whose = new Set(data.map((one: { project: string }) => one.project));
   t.deepEqual([...whose].toSorted(), ['ours', 'theirs']);
-  t.is((await call('GET', '/api/v1/products')).status, 404, 'which project is meant has to be said');
+  t.is((await call('GET', '/api/v1/products')).status, 404, 'the project must be named');
   t.is((await call('GET', '/api/v1/products?project=theirs')).status, 200);
   t.is((await call('GET', `/api/v1/orders/${theirs.order}`)).status, 200);
 });
 
-test.serial('an open stream ends when its reader is limited to other projects', async (t) => {
+test.serial('an open stream ends when its administrator is limited to other projects', async (t) => {
   const eve = { username: 'eve', password: 'nine-slow-herons-wade' };
   const { id } = (await admin('POST', '/api/v1/admins', { ...eve, role: 'viewer' })).body.data;
   const login = await request(service.url, 'POST', '/api/v1/login', eve);

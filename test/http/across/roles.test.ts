@@ -6,7 +6,7 @@ import { allRoutes } from '../../support/routes.ts';
 import { request, startService, type Service } from '../../support/service.ts';
 import { fingerprints } from '../../support/tables.ts';
 
-/** The least role that may call each route of the console, and what the route is about; a new one has to be written down here. */
+/** The lowest role that may call each route of the console, and the route's project scope. A new route must be added here. */
 const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['projectScope'], readonly string[]>>> = {
   viewer: {
     own: [
@@ -185,7 +185,7 @@ async function consoleRoutes(): Promise<ConsoleRoute[]> {
   });
 }
 
-test('what each route needs and is about is exactly what is listed', async (t) => {
+test('the required role and project scope of each route are exactly those listed', async (t) => {
   const found: Record<string, Record<string, string[]>> = {};
   for (const route of await consoleRoutes()) {
     const { admin, projectScope } = route.auth;
@@ -201,7 +201,7 @@ test('what each route needs and is about is exactly what is listed', async (t) =
   t.deepEqual(sorted(found as typeof TABLE), sorted(TABLE));
 });
 
-test('what a route is about can be read from what it is sent', async (t) => {
+test('the project scope of a route can be determined from its request', async (t) => {
   for (const { auth, contract, path, ...route } of await consoleRoutes()) {
     const { projectScope } = auth;
     const name = nameOf({ ...route, path, contract });
@@ -222,7 +222,7 @@ test('what a route is about can be read from what it is sent', async (t) => {
   }
 });
 
-/** Ends its own session. */
+/** The route that ends the session of its caller. */
 const LEAVES = 'POST /api/v1/logout';
 const OWN = 'own-project';
 
@@ -241,7 +241,7 @@ async function everybody(t: ExecutionContext, service: Service) {
   return found;
 }
 
-/** A path with something well-formed in the place of each parameter, in a project that does not exist. */
+/** The path with a valid value for each parameter, in a project that does not exist. */
 function pathOf({ path, contract, auth }: ConsoleRoute): string {
   const values: Record<string, string> = { payWay: 'alipay' };
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
@@ -252,7 +252,7 @@ function pathOf({ path, contract, auth }: ConsoleRoute): string {
   return names ? `${filled}?project=nothing` : filled;
 }
 
-test('every route × role × limit to projects answers as the table says', async (t) => {
+test('every combination of route, role and project limit answers as the table states', async (t) => {
   const service = await startService(t);
   const people = await everybody(t, service);
   const before = await fingerprints(service);
@@ -262,7 +262,7 @@ test('every route × role × limit to projects answers as the table says', async
     for (const { role, limited, headers } of people) {
       // A stream of events never ends by itself.
       if ('text/event-stream' in (route.contract.answers?.[200] ?? {}) && !limited) continue;
-      // What nothing takes, so that nothing is changed.
+      // An invalid body, so that nothing is changed.
       const body = route.method === 'GET' || !route.contract.body ? undefined : [];
       const answer = await request(service.url, route.method, pathOf(route), body, headers);
       const which = `${nameOf(route)}, ${role}, ${limited ? 'limited' : 'free'}: ${answer.status} ${answer.body?.code}`;
@@ -280,5 +280,5 @@ test('every route × role × limit to projects answers as the table says', async
   const changed = await fingerprints(service);
   for (const table of ['orders', 'refunds', 'admins', 'api_apps', 'projects', 'channel_configs', 'products', 'coins'])
     t.deepEqual(changed[table], before[table], table);
-  t.log(`${asked} requests of ${people.length} people`);
+  t.log(`${asked} requests of ${people.length} sessions`);
 });

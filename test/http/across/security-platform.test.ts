@@ -47,7 +47,7 @@ async function start(t: ExecutionContext, server = {}) {
 
 const token = 'Authorization: Bearer read-token';
 
-test('no answer says what software gives it', async (t) => {
+test('no answer reveals the software of the server', async (t) => {
   const { url, raw } = await start(t);
   const answers = [
     await raw('GET /open'),
@@ -78,7 +78,7 @@ test('no answer says what software gives it', async (t) => {
   }
 });
 
-test('headers that are too large or too many are refused and nothing breaks', async (t) => {
+test('headers that are too large or too many are rejected and cause no fault', async (t) => {
   const { url, raw } = await start(t);
   const large = await raw('GET /open', [`Cookie: ${'a=b; '.repeat(5000)}`]);
   t.is(large.status, 431);
@@ -91,7 +91,7 @@ test('headers that are too large or too many are refused and nothing breaks', as
   t.is((await fetch(`${url}/open`)).status, 200);
 });
 
-test('slow senders are cut off: the limits of the server are those that were decided', async (t) => {
+test('slow senders are disconnected: the server has the intended limits', async (t) => {
   const servers: Server[] = [];
   const see = (message: unknown) => void servers.push((message as { server: Server }).server);
   diagnostics.subscribe('http.server.request.start', see);
@@ -100,12 +100,12 @@ test('slow senders are cut off: the limits of the server are those that were dec
   diagnostics.unsubscribe('http.server.request.start', see);
   const [server] = servers;
   t.true((server?.headersTimeout ?? 0) > 0 && (server?.headersTimeout ?? 0) <= 10_000);
-  // A body that is read as it comes has an hour, as long as it keeps moving; every other one has seconds.
+  // A streamed body has an hour, as long as data keeps arriving; every other body has seconds.
   t.true((server?.requestTimeout ?? 0) > 0 && (server?.requestTimeout ?? 0) <= 3_600_000);
   t.true(connectionLimits.requestMs <= 15_000);
 });
 
-test('HEAD, OPTIONS and methods nobody serves open nothing', async (t) => {
+test('HEAD, OPTIONS and unsupported methods give no access', async (t) => {
   const { raw } = await start(t);
   const head = await raw('HEAD /api/v2/things', [token]);
   t.deepEqual([head.status, head.body], [200, '']);
@@ -126,7 +126,7 @@ test('HEAD, OPTIONS and methods nobody serves open nothing', async (t) => {
   t.is(upgrade.status, 200);
 });
 
-test('a list of origins opens the API to those alone, never with credentials, never the console', async (t) => {
+test('a list of origins opens the API to those origins only, never with credentials, and never the console', async (t) => {
   const { raw } = await start(t, { corsOrigins: ['https://shop.example'] });
   const from = (origin: string) => [`Origin: ${origin}`, 'Access-Control-Request-Method: POST'];
   t.is((await raw('OPTIONS /api/v2/things', from('https://shop.example'))).status, 204);
@@ -145,7 +145,7 @@ test('a list of origins opens the API to those alone, never with credentials, ne
   t.notRegex(head, /allow-credentials/i);
 });
 
-test('bodies that are deep, poisoned or of two meanings are refused and change nothing for anybody', async (t) => {
+test('bodies that are deep, poisoned or ambiguous are rejected and change nothing', async (t) => {
   const { url, raw } = await start(t);
   const post = (body: string, type = 'application/json') =>
     raw('POST /api/v2/things', [token, `Content-Type: ${type}`], body);

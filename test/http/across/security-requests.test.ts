@@ -7,7 +7,7 @@ interface Stage {
   service: Service;
   admin: Admin;
   shop: Merchant;
-  /** Sends lines as they are. */
+  /** Sends raw request lines. */
   raw(start: string, lines: readonly string[], body?: string): ReturnType<typeof sendRaw>;
 }
 
@@ -20,7 +20,7 @@ async function stage(t: ExecutionContext, env: Record<string, string> = {}): Pro
 
 const host = 'Host: pay.example';
 
-test('of two Authorization headers none counts, whichever comes first', async (t) => {
+test('a request with two Authorization headers is rejected, in either order', async (t) => {
   const { admin, shop, raw } = await stage(t);
   const good = `Authorization: Bearer ${shop.token}`;
   const bad = 'Authorization: Bearer nothing';
@@ -45,7 +45,7 @@ test('of two Authorization headers none counts, whichever comes first', async (t
   t.deepEqual([twice.status, JSON.parse(twice.body).error], [401, 'invalid_client']);
 });
 
-test('the word Bearer is read in any letters, a token anywhere but in the header is none', async (t) => {
+test('the word Bearer is case-insensitive, and a token outside the Authorization header is ignored', async (t) => {
   const { admin, shop, service } = await stage(t);
   const status = async (path: string, headers: Record<string, string>) =>
     (await request(service.url, 'GET', path, undefined, headers)).status;
@@ -65,7 +65,7 @@ test('the word Bearer is read in any letters, a token anywhere but in the header
   t.is(await status('/api/v2/me', { 'x-access-token': shop.token, 'x-api-key': shop.secret }), 401);
 });
 
-test('links are made of the public address, whatever Host, X-Forwarded-Host or the request line say', async (t) => {
+test('links use the public address, whatever Host, X-Forwarded-Host or the request line contain', async (t) => {
   const { shop, service, raw } = await stage(t);
   const evil = [
     'Host: evil.example',
@@ -102,7 +102,7 @@ test('links are made of the public address, whatever Host, X-Forwarded-Host or t
   }
 });
 
-test('ids that climb are nothing, at every kind of path', async (t) => {
+test('ids with path traversal are 404, at every kind of path', async (t) => {
   const { admin, shop, service } = await stage(t);
   const climbs = [
     '..%2f..%2fetc%2fpasswd',
@@ -144,7 +144,7 @@ test('no header and no member changes the method of a request', async (t) => {
   t.is((await admin.call('GET', '/api/v1/projects/keep')).status, 200);
 });
 
-test('a planted cookie opens nothing: sessions and csrf values that come twice are refused', async (t) => {
+test('a planted cookie gives no access: repeated session cookies and csrf values are rejected', async (t) => {
   const { admin, service } = await stage(t);
   const account = { username: 'alice', password: 'seven-quiet-otters-swim' };
   const login = await request(service.url, 'POST', '/api/v1/login', account);
@@ -178,7 +178,7 @@ test('a planted cookie opens nothing: sessions and csrf values that come twice a
   t.is(await put(`${mine}; csrf_token=${theirs}`, theirs), 403, 'the value of another session');
 });
 
-test('names that every object has are no channel, scope, mode, project or kind', async (t) => {
+test('names of built-in object members are not a channel, scope, mode, project or kind', async (t) => {
   const { admin, shop, service } = await stage(t);
   for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'prototype']) {
     const pay = { subject: 'Tea', amount: 1, payWay: name };

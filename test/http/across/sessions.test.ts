@@ -22,7 +22,7 @@ async function logIn(app: IdentityApp, headers: Record<string, string> = {}) {
 const me = async (app: IdentityApp, headers: Record<string, string>) =>
   (await app.call('GET', '/api/v1/me', { headers })).status;
 
-test('a login with the cookie of a session ends that session, and no other; a login that fails ends none', async (t) => {
+test('a login with the cookie of a session ends only that session; a failed login ends no session', async (t) => {
   const app = await identityApp(t);
   const [first, second, other] = [await logIn(app), await logIn(app), await app.login()];
   const wrong = { ...alice, password: 'wrong-wrong-wrong' };
@@ -38,7 +38,7 @@ test('a login with the cookie of a session ends that session, and no other; a lo
   t.is((await logIn(app, { cookie: 'auth_token=nonsense; auth_token=x.y.z' })).status, 200);
 });
 
-test('where the service is reached by https the session is in a cookie of this host, which wins over any other', async (t) => {
+test('with an https address the session is in a cookie of this host, which overrides any other cookie', async (t) => {
   const app = await identityApp(t, { publicUrl: 'https://pay.example.com' });
   const { cookies, cookie, token } = await logIn(app);
   t.deepEqual([...cookies.keys()].toSorted(), ['__Host-auth_token', '__Host-csrf_token', 'auth_token', 'csrf_token']);
@@ -47,11 +47,7 @@ test('where the service is reached by https the session is in a cookie of this h
   for (const one of ['path=/', 'secure', 'httponly', 'samesite=strict']) t.true(attributes.includes(one), one);
   t.false(attributes.some((one) => one.startsWith('domain')));
   const planted = (await logIn(app)).token;
-  t.is(
-    await me(app, { cookie: `auth_token=${planted}; ${cookie}`, ...BROWSER }),
-    200,
-    'what was planted is not looked at',
-  );
+  t.is(await me(app, { cookie: `auth_token=${planted}; ${cookie}`, ...BROWSER }), 200, 'the planted cookie is ignored');
   const host = `__Host-auth_token=${token}`;
   t.is(await me(app, { cookie: host, ...BROWSER }), 200);
   t.is(await me(app, { cookie: `auth_token=${planted}`, ...BROWSER }), 401, 'a browser has the cookie of this host');
@@ -61,7 +57,7 @@ test('where the service is reached by https the session is in a cookie of this h
   t.is(await me(app, { cookie: host }), 401);
 });
 
-test('a csrf value that another host of the domain planted blocks nothing where the service is reached by https', async (t) => {
+test('with an https address a csrf value planted by another host of the domain blocks nothing', async (t) => {
   const app = await identityApp(t, { publicUrl: 'https://pay.example.com' });
   const { cookies, cookie } = await logIn(app);
   const value = cookies.get('__Host-csrf_token')!.value;
@@ -75,11 +71,11 @@ test('a csrf value that another host of the domain planted blocks nothing where 
   t.is(await send(`csrf_token=planted; ${cookie}`, value), 400, 'let in, and refused for its body');
   t.is(await send(`csrf_token=planted; ${cookie}`, 'planted'), 403);
   t.is(await send(`${session}; __Host-csrf_token=${value}; __Host-csrf_token=x`, value), 403);
-  t.is(await send(`${session}; csrf_token=${value}`, value), 400, 'the plain name alone goes on to count');
+  t.is(await send(`${session}; csrf_token=${value}`, value), 400, 'the plain name alone is still accepted');
   t.is(await send(`${session}; csrf_token=planted; csrf_token=${value}`, value), 403);
 });
 
-test('where it is reached by http there is no such cookie, and none counts', async (t) => {
+test('with an http address there is no such cookie, and a sent one is ignored', async (t) => {
   const app = await identityApp(t);
   const { cookies, token } = await logIn(app);
   t.deepEqual([...cookies.keys()].toSorted(), ['auth_token', 'csrf_token']);
@@ -87,7 +83,7 @@ test('where it is reached by http there is no such cookie, and none counts', asy
   t.is(await me(app, { cookie: `auth_token=${token}`, ...BROWSER }), 200);
 });
 
-test('a session that is not used for the idle time ends on every replica; use keeps it', async (t) => {
+test('a session ends on every replica after its idle time, and use extends it', async (t) => {
   let offset = 0;
   const now = () => new Date(Date.now() + offset * 60_000);
   const one = await identityApp(t, { now, idleMinutes: 30 });
@@ -99,19 +95,19 @@ test('a session that is not used for the idle time ends on every replica; use ke
     offset += 20;
     const before = Math.max(...(await seenAt()));
     t.is(await me(app, { cookie: used.cookie }), 200);
-    // The use is noted beside the request.
+    // The last use is stored asynchronously.
     while (Math.max(...(await seenAt())) === before) await new Promise((resolve) => setImmediate(resolve));
   }
   for (const app of [one, two]) t.is(await me(app, { cookie: left.cookie }), 401);
   const { data } = (await one.call('GET', '/api/v1/me/sessions', { token: used.token })).body;
-  t.is(data.length, 1, 'what is over is not listed');
+  t.is(data.length, 1, 'an ended session is not listed');
   offset += 31;
   for (const app of [one, two]) t.is(await me(app, { cookie: used.cookie }), 401);
   const always = await identityApp(t, { on: one.on, now, idleMinutes: 0 });
   t.is(await me(always, { cookie: used.cookie }), 200, '0 turns it off');
 });
 
-test('a session whose row was removed is over, whatever its token says', async (t) => {
+test('a session whose row was removed is rejected, even if its token is still valid', async (t) => {
   const app = await identityApp(t);
   const { token } = await logIn(app);
   const use = () => me(app, { authorization: `Bearer ${token}` });
@@ -121,7 +117,7 @@ test('a session whose row was removed is over, whatever its token says', async (
   t.deepEqual(await app.store.read((tx) => tx.sessions.list({})), []);
 });
 
-test('a session that was ended has no row, by whichever door: no revocation that is forgotten or lost brings it back', async (t) => {
+test('a session that was ended by any route has no row, so a lost revocation does not restore it', async (t) => {
   const app = await identityApp(t);
   const out = await logIn(app);
   t.is((await app.call('POST', '/api/v1/logout', { token: out.token })).status, 200);
@@ -135,7 +131,7 @@ test('a session that was ended has no row, by whichever door: no revocation that
   await enrol(call, () => new Date());
   await app.store.transaction(async (tx) => {
     await tx.revokedTokens.delete({});
-    // Without a code of it no other session would count anyway.
+    // While a second factor is enrolled, sessions without its code are rejected anyway.
     await tx.secondFactors.delete({});
   });
   const ended = [out, listed, last, again];
@@ -145,7 +141,7 @@ test('a session that was ended has no row, by whichever door: no revocation that
   t.is(await app.store.read((tx) => tx.sessions.count({})), 1);
 });
 
-test('sessions whose token is over are forgotten', async (t) => {
+test('sessions with an expired token are deleted', async (t) => {
   const app = await identityApp(t);
   await logIn(app);
   await app.store.transaction((tx) => tx.sessions.update({}, { expiresAt: new Date(Date.now() - 25 * 3_600_000) }));

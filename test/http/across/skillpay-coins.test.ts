@@ -13,7 +13,7 @@ async function balance(service: Service, userId = 'u1'): Promise<number> {
   return Number(account?.balance ?? 0n);
 }
 
-/** An upstream with the given answers, one after the other; the last one stays. */
+/** An upstream that returns the given answers one after the other and repeats the last one. */
 async function upstream(t: { teardown(end: () => void): void }, ...statuses: number[]) {
   const calls: string[] = [];
   const url = await serve(t, (request, response) => {
@@ -35,7 +35,7 @@ async function shopWith(
   return shop;
 }
 
-test('who has the coins is answered at once, and pays once for a number or a key', async (t) => {
+test('a payer with enough coins is answered immediately, and pays once for a number or a key', async (t) => {
   const service = await startService(t);
   const shop = await shopWith(service, 10);
   const key = { 'idempotency-key': 'call-1' };
@@ -65,7 +65,7 @@ test('who has the coins is answered at once, and pays once for a number or a key
   t.is(await service.app.store.read((tx) => tx.orders.count({})), 0, 'no order of a channel');
 });
 
-test('who has not is asked for money, and told of the packs that are sold', async (t) => {
+test('a payer without enough coins receives a 402 with the packs on sale', async (t) => {
   const service = await startService(t);
   const shop = await shopWith(service, 2);
   await addSkill(service, { code: 'plain' });
@@ -90,7 +90,7 @@ test('who has not is asked for money, and told of the packs that are sold', asyn
   t.is((await callSkill(shop, body)).status, 402, 'a coin that is off pays nothing');
 });
 
-test('a pack that the 402 names is bought for the payer, and the next call is paid with its coins', async (t) => {
+test('a pack named in the 402 is bought for the payer, and the next call is paid with its coins', async (t) => {
   const service = await startService(t);
   const shop = await shopWith(service, 2);
   await addSkill(service, { code: 'pack' });
@@ -107,7 +107,7 @@ test('a pack that the 402 names is bought for the payer, and the next call is pa
   t.is(await balance(service), 104);
 });
 
-test('the coins come back once, as the product allows', async (t) => {
+test('the coins are refunded once, as the product allows', async (t) => {
   const service = await startService(t);
   const shop = await shopWith(service, 10);
   await addSkill(service, { code: 'kept', coinPrice, refundAfterFulfilment: false });
@@ -124,7 +124,7 @@ test('the coins come back once, as the product allows', async (t) => {
   t.is(refused.body.code, 'refund_after_fulfilment');
 });
 
-test('an upstream does the work once; when it fails for now the repeat is free', async (t) => {
+test('an upstream does the work once, and a repeat after a temporary failure is free', async (t) => {
   const { url, calls } = await upstream(t, 503, 200);
   const service = await startService(t, { env: open });
   const shop = await shopWith(service, 10, { resource: { handler: 'http', url } });
@@ -142,7 +142,7 @@ test('an upstream does the work once; when it fails for now the repeat is free',
   t.deepEqual(calls, [done.body.data.outTradeNo, done.body.data.outTradeNo]);
 });
 
-test('an upstream that refuses for good gives the coins back, and the answer says so', async (t) => {
+test('the coins are refunded when an upstream refuses permanently, and the answer reports it', async (t) => {
   const { url } = await upstream(t, 404);
   const service = await startService(t, { env: open });
   const shop = await shopWith(service, 10, { resource: { handler: 'http', url } });
@@ -156,7 +156,7 @@ test('an upstream that refuses for good gives the coins back, and the answer say
   t.is(await balance(service), 10, 'once');
 });
 
-test('tries that are used up end by themselves, with the coins back', async (t) => {
+test('a call whose attempts are exhausted ends automatically and refunds the coins', async (t) => {
   const { url, calls } = await upstream(t, 500);
   const service = await startService(t, { env: open });
   const shop = await shopWith(service, 10, { resource: { handler: 'http', url } });

@@ -8,7 +8,7 @@ import { addSkill, callSkill, offerSkill, paidSkill } from '../../support/skillp
 
 const devMode = { PAY_SKILLPAY_DEV_MODE: 'true' };
 
-test('DevMode: the repeat pays at the simulator and gives the content, at each channel', async (t) => {
+test('DevMode: the repeated call pays at the simulator and returns the content, at each channel', async (t) => {
   const service = await startService(t, { env: devMode });
   const shop = await service.merchant();
   await addSkill(service, { code: 'abroad', currency: 'USD', payWays: ['paypal'] });
@@ -28,7 +28,7 @@ test('DevMode: the repeat pays at the simulator and gives the content, at each c
   }
 });
 
-test('without DevMode, and for orders that are not of the simulator, nobody pays for the payer', async (t) => {
+test('without DevMode, or for an order outside the simulator, the call does not pay for the payer', async (t) => {
   const plain = await startService(t);
   const shop = await plain.merchant();
   const outTradeNo = await offerSkill(shop, {});
@@ -43,7 +43,7 @@ test('without DevMode, and for orders that are not of the simulator, nobody pays
   t.is((await ledgerOf(service)).get(live)?.payments ?? 0, 0);
 });
 
-test('DevMode is a fault without Debug and in production', (t) => {
+test('DevMode is a configuration fault without Debug and in production', (t) => {
   const load = (env: Record<string, string>) => () =>
     loadConfig({
       env: {
@@ -60,7 +60,7 @@ test('DevMode is a fault without Debug and in production', (t) => {
   t.notThrows(load({ PAY_DEBUG: 'true' }));
 });
 
-test('outside Debug there is no demo, also when Debug was on before', async (t) => {
+test('without Debug there is no demo, even if Debug was on before', async (t) => {
   const debug = await startService(t);
   const shop = await debug.merchant();
   t.is((await callSkill(shop, { resource: 'demo' })).status, 402);
@@ -76,7 +76,7 @@ test('outside Debug there is no demo, also when Debug was on before', async (t) 
   t.deepEqual((await here.call('GET', '/api/v2/skillpay/resources')).body.data, []);
 });
 
-test('no path gives content without money', async (t) => {
+test('no request path returns content without payment', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service, { resource: { handler: 'static', content: 'the-paid-content' } });
@@ -114,7 +114,7 @@ test('no path gives content without money', async (t) => {
   t.like(row, { fulfilment: 'none', attempts: 0, content: null });
 });
 
-test('codes, credentials, inputs and contents stay out of the logs', async (t) => {
+test('codes, credentials, inputs and contents are not logged', async (t) => {
   let lines = '';
   const sink = new Writable({
     write(chunk, _encoding, done) {

@@ -16,7 +16,7 @@ async function paidCall(service: Service, shop: Merchant, url: string, timeoutMs
 const exceptionsOf = (service: Service, orderNo: string) =>
   service.app.store.read((tx) => tx.exceptions.list({ orderNo, kind: 'fulfilment_failed' }));
 
-/** Repeats until the money is back. */
+/** Repeats the call until the money is refunded. */
 async function untilRefunded(service: Service, shop: Merchant, outTradeNo: string) {
   return until('refunded', async () => {
     await service.app.sweep.once();
@@ -44,7 +44,7 @@ test('the upstream does the work once; its answer is replayed', async (t) => {
   t.deepEqual(seen, [outTradeNo, 'undefined']);
 });
 
-test('a fault that passes leaves the order paid, and the next try is free', async (t) => {
+test('a temporary fault leaves the order paid, and the next attempt is free', async (t) => {
   let calls = 0;
   const url = await serve(t, (_request, response) => {
     calls += 1;
@@ -54,7 +54,7 @@ test('a fault that passes leaves the order paid, and the next try is free', asyn
   const service = await startService(t, { env: open });
   const shop = await service.merchant();
   const outTradeNo = await paidCall(service, shop, url);
-  // A slow machine would pass the pause between the tries.
+  // On a slow machine the pause between the attempts would elapse.
   service.clock.stop();
   const first = await callSkill(shop, undefined, outTradeNo);
   t.is(first.status, 503);
@@ -69,7 +69,7 @@ test('a fault that passes leaves the order paid, and the next try is free', asyn
   t.is(await service.app.store.read((tx) => tx.refunds.count({})), 0);
 });
 
-test('the service tries again by itself after a pause', async (t) => {
+test('the service retries automatically after a pause', async (t) => {
   let calls = 0;
   const url = await serve(t, (request, response) => {
     calls += 1;
@@ -86,7 +86,7 @@ test('the service tries again by itself after a pause', async (t) => {
   t.true((await callSkill(shop, undefined, outTradeNo)).body.data.alreadyFulfilled);
 });
 
-test('five failed tries give the money back', async (t) => {
+test('five failed attempts refund the money', async (t) => {
   let calls = 0;
   const url = await serve(t, (_request, response) => {
     calls += 1;
@@ -108,7 +108,7 @@ test('five failed tries give the money back', async (t) => {
   await assertBooksBalance(t, service);
 });
 
-test('what cannot work is refunded at once, with a fixed number, and told', async (t) => {
+test('a call that cannot succeed is refunded immediately, with a fixed number, and reported', async (t) => {
   const faults: Record<string, [RequestListener, string]> = {
     refused: [(_request, response) => void response.writeHead(404).end('no'), 'upstream_refused'],
     redirected: [
@@ -139,7 +139,7 @@ test('what cannot work is refunded at once, with a fixed number, and told', asyn
   }
 });
 
-test('addresses that lead inwards are never called, and their payers get the money back', async (t) => {
+test('internal addresses are never called, and their payers are refunded', async (t) => {
   let calls = 0;
   const url = await serve(t, (_request, response) => {
     calls += 1;
@@ -161,7 +161,7 @@ test('addresses that lead inwards are never called, and their payers get the mon
   t.is(calls, 0);
 });
 
-test('while the refund is open the caller hears so, and a person sees it', async (t) => {
+test('a pending refund is reported to the caller and shown to the operator', async (t) => {
   const url = await serve(t, (_request, response) => void response.writeHead(410).end());
   const service = await startService(t, { env: open });
   const shop = await service.merchant();
@@ -186,7 +186,7 @@ test('while the refund is open the caller hears so, and a person sees it', async
   await assertBooksBalance(t, service);
 });
 
-test('a caller that goes away does not stop the work', async (t) => {
+test('a caller that disconnects does not stop the work', async (t) => {
   const begun = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
   const url = await serve(t, async (_request, response) => {
@@ -217,7 +217,7 @@ test('a caller that goes away does not stop the work', async (t) => {
   t.is((await callSkill(shop, undefined, outTradeNo)).body.data.content, 'done');
 });
 
-test('while refunds are blocked the failed work waits, and is given back when they are not', async (t) => {
+test('failed work waits while refunds are blocked, and is refunded when they are unblocked', async (t) => {
   const url = await serve(t, (_request, response) => void response.writeHead(404).end());
   const service = await startService(t, { env: open });
   const shop = await service.merchant();
@@ -249,7 +249,7 @@ test('while refunds are blocked the failed work waits, and is given back when th
   t.like(refund, { refundNo: `R${outTradeNo}F`, origin: 'skillpay', amount: 50n });
 });
 
-test('when the channel does not give the money back either, the caller hears so, and a person is told', async (t) => {
+test('a refund that the channel refuses is reported to the caller and to the operator', async (t) => {
   const url = await serve(t, (_request, response) => void response.writeHead(404).end());
   const service = await startService(t, { env: open });
   const shop = await service.merchant();

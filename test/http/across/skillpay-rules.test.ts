@@ -4,7 +4,7 @@ import { stateOf } from '../../support/orders.ts';
 import { request, startService, until } from '../../support/service.ts';
 import { addSkill, callSkill, offerSkill, paidSkill, paySkill, withNewToken } from '../../support/skillpay.ts';
 
-test('unpaid repeats keep number, code and headers, and make no second order', async (t) => {
+test('unpaid repeats keep number, code and headers, and create no second order', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -23,7 +23,7 @@ test('unpaid repeats keep number, code and headers, and make no second order', a
   t.is(await service.app.store.read((tx) => tx.skillOrders.count({ attempts: 0 })), 1);
 });
 
-test('a silent channel is the same 402 with status unknown', async (t) => {
+test('a silent channel gives the same 402 with status unknown', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -36,7 +36,7 @@ test('a silent channel is the same 402 with status unknown', async (t) => {
   t.is(silent.body.data.outTradeNo, outTradeNo);
 });
 
-test('after its expiry an offer keeps its 402 until it is closed, then a new one takes its place', async (t) => {
+test('an expired offer keeps its 402 until it is closed, then a new offer replaces it', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -70,7 +70,7 @@ test('after its expiry an offer keeps its 402 until it is closed, then a new one
   t.is(await service.app.store.read((tx) => tx.orders.count({})), 2);
 });
 
-test('money that came before the offer was closed, or after, is honoured', async (t) => {
+test('a payment before or after the close of its offer is honoured', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -88,7 +88,7 @@ test('money that came before the offer was closed, or after, is honoured', async
   t.is(await stateOf(service, outTradeNo), 'paid');
 });
 
-test('content that was given stays after a partial refund; after a full one it is gone, whichever side refunded', async (t) => {
+test('delivered content stays available after a partial refund and not after a full one, whichever side refunded', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -104,7 +104,7 @@ test('content that was given stays after a partial refund; after a full one it i
   t.is(gone.body.code, 'order_refunded');
 });
 
-test('what was paid is redeemed though project, product and channel are switched off', async (t) => {
+test('a paid offer is redeemed although project, product and channel are switched off', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const { id } = await addSkill(service);
@@ -118,7 +118,7 @@ test('what was paid is redeemed though project, product and channel are switched
   t.is((await callSkill(shop, undefined, outTradeNo)).status, 200);
 });
 
-test('an order keeps the content that it was made for', async (t) => {
+test('an order keeps the content version that it was created with', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const { id } = await addSkill(service);
@@ -129,7 +129,7 @@ test('an order keeps the content that it was made for', async (t) => {
   t.deepEqual((await callSkill(shop, undefined, outTradeNo)).body.data.content, { sky: 'blue' });
 });
 
-test('which resource: the named one, the demo of Debug, the only one', async (t) => {
+test('the resource of a call is the named one, the demo of Debug or the only one', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const demo = await callSkill(shop, undefined);
@@ -155,7 +155,7 @@ test('which resource: the named one, the demo of Debug, the only one', async (t)
   t.is((await callSkill(shop, {})).body.code, 'resource_required');
 });
 
-test('as many unpaid offers as allowed, also when asked at once; a paid one makes room', async (t) => {
+test('concurrent calls create no more unpaid offers than allowed, and a paid offer frees its place', async (t) => {
   const service = await startService(t, { env: { PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '5' } });
   const shop = await service.merchant();
   const other = await service.merchant();
@@ -172,7 +172,7 @@ test('as many unpaid offers as allowed, also when asked at once; a paid one make
   t.is((await callSkill(shop, { resource: 'weather' })).status, 429);
 });
 
-test('a key points to its order: the 402, then the content; with a number it is not looked at', async (t) => {
+test('a key leads to its order: first the 402, then the content; with a number the key is ignored', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -196,7 +196,7 @@ test('a key points to its order: the 402, then the content; with a number it is 
   t.is(replay.headers.get('idempotent-replayed'), 'true');
 });
 
-test('codes and receipts are signed with a published key, and carry what was agreed', async (t) => {
+test('codes and receipts are signed with a published key and contain the agreed terms', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -230,7 +230,7 @@ test('codes and receipts are signed with a published key, and carry what was agr
   t.false(JSON.stringify(rows).includes('"d"'));
 });
 
-test('all headers of a 402 together are less than 4 KB, also with the longest names', async (t) => {
+test('all headers of a 402 together are less than 4 KB, even with the longest names', async (t) => {
   const origin = 'https://shop.example';
   const service = await startService(t, { env: { PAY_SERVER_CORS_ORIGINS: origin } });
   const shop = await service.merchant();
@@ -246,7 +246,7 @@ test('all headers of a 402 together are less than 4 KB, also with the longest na
   }
 });
 
-test('events tell what was offered and fulfilled, the statistics count it, nobody sees codes in them', async (t) => {
+test('events and statistics record offers and deliveries, and contain no codes', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -269,7 +269,7 @@ test('events tell what was offered and fulfilled, the statistics count it, nobod
   t.like(figures[0], { resource: 'weather', offered: 3, paid: 2, fulfilled: 1, failed: 0, refunded: 1, revenue: 0.5 });
 });
 
-test('paid and not claimed for a day becomes an exception; the content waits on', async (t) => {
+test('an offer that is paid and not claimed for a day becomes an exception, and its content stays available', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);

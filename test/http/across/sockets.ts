@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** A raw connection that has sent `text`; it is cut when the test ends. */
+/** Opens a raw connection and sends `text`; the connection is destroyed when the test ends. */
 export async function openSocket(
   t: Pick<ExecutionContext, 'teardown'>,
   port: number,
@@ -18,7 +18,7 @@ export async function openSocket(
   return socket;
 }
 
-/** All that arrives until the other side closes. */
+/** Reads until the other side closes. */
 export async function readAll(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
@@ -26,7 +26,7 @@ export async function readAll(socket: Socket): Promise<string> {
   return text;
 }
 
-/** Status, media type and document of a raw answer. */
+/** Parses status, media type and document of a raw answer. */
 export function parseAnswer(text: string): { status: number; type: string; body: Record<string, unknown> } {
   const [head = '', body = ''] = text.split('\r\n\r\n');
   return {
@@ -36,7 +36,7 @@ export function parseAnswer(text: string): { status: number; type: string; body:
   };
 }
 
-/** An answer as it came over the wire. */
+/** A raw answer as it was received. */
 export interface WireAnswer {
   status: number;
   /** Everything up to the empty line. */
@@ -44,7 +44,7 @@ export interface WireAnswer {
   body: string;
 }
 
-/** Sends bytes as they are, which no client library would, and reads until the other side closes; `Connection: close` is for the sender to say. */
+/** Sends raw bytes and reads until the other side closes; the sender must set `Connection: close`. */
 export async function sendRaw(url: string, text: string): Promise<WireAnswer> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -57,7 +57,7 @@ export async function sendRaw(url: string, text: string): Promise<WireAnswer> {
   return { status: Number(answer.slice(9, 12)), head: answer.slice(0, end), body: answer.slice(end + 4) };
 }
 
-/** The text of a request with these lines, in this order; the body gets its length. */
+/** Builds a request from these lines, in this order; adds the length of the body. */
 export function requestText(start: string, lines: readonly string[], body = ''): string {
   const length = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];
   return `${[`${start} HTTP/1.1`, ...lines, ...length, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`;

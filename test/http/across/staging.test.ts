@@ -35,7 +35,7 @@ function pages(): RouteGroup {
   return router;
 }
 
-test('every answer of staging says so: success, refusal, page, redirect, another origin, and what is no request', async (t) => {
+test('every answer of staging is marked as staging: success, refusal, page, redirect, another origin, and an unreadable request', async (t) => {
   const { url, port } = await startEdge(t, {
     groups,
     environment: 'staging',
@@ -68,7 +68,7 @@ test('every answer of staging says so: success, refusal, page, redirect, another
     t.regex(await readAll(await openSocket(t, port, nonsense)), /\r\nX-Pay-Environment: staging\r\n/, nonsense);
 });
 
-test('every whole page of staging has the ribbon, once, in its own body; nothing else is changed', async (t) => {
+test('every full page of staging has the ribbon once in its own body, and no other answer is changed', async (t) => {
   const { url } = await startEdge(t, { groups, environment: 'staging' });
   for (const path of ['/pages/text', '/pages/bytes', '/pages/header', '/docs', '/docs/errors/not_found']) {
     const answer = await fetch(url + path);
@@ -86,7 +86,7 @@ test('every whole page of staging has the ribbon, once, in its own body; nothing
   t.regex(await style.text(), /#pay-environment/);
 });
 
-test('elsewhere nothing says that it is staging', async (t) => {
+test('without staging no answer is marked as staging', async (t) => {
   const plain = [publicRoutes({ info, pingDatabase: async () => {} }), pages()];
   const { url, port } = await startEdge(t, { groups: plain });
   const page = await fetch(`${url}/pages/text`);

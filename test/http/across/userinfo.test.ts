@@ -10,7 +10,7 @@ const URLS = [
   `https://:${SECRET}@shop.example`,
 ];
 
-test('a URL with a user name or a password is refused wherever somebody gives one, and is stored nowhere', async (t) => {
+test('a URL with a user name or a password is rejected in every field and never stored', async (t) => {
   const service = await startService(t);
   const { call: admin } = await firstAdmin(service);
   const shop = await service.merchant();

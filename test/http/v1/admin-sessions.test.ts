@@ -7,7 +7,7 @@ const file = await serviceOfFile(import.meta.filename);
 const { admin, nobody } = file;
 coverRoutes(test, file);
 
-/** A viewer of a test's own; `logIn` gives what a new session of it sends. */
+/** A viewer for one test; `logIn` returns the headers of a new session. */
 async function newViewer() {
   const account = { username: uniqueCode('bob'), password: 'nine-tidy-green-anchors' };
   const { id } = (await admin('POST', '/api/v1/admins', { ...account, role: 'viewer' })).body.data;
@@ -23,7 +23,7 @@ const lines = async (action: string, target: string) =>
   (await admin('GET', `/api/v1/audit-log?action=${action}&target=${target}`)).body.data;
 
 test.serial(
-  'sessions of another are listed, newest first, with where they came from and how they were begun',
+  'sessions of another administrator are listed, newest first, with their address and login method',
   async (t) => {
     const { logIn, path } = await newViewer();
     await logIn();
@@ -39,7 +39,7 @@ test.serial(
   },
 );
 
-test.serial('they are read in pages', async (t) => {
+test.serial('sessions are listed in pages', async (t) => {
   const { logIn, path } = await newViewer();
   for (let at = 0; at < 3; at++) await logIn();
   const first = (await admin('GET', `${path}?limit=2`)).body;
@@ -48,21 +48,24 @@ test.serial('they are read in pages', async (t) => {
   t.deepEqual([next.data.length, next.page.hasMore], [1, false]);
 });
 
-test.serial('one is ended at once, with a line of who did it, and no other', async (t) => {
-  const { username, logIn, path } = await newViewer();
-  const [lost, kept] = [await logIn(), await logIn()];
-  const [, older] = (await admin('GET', path)).body.data;
-  t.is((await admin('DELETE', `${path}/${older.id}`)).status, 204);
-  t.deepEqual([(await lost('GET', '/api/v1/me')).status, (await kept('GET', '/api/v1/me')).status], [401, 200]);
-  t.like((await lines('admin.end-session', username))[0], { actor: 'alice', after: { session: older.id } });
-  refused(t, await admin('DELETE', `${path}/${older.id}`), 404, 'not_found');
-  const other = await newViewer();
-  await other.logIn();
-  const [theirs] = (await admin('GET', other.path)).body.data;
-  refused(t, await admin('DELETE', `${path}/${theirs.id}`), 404, 'not_found');
-});
+test.serial(
+  'one session is ended immediately, with its administrator in the audit log, and no other session ends',
+  async (t) => {
+    const { username, logIn, path } = await newViewer();
+    const [lost, kept] = [await logIn(), await logIn()];
+    const [, older] = (await admin('GET', path)).body.data;
+    t.is((await admin('DELETE', `${path}/${older.id}`)).status, 204);
+    t.deepEqual([(await lost('GET', '/api/v1/me')).status, (await kept('GET', '/api/v1/me')).status], [401, 200]);
+    t.like((await lines('admin.end-session', username))[0], { actor: 'alice', after: { session: older.id } });
+    refused(t, await admin('DELETE', `${path}/${older.id}`), 404, 'not_found');
+    const other = await newViewer();
+    await other.logIn();
+    const [theirs] = (await admin('GET', other.path)).body.data;
+    refused(t, await admin('DELETE', `${path}/${theirs.id}`), 404, 'not_found');
+  },
+);
 
-test.serial('all are ended at once, and the account can log in again', async (t) => {
+test.serial('all sessions are ended immediately, and the account can log in again', async (t) => {
   const { username, logIn, path } = await newViewer();
   const sessions = [await logIn(), await logIn()];
   t.is((await admin('DELETE', path)).status, 204);

@@ -12,14 +12,14 @@ coverRoutes(test, file, {
 
 const bob = { username: 'Bob', password: 'nine-tidy-green-anchors', role: 'viewer' };
 
-/** A viewer of a test's own. */
+/** A viewer for one test. */
 async function newAdmin(changes: object = {}) {
   const username = uniqueCode('bob');
   const answer = await admin('POST', '/api/v1/admins', { ...bob, username, ...changes });
   return { username, answer, id: answer.body.data.id as string };
 }
 
-test.serial('an administrator is created, and the password is shown to nobody', async (t) => {
+test.serial('an administrator is created, and the password is never returned', async (t) => {
   const { username, answer } = await newAdmin();
   t.is(answer.status, 201);
   t.like(answer.body.data, { username, role: 'viewer', enabled: true, lastLoginAt: null });
@@ -47,7 +47,7 @@ test.serial('administrators are listed newest first, in pages', async (t) => {
   t.is(next.body.data[0].username, older.username);
 });
 
-test.serial('an administrator is found by name, in small letters or large', async (t) => {
+test.serial('an administrator is found by name, case-insensitively', async (t) => {
   const { username } = await newAdmin();
   const { data } = (await admin('GET', `/api/v1/admins?username=${username.toUpperCase()}`)).body;
   t.deepEqual(
@@ -56,7 +56,7 @@ test.serial('an administrator is found by name, in small letters or large', asyn
   );
 });
 
-test.serial('a change takes what it knows, and the id is not among it', async (t) => {
+test.serial('a change accepts its known members and rejects the id', async (t) => {
   const { id } = await newAdmin();
   refused(t, await admin('PUT', `/api/v1/admins/${id}`, { role: 'admin', id: 'x' }), 400, 'invalid_request');
   const { status, body } = await admin('PUT', `/api/v1/admins/${id}`, { role: 'admin' });
@@ -64,14 +64,14 @@ test.serial('a change takes what it knows, and the id is not among it', async (t
   t.like(body.data, { id, role: 'admin' });
 });
 
-test.serial('a deleted administrator is gone', async (t) => {
+test.serial('a deleted administrator no longer exists', async (t) => {
   const { id } = await newAdmin();
   const { status, body } = await admin('DELETE', `/api/v1/admins/${id}`);
   t.deepEqual([status, body], [204, '']);
   refused(t, await admin('GET', `/api/v1/admins/${id}`), 404, 'not_found');
 });
 
-test.serial('the same name in other letters is taken; bad input names its member', async (t) => {
+test.serial('a name that differs only in case is taken; bad input is reported by member', async (t) => {
   const app = await identityApp(t);
   const token = await app.login();
   const create = (body: object) => app.call('POST', '/api/v1/admins', { token, body });
@@ -92,7 +92,7 @@ test.serial('the same name in other letters is taken; bad input names its member
   t.is((await app.call('GET', '/api/v1/admins', { token })).body.data.length, 1);
 });
 
-test.serial('a viewer looks and does not change', async (t) => {
+test.serial('a viewer may read and not change', async (t) => {
   const app = await identityApp(t);
   const admin = await app.login();
   await app.call('POST', '/api/v1/admins', { token: admin, body: bob });
@@ -129,7 +129,7 @@ test.serial('the last enabled administrator can be neither deleted, disabled nor
 });
 
 test.serial(
-  'disabling and deleting end the sessions with the same answer, enabling does not bring them back',
+  'disabling and deleting end the sessions with the same answer, and enabling does not restore them',
   async (t) => {
     const app = await identityApp(t);
     const admin = await app.login();
@@ -151,7 +151,7 @@ test.serial(
   },
 );
 
-test.serial('ids that are none are 404, and nothing works without a session', async (t) => {
+test.serial('invalid ids are 404, and every operation requires a session', async (t) => {
   const app = await identityApp(t);
   const token = await app.login();
   for (const id of ['x', '..%2f..%2fetc%2fpasswd', crypto.randomUUID(), '%00', alice.username]) {
@@ -164,7 +164,7 @@ test.serial('ids that are none are 404, and nothing works without a session', as
   t.is((await app.call('GET', '/api/v1/admins?user=bob', { token })).status, 400);
 });
 
-test.serial('an administrator who does not exist is 404 at every operation', async (t) => {
+test.serial('an unknown administrator is 404 at every operation', async (t) => {
   const path = '/api/v1/admins/00000000-0000-4000-8000-000000000000';
   refused(t, await admin('GET', path), 404, 'not_found');
   refused(t, await admin('PUT', path, { role: 'viewer' }), 404, 'not_found');
@@ -173,7 +173,7 @@ test.serial('an administrator who does not exist is 404 at every operation', asy
   refused(t, await admin('DELETE', path), 404, 'not_found');
 });
 
-test.serial('a change names the member that it cannot take', async (t) => {
+test.serial('a change names its invalid member', async (t) => {
   const path = '/api/v1/admins/00000000-0000-4000-8000-000000000000';
   for (const [end, body, pointer] of [
     ['', { role: 'root' }, '/role'],
@@ -187,7 +187,7 @@ test.serial('a change names the member that it cannot take', async (t) => {
 });
 
 test.serial(
-  'an account is limited to projects that exist, each once; an empty list is refused, and makes no account of all projects',
+  'an account is limited to existing projects, each once, and an empty list is refused instead of meaning all projects',
   async (t) => {
     const [one, two] = [await file.project(), await file.project()].toSorted();
     const limited = await newAdmin({ role: 'operator', projects: [two, one, two] });
@@ -209,53 +209,56 @@ test.serial(
   },
 );
 
-test.serial('other projects end the sessions of the account; another role does not, and counts at once', async (t) => {
-  const { id, username } = await newAdmin({ role: 'operator' });
-  const logIn = async () => {
-    const { token } = (await file.nobody('POST', '/api/v1/login', { username, password: bob.password })).body.data;
-    return async (path = '/api/v1/me') =>
-      (await file.nobody('GET', path, undefined, { authorization: `Bearer ${token}` })).body;
-  };
-  const before = await logIn();
-  await admin('PUT', `/api/v1/admins/${id}`, { role: 'viewer' });
-  t.is((await before()).data.role, 'viewer');
-  const project = await file.project();
-  await admin('PUT', `/api/v1/admins/${id}`, { projects: [project] });
-  t.is((await before()).code, 'unauthenticated');
-  t.deepEqual((await (await logIn())()).data.projects, [project]);
-});
-
 test.serial(
-  'the last administrator of all projects cannot be limited, and one who is limited does not count',
+  'a change of projects ends the sessions of the account; a change of role does not, and applies immediately',
   async (t) => {
-    const app = await identityApp(t);
-    const token = await app.login();
-    const { id } = (await app.call('GET', '/api/v1/me', { token })).body.data;
-    const other = { ...bob, role: 'admin', projects: ['default'] };
-    t.is((await app.call('POST', '/api/v1/admins', { token, body: other })).status, 201);
-    for (const body of [{ projects: ['default'] }, { role: 'operator' }])
-      refused(t, await app.call('PUT', `/api/v1/admins/${id}`, { token, body }), 409, 'last_admin');
-    refused(t, await app.call('DELETE', `/api/v1/admins/${id}`, { token }), 409, 'last_admin');
+    const { id, username } = await newAdmin({ role: 'operator' });
+    const logIn = async () => {
+      const { token } = (await file.nobody('POST', '/api/v1/login', { username, password: bob.password })).body.data;
+      return async (path = '/api/v1/me') =>
+        (await file.nobody('GET', path, undefined, { authorization: `Bearer ${token}` })).body;
+    };
+    const before = await logIn();
+    await admin('PUT', `/api/v1/admins/${id}`, { role: 'viewer' });
+    t.is((await before()).data.role, 'viewer');
+    const project = await file.project();
+    await admin('PUT', `/api/v1/admins/${id}`, { projects: [project] });
+    t.is((await before()).code, 'unauthenticated');
+    t.deepEqual((await (await logIn())()).data.projects, [project]);
   },
 );
 
-test.serial('the second factor of another is reset, which ends the sessions; the own one is not', async (t) => {
-  const { id, username } = await newAdmin();
-  const account = { username, password: bob.password };
-  const { token } = (await file.nobody('POST', '/api/v1/login', account)).body.data;
-  const call = (method: string, path: string, body?: unknown) =>
-    file.nobody(method, path, body, { authorization: `Bearer ${token}` });
-  const reset = (whose: string) => admin('POST', `/api/v1/admins/${whose}/reset-second-factor`);
-  refused(t, await reset(id), 409, 'second_factor_not_enabled');
-  await enrol(call, file.service.clock.now);
-  t.true((await admin('GET', `/api/v1/admins/${id}`)).body.data.secondFactor);
-  refused(t, await file.nobody('POST', '/api/v1/login', account), 401, 'second_factor_required');
-  const { status, body } = await reset(id);
-  t.deepEqual([status, body.data.secondFactor], [200, false]);
-  t.is((await call('GET', '/api/v1/me')).status, 401);
-  t.is((await file.nobody('POST', '/api/v1/login', account)).status, 200);
-  const [line] = (await admin('GET', '/api/v1/audit-log?action=admin.reset-second-factor')).body.data;
-  t.like(line, { actor: 'alice', target: username });
-  const own = (await admin('GET', '/api/v1/me')).body.data.id;
-  refused(t, await reset(own), 409, 'second_factor_own');
+test.serial('the last administrator of all projects cannot be limited, and a limited one does not count', async (t) => {
+  const app = await identityApp(t);
+  const token = await app.login();
+  const { id } = (await app.call('GET', '/api/v1/me', { token })).body.data;
+  const other = { ...bob, role: 'admin', projects: ['default'] };
+  t.is((await app.call('POST', '/api/v1/admins', { token, body: other })).status, 201);
+  for (const body of [{ projects: ['default'] }, { role: 'operator' }])
+    refused(t, await app.call('PUT', `/api/v1/admins/${id}`, { token, body }), 409, 'last_admin');
+  refused(t, await app.call('DELETE', `/api/v1/admins/${id}`, { token }), 409, 'last_admin');
 });
+
+test.serial(
+  'an administrator resets the second factor of another one, which ends its sessions, and not the own one',
+  async (t) => {
+    const { id, username } = await newAdmin();
+    const account = { username, password: bob.password };
+    const { token } = (await file.nobody('POST', '/api/v1/login', account)).body.data;
+    const call = (method: string, path: string, body?: unknown) =>
+      file.nobody(method, path, body, { authorization: `Bearer ${token}` });
+    const reset = (whose: string) => admin('POST', `/api/v1/admins/${whose}/reset-second-factor`);
+    refused(t, await reset(id), 409, 'second_factor_not_enabled');
+    await enrol(call, file.service.clock.now);
+    t.true((await admin('GET', `/api/v1/admins/${id}`)).body.data.secondFactor);
+    refused(t, await file.nobody('POST', '/api/v1/login', account), 401, 'second_factor_required');
+    const { status, body } = await reset(id);
+    t.deepEqual([status, body.data.secondFactor], [200, false]);
+    t.is((await call('GET', '/api/v1/me')).status, 401);
+    t.is((await file.nobody('POST', '/api/v1/login', account)).status, 200);
+    const [line] = (await admin('GET', '/api/v1/audit-log?action=admin.reset-second-factor')).body.data;
+    t.like(line, { actor: 'alice', target: username });
+    const own = (await admin('GET', '/api/v1/me')).body.data.id;
+    refused(t, await reset(own), 409, 'second_factor_own');
+  },
+);

@@ -18,12 +18,12 @@ interface Developer {
 const path = (project: string, rest = '') => `/api/v1/skillpay/agent-pay${rest}?project=${encodeURIComponent(project)}`;
 const code = (answer: Answer) => answer.headers.get('weixinpay-required');
 
-/** A market that sells `weather`, and whose project asks for payment codes of agents. */
+/** A market that sells `weather`, with payment codes for agents enabled in its project. */
 async function agentMarket(changes: Parameters<typeof addSkill>[1] = {}): Promise<Market & { developer: Developer }> {
   const market = await openOwnMarket(file);
   const { project } = market;
   await addSkill(service, { project, ...changes });
-  // The simulator makes the account of a project when its first order is placed.
+  // The simulator creates the account of a project when its first order is placed.
   await callSkill(market.shop, { resource: 'weather', payWay: 'wechat' });
   const developer = (await service.sim('/sim/agent/developer', {
     account: project,
@@ -73,7 +73,7 @@ test.serial('all headers of the 402 together are below 4 KB', async (t) => {
 
 for (const fault of ['502', '500-after-commit', 'html', 'half-body', 'redirect'] as const) {
   test.serial(
-    `a preorder that fails (${fault}) leaves the 402 as it is, and the next repeat tries again`,
+    `a preorder that fails (${fault}) leaves the 402 unchanged, and the next repeat tries again`,
     async (t) => {
       const market = await agentMarket();
       await service.sim('/sim/faults', { payWay: 'wechat', call: 'agent-preorder', fault, times: 1 });
@@ -95,7 +95,7 @@ for (const fault of ['502', '500-after-commit', 'html', 'half-body', 'redirect']
   );
 }
 
-test.serial('two repeats at once show the same code', async (t) => {
+test.serial('two concurrent repeats return the same code', async (t) => {
   const market = await agentMarket();
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'agent-preorder', fault: '502', times: 1 });
   const no = (await offer(market)).headers.get('x-out-trade-no')!;
@@ -104,7 +104,7 @@ test.serial('two repeats at once show the same code', async (t) => {
   t.truthy(codes[0]);
 });
 
-test.serial('other ways to pay, other skills and other projects have no code of WeChat', async (t) => {
+test.serial('other payment channels, other skills and other projects have no WeChat code', async (t) => {
   const market = await agentMarket();
   await addSkill(service, { project: market.project, code: 'news' });
   for (const body of [
@@ -117,7 +117,7 @@ test.serial('other ways to pay, other skills and other projects have no code of 
   t.is(code(await offer(plain)), null);
 });
 
-test.serial('the key is stored sealed and never shown; what is left out stays', async (t) => {
+test.serial('the key is stored encrypted and never returned; omitted members are unchanged', async (t) => {
   const { project, developer } = await agentMarket();
   const shown = await call('GET', path(project));
   t.like(shown.body.data, { developerId: developer.developerId, keyId: developer.keyId, mode: 'simulator' });
@@ -129,23 +129,26 @@ test.serial('the key is stored sealed and never shown; what is left out stays', 
   t.like(changed.body.data, { keyId: 'PUB_KEY_OTHER', developerId: developer.developerId, fingerprint });
 });
 
-test.serial('a test says whether the key is good; what is removed is gone, and pays no more codes', async (t) => {
-  const market = await agentMarket();
-  const { project, developer } = market;
-  const tested = () => call('POST', path(project, '/test'));
-  t.like((await tested()).body.data, { ok: true });
-  await call('PUT', path(project), { keyId: 'PUB_KEY_OTHER' });
-  const wrong = (await tested()).body.data;
-  t.false(wrong.ok);
-  t.regex(wrong.message, /KEY_PAIR_MISMATCH/);
-  await call('PUT', path(project), { keyId: developer.keyId });
-  t.is((await call('DELETE', path(project))).status, 200);
-  for (const [method, rest] of [['GET'], ['DELETE'], ['POST', '/test']] as const)
-    t.is((await call(method, path(project, rest))).status, 404);
-  t.is(code(await offer(market)), null);
-});
+test.serial(
+  'a test reports whether the key is valid, and a removed key is deleted and pays no more codes',
+  async (t) => {
+    const market = await agentMarket();
+    const { project, developer } = market;
+    const tested = () => call('POST', path(project, '/test'));
+    t.like((await tested()).body.data, { ok: true });
+    await call('PUT', path(project), { keyId: 'PUB_KEY_OTHER' });
+    const wrong = (await tested()).body.data;
+    t.false(wrong.ok);
+    t.regex(wrong.message, /KEY_PAIR_MISMATCH/);
+    await call('PUT', path(project), { keyId: developer.keyId });
+    t.is((await call('DELETE', path(project))).status, 200);
+    for (const [method, rest] of [['GET'], ['DELETE'], ['POST', '/test']] as const)
+      t.is((await call(method, path(project, rest))).status, 404);
+    t.is(code(await offer(market)), null);
+  },
+);
 
-test.serial('what cannot be used is refused', async (t) => {
+test.serial('unusable settings are rejected', async (t) => {
   const { project } = await openOwnMarket(file);
   const put = (body: object) => call('PUT', path(project), body);
   const whole = { developerId: 'sh-1', keyId: 'PUB_KEY_1', privateKey: 'nonsense' };
@@ -157,7 +160,7 @@ test.serial('what cannot be used is refused', async (t) => {
     t.is((await call(method, path('no such code', rest))).status, 400);
 });
 
-test.serial('a code that is over is renewed while the order is open', async (t) => {
+test.serial('an expired code is renewed while the order is open', async (t) => {
   service.clock.stop();
   const market = await agentMarket({ offerTtlSeconds: 3600 });
   const asked = await offer(market);

@@ -55,7 +55,7 @@ test.serial('lists are newest first, in pages, filtered, without the console app
   }
 });
 
-test.serial('bad settings are refused by member and write nothing', async (t) => {
+test.serial('invalid settings are rejected by member and write nothing', async (t) => {
   const app = await identityApp(t);
   const token = await app.login();
   const faults: [object, string][] = [
@@ -82,7 +82,7 @@ test.serial('bad settings are refused by member and write nothing', async (t) =>
   t.deepEqual((await app.call('GET', base, { token })).body.data, []);
 });
 
-test.serial('PUT merges, null clears, members that are not settings are refused', async (t) => {
+test.serial('PUT merges, null clears, and unknown members are rejected', async (t) => {
   const token = await app.login();
   const full = { ...shop, allowedIps: ['192.0.2.1'], rateLimit: 5, remark: 'x', latePayment: { afterClose: 'accept' } };
   const { client_id } = (await app.call('POST', base, { token, body: full })).body.data;
@@ -103,7 +103,7 @@ test.serial('PUT merges, null clears, members that are not settings are refused'
 });
 
 test.serial(
-  'rotation without grace kills the old secret and live tokens, with grace both work until its end',
+  'rotation without grace ends the old secret and live tokens, and with grace both work until it expires',
   async (t) => {
     let time = Date.now();
     const app = await identityApp(t, { now: () => new Date(time) });
@@ -134,7 +134,7 @@ test.serial(
   },
 );
 
-test.serial('a prepared secret ends nothing until it comes back, and then does what the rotation says', async (t) => {
+test.serial('a prepared secret ends nothing until it is activated, and then acts as the rotation states', async (t) => {
   let time = Date.now();
   const app = await identityApp(t, { now: () => new Date(time) });
   let admin = await app.login();
@@ -149,7 +149,7 @@ test.serial('a prepared secret ends nothing until it comes back, and then does w
   const prepare = async (more = {}) => (await rotate({ ...more, prepare: true })).body.data;
 
   const lost = await prepare();
-  t.is(lost.previousSecretExpiresAt, null, 'what it will be');
+  t.is(lost.previousSecretExpiresAt, null, 'no expiry before the activation');
   const { secretHint } = (await app.call('GET', path, { token: admin })).body.data;
   t.true(secretHint.endsWith(client_secret.slice(-4)), 'the old one is still the one');
   const stored = await prepare();
@@ -182,7 +182,7 @@ test.serial('a prepared secret ends nothing until it comes back, and then does w
   t.deepEqual([await works(late.client_secret), await works(next.client_secret)], [false, true]);
 });
 
-test.serial('disabling refuses tokens and ends live ones, enabling does not bring them back', async (t) => {
+test.serial('disabling rejects tokens and ends live ones, and enabling does not restore them', async (t) => {
   const admin = await app.login();
   const { client_id, client_secret, token } = await appWithToken(app, admin);
   const toggle = (body?: object) => app.call('PUT', `${base}/${client_id}/toggle`, { token: admin, body });
@@ -199,7 +199,7 @@ test.serial('disabling refuses tokens and ends live ones, enabling does not brin
   t.truthy(await tokenOf(app, { client_id, client_secret }));
 });
 
-test.serial('an address list holds for tokens that live already and for getting them', async (t) => {
+test.serial('an address list applies to existing tokens and to requests for new ones', async (t) => {
   const app = await identityApp(t, { trustedProxies: 1 });
   const admin = await app.login();
   const { client_id, client_secret, token } = await appWithToken(app, admin);
@@ -215,7 +215,7 @@ test.serial('an address list holds for tokens that live already and for getting 
   t.deepEqual([refusal.status, refusal.body.error], [403, 'unauthorized_client']);
 });
 
-test.serial('deleting ends tokens at once; an application with orders stays', async (t) => {
+test.serial('deleting ends tokens immediately, and an application with orders cannot be deleted', async (t) => {
   const admin = await app.login();
   const { client_id, client_secret, token } = await appWithToken(app, admin);
   t.is((await app.call('DELETE', `${base}/${client_id}`, { token: admin })).status, 204);
@@ -230,7 +230,7 @@ test.serial('deleting ends tokens at once; an application with orders stays', as
   t.is((await app.call('GET', '/api/v2/me', { token: used.token })).status, 200);
 });
 
-test.serial('lastUsedAt follows the use', async (t) => {
+test.serial('lastUsedAt is updated by use', async (t) => {
   let time = Date.now();
   const app = await identityApp(t, { now: () => new Date(time) });
   const admin = await app.login();
@@ -243,7 +243,7 @@ test.serial('lastUsedAt follows the use', async (t) => {
   await until('the use was noted', async () => Date.parse(await lastUsed()) === time);
 });
 
-test.serial('an application that does not exist is 404 at every operation', async (t) => {
+test.serial('an unknown application is 404 at every operation', async (t) => {
   const { admin } = file;
   refused(t, await admin('GET', `${base}/app_x`), 404, 'not_found');
   refused(t, await admin('PUT', `${base}/app_x`, { name: 'store' }), 404, 'not_found');
@@ -253,12 +253,12 @@ test.serial('an application that does not exist is 404 at every operation', asyn
   refused(t, await admin('DELETE', `${base}/app_x`), 404, 'not_found');
 });
 
-test.serial('a switch is true or false', async (t) => {
+test.serial('a switch accepts only true or false', async (t) => {
   const { clientId } = await file.shop();
   refused(t, await file.admin('PUT', `${base}/${clientId}/toggle`, { enabled: 'no' }), 400, 'invalid_request');
 });
 
-test.serial('limits are set by currency, merged, shown in major units, audited, and refused by member', async (t) => {
+test.serial('limits are set by currency, merged, shown in major units, audited, and rejected by member', async (t) => {
   const app = await identityApp(t);
   const token = await app.login();
   const made = await app.call('POST', base, { token, body: { ...shop, limits: { CNY: { perDay: '1000.50' } } } });
@@ -283,7 +283,7 @@ test.serial('limits are set by currency, merged, shown in major units, audited, 
     t.like((await put(limits)).errors[0], { pointer, code }, JSON.stringify(limits));
   for (const limits of [{ CNY: { perday: 1 } }, { cny: { perDay: 1 } }, { CNY: { ordersPerHour: -1 } }, [], 5])
     t.is((await app.call('PUT', path, { token, body: { limits } })).status, 400, JSON.stringify(limits));
-  t.deepEqual((await app.call('GET', path, { token })).body.data.limits, both, 'nothing of it was written');
+  t.deepEqual((await app.call('GET', path, { token })).body.data.limits, both, 'nothing was written');
   t.deepEqual((await put({ JPY: null, CNY: { perDay: null } })).data.limits, { CNY: { ...none, ordersPerHour: 60 } });
   t.is((await put(null)).data.limits, null);
   const { data } = (await app.call('GET', '/api/v1/audit-log?action=app.update', { token })).body;
@@ -291,7 +291,7 @@ test.serial('limits are set by currency, merged, shown in major units, audited, 
   t.is(data[0].after.limits, null);
 });
 
-test('limits that allow more than before are told from tighter ones', (t) => {
+test('looser limits are distinguished from tighter ones', (t) => {
   const before = { CNY: { perDay: '100', ordersPerHour: 5 } };
   const cases: [Parameters<typeof loosens>[1], boolean][] = [
     [{ CNY: { perDay: '100', ordersPerHour: 5, perOrder: '1' } }, false],

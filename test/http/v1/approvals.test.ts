@@ -14,7 +14,7 @@ coverRoutes(test, file);
 const { service, admin, viewer } = file;
 const base = '/api/v1/approvals';
 let maker: Call;
-/** In nobody's hands: the first administrator made `maker` alone. */
+/** An independent approver: the first administrator created only `maker`. */
 let second: Call;
 
 test.before(async () => {
@@ -28,7 +28,7 @@ const refundBy = (by: Call, orderNo: string, refundAmount: number, more: object 
 const stateOf = async (refundNo: string) => (await admin('GET', `/api/v1/refunds/${refundNo}`)).body.data.status;
 
 test.serial(
-  'a refund above the limit waits with its amount reserved, and goes when another administrator approves',
+  'a refund above the limit waits with its amount reserved, and is sent when another administrator approves',
   async (t) => {
     const market = await openMarket(file);
     const orderNo = await market.paid();
@@ -87,7 +87,7 @@ test.serial(
   },
 );
 
-test.serial('what is rejected fails, frees its amount, and is not asked for again', async (t) => {
+test.serial('a rejected refund fails, frees its amount, and cannot be retried', async (t) => {
   const { shop, paid } = await openMarket(file);
   const orderNo = await paid();
   const asked = { orderNo, refundAmount: 6, merchantRefundNo: `r-${orderNo}` };
@@ -95,7 +95,7 @@ test.serial('what is rejected fails, frees its amount, and is not asked for agai
   const first = await refund();
   const { refundNo } = first.body.data;
   t.is(first.body.data.status, 'waiting_for_approval');
-  t.deepEqual((await refund()).body.data, first.body.data, 'a repeat is told the same');
+  t.deepEqual((await refund()).body.data, first.body.data, 'a repeat returns the same');
   const shown = (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body.data;
   t.is(shown.refunds[0].status, 'waiting_for_approval');
   t.is((await second('POST', `${base}/${refundNo}/reject`, {})).status, 400);
@@ -111,7 +111,7 @@ test.serial('what is rejected fails, frees its amount, and is not asked for agai
   t.true(types.includes('refund.approval_requested') && types.includes('refund.failed'));
 });
 
-test.serial('parts below the limit count together', async (t) => {
+test.serial('partial refunds below the limit count together', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid();
   t.not((await refundBy(admin, orderNo, 3)).body.data.status, 'waiting_for_approval');
@@ -121,11 +121,11 @@ test.serial('parts below the limit count together', async (t) => {
   t.not(
     (await refundBy(admin, orderNo, 2)).body.data.status,
     'waiting_for_approval',
-    'what was approved does not count',
+    'an approved refund does not count',
   );
 });
 
-test.serial('a blocked order keeps its refund waiting; pages go on', async (t) => {
+test.serial('a blocked order keeps its refund waiting, and the list continues on the next page', async (t) => {
   const { paid } = await openMarket(file);
   const numbers: string[] = [];
   const orderNo = await paid();
@@ -159,7 +159,7 @@ test.serial('a blocked order keeps its refund waiting; pages go on', async (t) =
 });
 
 test.serial(
-  'content is not delivered while a part of its payment waits for approval, and is when that is rejected',
+  'content is not delivered while a partial refund waits for approval, and is delivered when it is rejected',
   async (t) => {
     const { project, shop } = await openOwnMarket(file);
     await addSkill(service, { project, priceMinor: 1000n, payWays: ['wechat'] });
@@ -182,7 +182,7 @@ const confirm = async () => {
 };
 
 test.serial(
-  'an account that the asker made or changed, or that is younger than the request, is no second one',
+  'an account created or changed by the requester, or created after the request, is not independent',
   async (t) => {
     const { paid } = await openMarket(file);
     await confirm();
@@ -210,7 +210,7 @@ test.serial(
 );
 
 test.serial(
-  'for what an application asks, an administrator that handled its credentials is no second one',
+  "an administrator who handled an application's credentials is not independent for its requests",
   async (t) => {
     const { shop, paid } = await openMarket(file);
     const path = `/api/v1/api-apps/${shop.clientId}`;
@@ -255,7 +255,7 @@ test.serial('a dispute above the limit is accepted when another administrator ap
   refused(t, await approve(admin, no), 403, 'approval_by_asker');
   refused(t, await approve(maker, no), 403, DEPENDENT);
   t.is((await second('POST', `${base}/${no}/reject`, { reason: 'We have proof' })).status, 200);
-  t.is((await accept(admin, no)).status, 202, 'it can be asked for again');
+  t.is((await accept(admin, no)).status, 202, 'it can be requested again');
   t.like((await approve(second, no)).body.data, { state: 'approved', decidedBy: 'admin:second' });
   await until('it is lost', async () => {
     await admin('GET', `/api/v1/disputes/${no}`);
@@ -265,26 +265,23 @@ test.serial('a dispute above the limit is accepted when another administrator ap
   refused(t, await accept(admin, no), 409, 'dispute_closed');
 });
 
-test.serial(
-  'a dispute is not approved while a refund is under way, and the approval is not used up by that',
-  async (t) => {
-    const { paid } = await openMarket(file);
-    const orderNo = await paid({ payWay: 'paypal' });
-    const no = await disputed(service, orderNo, 'open', 'open', { amount: 6 });
-    t.is((await admin('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' })).status, 202);
-    await service.sim('/sim/faults', { payWay: 'paypal', call: 'refund', fault: '502', times: 1, orderNo });
-    t.is((await refundBy(admin, orderNo, 4)).body.data.status, 'processing');
-    refused(t, await approve(second, no), 409, 'refund_in_progress');
-    t.is((await admin('GET', `${base}/${no}`)).body.data.state, 'waiting');
-    service.clock.advance(60);
-    await service.app.sweep.once();
-    t.is((await approve(second, no)).status, 200);
-    t.truthy((await disputeOf(service, orderNo))?.acceptedAt);
-  },
-);
+test.serial('a dispute is not approved while a refund is under way, and its approval stays open', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid({ payWay: 'paypal' });
+  const no = await disputed(service, orderNo, 'open', 'open', { amount: 6 });
+  t.is((await admin('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' })).status, 202);
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'refund', fault: '502', times: 1, orderNo });
+  t.is((await refundBy(admin, orderNo, 4)).body.data.status, 'processing');
+  refused(t, await approve(second, no), 409, 'refund_in_progress');
+  t.is((await admin('GET', `${base}/${no}`)).body.data.state, 'waiting');
+  service.clock.advance(60);
+  await service.app.sweep.once();
+  t.is((await approve(second, no)).status, 200);
+  t.truthy((await disputeOf(service, orderNo))?.acceptedAt);
+});
 
 test.serial(
-  'a refund that waits for approval holds no dispute up, and is not approved before the end of one that was accepted',
+  'a refund that waits for approval does not block a dispute, and is not approved before an accepted one ends',
   async (t) => {
     const { paid } = await openMarket(file);
     const orderNo = await paid({ payWay: 'paypal' });
@@ -304,7 +301,7 @@ test.serial(
   },
 );
 
-test.serial('a dispute whose amount has grown since it was asked for waits anew', async (t) => {
+test.serial('a dispute whose amount has grown since the request waits for a new approval', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid({ payWay: 'paypal' });
   const no = await disputed(service, orderNo, 'open', 'open', { amount: 6 });
@@ -316,7 +313,7 @@ test.serial('a dispute whose amount has grown since it was asked for waits anew'
   refused(t, await approve(second, no), 403, 'approval_by_asker');
 });
 
-test.serial('disputes that are accepted and refunds of one order count together', async (t) => {
+test.serial('accepted disputes and refunds of one order count together', async (t) => {
   const { paid } = await openMarket(file);
   const accept = (no: string) => admin('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' });
   const small = { amount: 4 };
@@ -341,10 +338,10 @@ test.serial('disputes that are accepted and refunds of one order count together'
   const lost = await paid({ payWay: 'paypal' });
   await disputed(service, lost, 'open', 'open', small);
   await disputed(service, lost, 'lose', 'lost', small);
-  t.not((await refundBy(admin, lost, 5)).body.data.status, 'waiting_for_approval', 'nobody here gave the dispute up');
+  t.not((await refundBy(admin, lost, 5)).body.data.status, 'waiting_for_approval', 'the dispute was not accepted here');
 });
 
-test.serial('money of an exception goes back when another administrator approves it', async (t) => {
+test.serial('money of an exception is refunded when another administrator approves it', async (t) => {
   const { mismatch } = await openMarket(file);
   const { id, orderNo } = await mismatch();
   const resolve = () => admin('POST', `/api/v1/exceptions/${id}/resolve`, { action: 'refund', reason: 'Not ours' });
@@ -359,12 +356,15 @@ test.serial('money of an exception goes back when another administrator approves
   t.is((await admin('GET', `/api/v1/refunds?orderNo=${orderNo}`)).body.data.length, 1);
 });
 
-test.serial('an approval looks at the sums again: what a dispute took meanwhile does not go back twice', async (t) => {
-  const { paid } = await openMarket(file);
-  const orderNo = await paid({ payWay: 'paypal' });
-  const { refundNo } = (await refundBy(admin, orderNo, 8)).body.data;
-  await disputed(service, orderNo, 'open', 'open');
-  await disputed(service, orderNo, 'lose', 'lost');
-  refused(t, await approve(second, refundNo), 422, 'refund_exceeds_refundable');
-  t.is((await second('POST', `${base}/${refundNo}/reject`, { reason: 'The dispute took it' })).status, 200);
-});
+test.serial(
+  'an approval checks the amounts again, so money taken by a dispute meanwhile is not refunded twice',
+  async (t) => {
+    const { paid } = await openMarket(file);
+    const orderNo = await paid({ payWay: 'paypal' });
+    const { refundNo } = (await refundBy(admin, orderNo, 8)).body.data;
+    await disputed(service, orderNo, 'open', 'open');
+    await disputed(service, orderNo, 'lose', 'lost');
+    refused(t, await approve(second, refundNo), 422, 'refund_exceeds_refundable');
+    t.is((await second('POST', `${base}/${refundNo}/reject`, { reason: 'The dispute took it' })).status, 200);
+  },
+);

@@ -7,7 +7,7 @@ const file = await serviceOfFile(import.meta.filename);
 const { admin } = file;
 coverRoutes(test, file);
 
-test.serial('the log says who did what to what from where, without secrets, in pages', async (t) => {
+test.serial('the log shows actor, action, object and address, without secrets, in pages', async (t) => {
   const app = await identityApp(t);
   const token = await app.login();
   const { client_id, client_secret } = await appWithToken(app, token);
@@ -34,7 +34,7 @@ test.serial('the log says who did what to what from where, without secrets, in p
   t.deepEqual((await app.call('GET', `/api/v1/audit-log?${past}`, { token })).body.data, []);
 });
 
-test.serial('the log is exported with the filters of the list, and that it was is its newest line', async (t) => {
+test.serial('the log is exported with the filters of the list, and the export itself is its newest line', async (t) => {
   for (const name of ['tea', '=1+1,"evil"'])
     await admin('POST', '/api/v1/projects', { code: `p-${name.length}`, name });
   const listed = (await admin('GET', '/api/v1/audit-log?limit=200')).body.data;
@@ -54,7 +54,7 @@ test.serial('the log is exported with the filters of the list, and that it was i
   t.is(heading, 'id,at,actorKind,actor,action,target,before,after,ip,requestId,previousHash,hash');
   t.is(rows.length, listed.filter(({ action }: { action: string }) => action === 'project.create').length);
   t.true(rows.some((row) => row.includes('=1+1')));
-  // Each export is a line of the log: only those of before are compared.
+  // Each export adds a line to the log, so only earlier lines are compared.
   await assertMarked(t, `${file.service.url}/api/v1/audit-log/export?action=project.create`, await viewerToken(file));
   for (const bad of ['bom=1', 'format=xlsx', 'limit=5', 'cursor=x', 'colour=red', 'createdFrom=today'])
     refused(t, await admin('GET', `/api/v1/audit-log/export?${bad}`), 400, 'invalid_request');
@@ -96,7 +96,7 @@ test.serial('a changed, removed or added line breaks the chain at its place', as
   t.is((await verify()).broken?.reason, 'line_missing');
 });
 
-test.serial('a refused action leaves no line', async (t) => {
+test.serial('a refused action writes no line', async (t) => {
   const app = await identityApp(t);
   const token = await app.login();
   const { id } = (await app.call('GET', '/api/v1/me', { token })).body.data;
@@ -109,7 +109,7 @@ test.serial('a refused action leaves no line', async (t) => {
   );
 });
 
-test.serial('a filter that cannot be meant is 400', async (t) => {
+test.serial('an invalid filter is 400', async (t) => {
   for (const query of ['limit=0', 'cursor=x', 'createdFrom=today', 'actor=', 'verb=create'])
     refused(t, await admin('GET', `/api/v1/audit-log?${query}`), 400, 'invalid_request');
 });

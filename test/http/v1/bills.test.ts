@@ -9,7 +9,7 @@ import { request } from '../../support/service.ts';
 const started = await serviceOfFile(import.meta.filename);
 const { service, nobody } = started;
 
-// A day of a shop at WeChat Pay; it is over, and its bill was not asked for yet.
+// A past day of a shop at WeChat Pay whose bill was not requested yet.
 await service.app.prepare();
 const shop = await billedShop(service, 'wechat');
 const { day } = shop;
@@ -21,7 +21,7 @@ await shop.plant('order_not_ours');
 const unknown = (await shop.plant('order_unknown_here')).orderNo;
 await shop.nextDay();
 
-/** The sessions of before are over by now. */
+/** Logs in again: the earlier sessions have expired. */
 async function tokenOf(username: string, password: string): Promise<string> {
   return (await nobody('POST', '/api/v1/login', { username, password })).body.data.token;
 }
@@ -30,7 +30,7 @@ const admin = as(service, adminToken);
 const viewer = as(service, await tokenOf('looker', 'nine-slow-herons-wade'));
 coverRoutes(test, { ...started, admin, viewer });
 
-/** Asks for the bill and works it. */
+/** Requests the bill and processes it. */
 async function fetched(): Promise<string> {
   const { body, status } = await admin('POST', '/api/v1/bills', { payWay: 'wechat', day });
   if (status !== 200) throw new Error(JSON.stringify(body));
@@ -38,7 +38,7 @@ async function fetched(): Promise<string> {
   return body.data.billNo;
 }
 
-test.serial('a bill that is asked for is read and compared', async (t) => {
+test.serial('a requested bill is read and compared', async (t) => {
   const asked = await admin('POST', '/api/v1/bills', { payWay: 'wechat', day });
   t.is(asked.status, 200, JSON.stringify(asked.body));
   t.like(asked.body.data, {
@@ -66,7 +66,7 @@ test.serial('a bill that is asked for is read and compared', async (t) => {
     t.is(sum(member), body.data.totals[0][member], member);
 });
 
-test.serial('bills are listed by their days, accounts and states, in pages', async (t) => {
+test.serial('bills are listed by day, account and state, in pages', async (t) => {
   const billNo = await fetched();
   const numbers = async (query: string) =>
     (await viewer('GET', `/api/v1/bills?${query}`)).body.data.map((bill: { billNo: string }) => bill.billNo);
@@ -96,7 +96,7 @@ test.serial('bills are listed by their days, accounts and states, in pages', asy
     refused(t, await viewer('GET', `/api/v1/bills?${query}`), 400, 'invalid_request');
 });
 
-test.serial('differences are listed with both sides, and the command that ends them', async (t) => {
+test.serial('differences are listed with both sides and the command that resolves them', async (t) => {
   const billNo = await fetched();
   const path = `/api/v1/bills/${billNo}/differences`;
   const { body } = await viewer('GET', `${path}?state=listed&kind=paid_missing_at_channel`);
@@ -132,7 +132,7 @@ test.serial('differences are listed with both sides, and the command that ends t
 });
 
 test.serial(
-  'a number of ours that nobody here knows is listed without an order, and ended by its command',
+  'an order number of ours that is missing here is listed without an order, and resolved by its command',
   async (t) => {
     const billNo = await fetched();
     const path = `/api/v1/bills/${billNo}/differences?kind=order_unknown_here`;
@@ -158,7 +158,7 @@ test.serial(
 );
 
 test.serial(
-  'an account becomes quiet by an administrator with a reason, is named by audit, and is reported again',
+  'an administrator makes an account quiet with a reason, the ledger check lists it, and ending it reports the account again',
   async (t) => {
     const billNo = await fetched();
     const path = `/api/v1/bills/${billNo}/quiet`;
@@ -186,7 +186,11 @@ test.serial(
     const made = await admin('POST', path, { reason: 'A second system' });
     t.like(made.body.data.quiet, { by: 'alice', reason: 'A second system' });
     t.like((await admin('POST', path, { reason: 'Again' })).body.data.quiet, { reason: 'A second system' });
-    t.deepEqual(await unknowns(), [{ kind: 'order_unknown_here', state: 'ended', count: 1 }], 'what a person ended');
+    t.deepEqual(
+      await unknowns(),
+      [{ kind: 'order_unknown_here', state: 'ended', count: 1 }],
+      'the difference that the administrator ended',
+    );
     const hushed = (await viewer('GET', `/api/v1/exceptions/${found.id}`)).body.data;
     t.like(hushed, { state: 'resolved', resolution: 'quiet', resolvedBy: 'alice', reason: 'A second system' });
     await admin('POST', `/api/v1/bills/${billNo}/rerun`);
@@ -230,7 +234,7 @@ test.serial('the lines of a bill are exported as CSV and NDJSON', async (t) => {
   refused(t, await viewer('GET', '/api/v1/bills/B1/lines'), 404, 'not_found');
 });
 
-test.serial('a bill that was read is compared again; of one that was not there is nothing to compare', async (t) => {
+test.serial('a bill that was read is compared again, and one that is missing cannot be', async (t) => {
   const billNo = await fetched();
   const again = await admin('POST', `/api/v1/bills/${billNo}/rerun`);
   t.like(again.body.data, { billNo, state: 'matching' });
@@ -243,14 +247,14 @@ test.serial('a bill that was read is compared again; of one that was not there i
   refused(t, await admin('GET', '/api/v1/bills/B1'), 404, 'not_found');
 });
 
-test.serial('a bill of no configuration, of no day and of a day to come is not asked for', async (t) => {
+test.serial('a bill without a configuration, with an invalid day or with a future day is not requested', async (t) => {
   const ask = (more: object) => admin('POST', '/api/v1/bills', { payWay: 'wechat', day, ...more });
   refused(t, await ask({ account: 'nobody' }), 422, 'bills_not_configured');
   for (const wrong of [{ day: '2026-02-30' }, { day: '2999-01-01' }, { day: '2001-01-01' }, { payWay: 'cash' }])
     refused(t, await ask(wrong), 400, 'invalid_request');
 });
 
-test.serial('what the channels settle comes to the bill’s own sums, to the cent', async (t) => {
+test.serial('the settlement equals the bill’s own totals, to the cent', async (t) => {
   const billNo = await fetched();
   const { body } = await viewer('GET', `/api/v1/stats/settlement?mode=simulator&from=${day}&to=${day}&payWay=wechat`);
   const { days, totals, missing, disagreements, balances, unchecked } = body.data;
@@ -294,7 +298,7 @@ test.serial('what the channels settle comes to the bill’s own sums, to the cen
     refused(t, await viewer('GET', `/api/v1/stats/settlement?${query}`), 400, 'invalid_request');
 });
 
-test.serial('a refund that its bill says is under way is settled as our books know it, or named', async (t) => {
+test.serial('a refund pending in its bill is settled by our own refund row, or listed', async (t) => {
   const billNo = await fetched();
   const path = `/api/v1/stats/settlement?mode=simulator&from=${day}&to=${day}&payWay=wechat`;
   const before = (await viewer('GET', path)).body.data;
@@ -310,7 +314,7 @@ test.serial('a refund that its bill says is under way is settled as our books kn
   await kindOf('pending', 'refund');
   await rerun();
   t.is((await viewer('GET', `/api/v1/bills/${billNo}`)).body.data.sums[0].pendingRefunds, 1);
-  t.deepEqual((await viewer('GET', path)).body.data, before, 'it was made: nothing is left to say');
+  t.deepEqual((await viewer('GET', path)).body.data, before, 'the refund succeeded, so nothing is listed');
   const { totals, disagreements } = before;
   await inBooks('processing');
   const open = (await viewer('GET', path)).body.data;
@@ -334,7 +338,7 @@ const stored = (bill: Record<string, number>) => ({
   net: String(bill['netMinor']),
 });
 
-/** The bill of the day as the channel gives it now. */
+/** The bill of the day as the channel returns it now. */
 async function bytesOfDay(): Promise<Buffer> {
   const [account] = await service.app.ports.channels.forNotifications('default', 'wechat');
   const answer = await account!.channel.bills!.fetch(day);
@@ -344,7 +348,7 @@ async function bytesOfDay(): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-test.serial('a file that somebody brings is read whole or not at all, and the same one changes nothing', async (t) => {
+test.serial('an uploaded bill file is read completely or not at all, and the same file changes nothing', async (t) => {
   const upload = (bytes: Uint8Array, query = `payWay=wechat&day=${day}`) =>
     request(service.url, 'POST', `/api/v1/bills/import?${query}`, bytes, {
       authorization: `Bearer ${adminToken}`,

@@ -8,7 +8,7 @@ const file = await serviceOfFile(import.meta.filename);
 const { admin, service, viewer } = file;
 coverRoutes(test, file);
 
-/** One lie, told directly to the database, and the proof that must find it. */
+/** One falsification written directly to the database, and the ledger check that must find it. */
 const LIES: readonly [check: string, statement: string][] = [
   ['refunded', `update orders set refunded = refunded + 1 where order_no = 'PAID'`],
   ['refunding', `update orders set refunding = refunding + 1 where order_no = 'PAID'`],
@@ -55,13 +55,13 @@ test.before('there are orders, paid, open and closed, and a refund', async () =>
   });
 });
 
-test.serial('honest books prove themselves', async (t) => {
+test.serial('the ledger check passes on correct data', async (t) => {
   const { status, body } = await viewer('GET', '/api/v1/books');
   t.is(status, 200);
   t.true(body.data.ok, JSON.stringify(body.data.proofs.filter(({ ok }: { ok: boolean }) => !ok)));
 });
 
-test.serial('the audit log alone is checked when nothing else is asked for, in pages too', async (t) => {
+test.serial('only=audit-log checks the audit log alone, also in pages', async (t) => {
   const { body } = await viewer('GET', '/api/v1/books?only=audit-log');
   t.deepEqual(
     body.data.proofs.map(({ check, ok }: { check: string; ok: boolean }) => [check, ok]),
@@ -76,7 +76,7 @@ test.serial('the audit log alone is checked when nothing else is asked for, in p
   refused(t, await viewer('GET', '/api/v1/books?only=orders'), 400, 'invalid_request');
 });
 
-test.serial('many small pages tell what one tells, and the last one has no next', async (t) => {
+test.serial('many small pages return the same as one page, and the last one has no next', async (t) => {
   const whole = (await viewer('GET', '/api/v1/books')).body.data;
   t.is(whole.nextCursor, null);
   const counts = new Map<string, number>();
@@ -95,7 +95,7 @@ test.serial('many small pages tell what one tells, and the last one has no next'
   );
 });
 
-test.serial('the books say of how many days a bill was read, and of how many none is there', async (t) => {
+test.serial('the ledger check reports the number of days with a bill and without one', async (t) => {
   const before = (await viewer('GET', '/api/v1/books')).body.data.bills;
   const row = (no: string, days: number, state: string, reading: number) =>
     `('${no}', 'alipay', '2088', 'live', 'default', current_date - ${days}, '${state}', ${reading}, ${reading}, 0, 0, 0, 0, now())`;
@@ -118,7 +118,7 @@ test.serial('the books say of how many days a bill was read, and of how many non
   await service.app.database.em.fork().execute(`delete from bills where account = '2088' and mode = 'live'`);
 });
 
-test.serial('a page that nobody gave is 400', async (t) => {
+test.serial('an invalid page cursor is 400', async (t) => {
   const place = (text: string) => Buffer.from(text).toString('base64url');
   const bad = ['limit=0', 'limit=10001', 'limit=x', 'cursor=x', 'page=1', `cursor=${'a'.repeat(300)}`];
   const cursors = ['users|1', 'entries|x', 'audit|', `accounts|1`, `orders|a'b`, 'orders', 'entries|1 or 1=1'].map(
@@ -128,7 +128,7 @@ test.serial('a page that nobody gave is 400', async (t) => {
     t.is((await viewer('GET', `/api/v1/books?${query}`)).status, 400, query);
 });
 
-test.serial('the audit log is proved up to a tip that was kept elsewhere', async (t) => {
+test.serial('the audit log is checked up to a tip that was stored elsewhere', async (t) => {
   const { tip, lines } = (await viewer('GET', '/api/v1/books')).body.data.auditLog;
   t.true(lines > 0);
   await file.shop();
@@ -156,13 +156,13 @@ test.serial('the audit log is proved up to a tip that was kept elsewhere', async
   ]);
 });
 
-test.serial('a tip that is none is 400', async (t) => {
+test.serial('an invalid tip is 400', async (t) => {
   for (const query of ['tip=', `tip=${'F'.repeat(64)}`, 'acceptUntil=-1', 'acceptUntil=x'])
     refused(t, await viewer('GET', `/api/v1/books?${query}`), 400, 'invalid_request');
 });
 
 for (const [check, statement] of LIES)
-  test.serial(`a lie about ${check} is found by its proof, with an example`, async (t) => {
+  test.serial(`a falsification of ${check} is found by its ledger check, with an example`, async (t) => {
     const sql = statement.replace(/'(PAID|OPEN|CLOSED|REFUND)'/g, (_, name: string) => `'${names[name]}'`);
     const undo = await plant(service, sql);
     const { body } = await admin('GET', '/api/v1/books');
@@ -173,7 +173,7 @@ for (const [check, statement] of LIES)
     t.true(proof.count >= 1 && proof.examples.length >= 1);
   });
 
-/** Tells a lie and returns how to take it back: the tables as they were. */
+/** Writes a falsification and returns the function that restores the tables. */
 async function plant({ app }: Service, sql: string): Promise<() => Promise<void>> {
   const tables = ['orders', 'refunds', 'transitions', 'events', 'coin_accounts', 'audit_log'];
   const run = (statement: string) => app.database.em.fork().execute(statement);

@@ -25,7 +25,7 @@ function upload({ call }: Service, kind: string, content: string, more: object =
   return call('POST', `${base}/upload`, { body: { payWay: kind.split('_')[0], kind, content, ...more } });
 }
 
-test.serial('a certificate is shown with what it says, its serial as the channel counts it', async (t) => {
+test.serial('a certificate is shown with its parsed content, and its serial as the channel writes it', async (t) => {
   const service = await startService(t);
   const app = await upload(service, 'alipay_app_cert', fixture('app.crt'), { name: 'our app' });
   t.is(app.status, 201, app.text);
@@ -46,7 +46,7 @@ test.serial('a certificate is shown with what it says, its serial as the channel
   t.is(merchant.body.data.serialNumber, certificate!.serialNumber);
 });
 
-test.serial('multipart and JSON, PEM, DER, bare base64 and passphrases are all read', async (t) => {
+test.serial('multipart and JSON, PEM, DER, bare base64 and passphrases are all accepted', async (t) => {
   const service = await startService(t);
   const form = new FormData();
   for (const [name, value] of [
@@ -70,7 +70,7 @@ test.serial('multipart and JSON, PEM, DER, bare base64 and passphrases are all r
   t.is((await upload(service, 'alipay_app_key', fixture('app.key'))).body.code, 'certificate_exists');
 });
 
-test.serial('the table of bad files: each is refused with its word, and nothing is kept', async (t) => {
+test.serial('each invalid file is rejected with its own code, and nothing is stored', async (t) => {
   const service = await startService(t);
   const app = fixture('app.crt');
   const key = fixture('app.key');
@@ -117,14 +117,14 @@ test.serial('the table of bad files: each is refused with its word, and nothing 
   t.is(await service.store.read((tx) => tx.certs.count({})), 0);
 });
 
-test.serial('an expired root is taken, for roots outlive their dates', async (t) => {
+test.serial('an expired root is accepted, because roots stay in use after their dates', async (t) => {
   const service = await startService(t);
   const root = certificateFor(keyOf('app.key'), { days: -0.5 });
   const { body } = await upload(service, 'alipay_root_cert', root);
   t.is(body.data.daysLeft, -1);
 });
 
-test.serial('a pair is checked once both halves are there, in either order', async (t) => {
+test.serial('a pair is checked once both halves are uploaded, in either order', async (t) => {
   for (const order of [
     ['cert', 'key'],
     ['key', 'cert'],
@@ -145,38 +145,41 @@ test.serial('a pair is checked once both halves are there, in either order', asy
   }
 });
 
-test.serial('a default changes with its other half, and the configuration follows at once', async (t) => {
-  const service = await startService(t);
-  const { call, channels } = service;
-  const wechat = {
-    mode: 'live',
-    mchid: '1900000001',
-    appId: 'wx0123456789abcdef',
-    apiV3Key: '0123456789abcdefghijABCDEFGHIJ!!',
-    wechat_merchant_key: fixture('app.key'),
-    wechat_merchant_cert: fixture('app.crt'),
-  };
-  const made = await call('POST', '/api/v1/payment/config/wechat', { body: wechat });
-  t.like(made.body.data, { configured: true, version: 1 }, made.text);
-  const key = await upload(service, 'wechat_merchant_key', fixture('alipay2.key'));
-  t.false(key.body.data.isDefault);
-  const early = await call('POST', `${base}/${key.body.data.id}/default`);
-  t.deepEqual([early.status, early.body.code], [409, 'certificate_pair_mismatch']);
-  const cert = await upload(service, 'wechat_merchant_cert', certificateFor(keyOf('alipay2.key')));
-  t.is((await channels.forNew('default', 'wechat')).configVersion, 1);
-  t.like((await call('POST', `${base}/${key.body.data.id}/default`)).body.data, { isDefault: true });
-  const list = await call('POST', `${base}/list`, { body: { payWay: 'wechat' } });
-  const defaults = list.body.data.filter(({ isDefault }: { isDefault: boolean }) => isDefault);
-  t.deepEqual(
-    defaults.map(({ id }: { id: string }) => id).toSorted(),
-    [key.body.data.id, cert.body.data.id].toSorted(),
-  );
-  t.is((await channels.forNew('default', 'wechat')).configVersion, 2);
-  const old = await service.store.read((tx) => tx.channelConfigs.find({ payWay: 'wechat', version: 1 }));
-  t.false(old?.certIds.includes(key.body.data.id));
-});
+test.serial(
+  'a default changes together with its other half, and the configuration is updated immediately',
+  async (t) => {
+    const service = await startService(t);
+    const { call, channels } = service;
+    const wechat = {
+      mode: 'live',
+      mchid: '1900000001',
+      appId: 'wx0123456789abcdef',
+      apiV3Key: '0123456789abcdefghijABCDEFGHIJ!!',
+      wechat_merchant_key: fixture('app.key'),
+      wechat_merchant_cert: fixture('app.crt'),
+    };
+    const made = await call('POST', '/api/v1/payment/config/wechat', { body: wechat });
+    t.like(made.body.data, { configured: true, version: 1 }, made.text);
+    const key = await upload(service, 'wechat_merchant_key', fixture('alipay2.key'));
+    t.false(key.body.data.isDefault);
+    const early = await call('POST', `${base}/${key.body.data.id}/default`);
+    t.deepEqual([early.status, early.body.code], [409, 'certificate_pair_mismatch']);
+    const cert = await upload(service, 'wechat_merchant_cert', certificateFor(keyOf('alipay2.key')));
+    t.is((await channels.forNew('default', 'wechat')).configVersion, 1);
+    t.like((await call('POST', `${base}/${key.body.data.id}/default`)).body.data, { isDefault: true });
+    const list = await call('POST', `${base}/list`, { body: { payWay: 'wechat' } });
+    const defaults = list.body.data.filter(({ isDefault }: { isDefault: boolean }) => isDefault);
+    t.deepEqual(
+      defaults.map(({ id }: { id: string }) => id).toSorted(),
+      [key.body.data.id, cert.body.data.id].toSorted(),
+    );
+    t.is((await channels.forNew('default', 'wechat')).configVersion, 2);
+    const old = await service.store.read((tx) => tx.channelConfigs.find({ payWay: 'wechat', version: 1 }));
+    t.false(old?.certIds.includes(key.body.data.id));
+  },
+);
 
-test.serial('a change to certificate mode takes over only when its set is complete', async (t) => {
+test.serial('a change to certificate mode takes effect only when its set is complete', async (t) => {
   const service = await startService(t);
   await service.call('POST', '/api/v1/payment/config/alipay', { body: alipay });
   const version = async () => (await service.channels.forNew('default', 'alipay')).configVersion;
@@ -192,7 +195,7 @@ test.serial('a change to certificate mode takes over only when its set is comple
 });
 
 test.serial(
-  'delete: what verifies always, what signs never while it is a default or open orders need it',
+  'a verifying certificate can always be deleted, a signing one not while it is a default or open orders need it',
   async (t) => {
     const service = await startService(t);
     const { call, store } = service;
@@ -226,7 +229,7 @@ test.serial(
   },
 );
 
-test.serial('a download is the public part only, under a name of our own', async (t) => {
+test.serial('a download has only the public part, under a generated file name', async (t) => {
   const service = await startService(t);
   const key = await upload(service, 'alipay_app_key', fixture('app.key'), { name: 'a"; filename="evil.html' });
   const { status, text, headers } = await service.call('POST', `${base}/${key.body.data.id}/download`);
@@ -242,7 +245,7 @@ const NOBODYS = '00000000-0000-4000-8000-000000000000';
 const newKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 const OTHER_KEY = publicOf(pemOf(newKey()));
 
-test.serial('where the configuration does not open, a change of its certificates is refused', async (t) => {
+test.serial('a change of certificates is rejected when the configuration cannot be decrypted', async (t) => {
   const before = await startService(t);
   await before.call('POST', '/api/v1/payment/config/alipay', { body: alipay });
   const { id } = (await upload(before, 'alipay_public_key', publicOf(fixture('alipay2.key')))).body.data;
@@ -255,12 +258,12 @@ test.serial('where the configuration does not open, a change of its certificates
   const send = sendAs(service, CONSOLE);
   refused(t, await send('POST', `${base}/${id}/default`), 503, 'configuration_broken');
   refused(t, await send('POST', `${base}/${brought.id}/trust`), 503, 'configuration_broken');
-  t.is((await send('POST', `${base}/${id}/distrust`)).status, 200, 'what verifies can always be distrusted');
+  t.is((await send('POST', `${base}/${id}/distrust`)).status, 200, 'a verify key can always be distrusted');
   t.is((await send('POST', `${base}/${id}/delete`)).status, 200, 'and deleted');
 });
 
 test.serial(
-  'what an administrator uploads is trusted at once; trust comes and goes, and each is audited',
+  "an administrator's upload is trusted immediately, and trusting and distrusting it are both audited",
   async (t) => {
     const service = await startService(t);
     const { call, store } = service;
@@ -286,7 +289,7 @@ test.serial(
   },
 );
 
-test.serial('what is taken away during a change to certificate mode leaves the rest in force', async (t) => {
+test.serial('a certificate removed during a change to certificate mode leaves the others in force', async (t) => {
   const service = await startService(t);
   const { call } = service;
   await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
@@ -304,14 +307,14 @@ test.serial('what is taken away during a change to certificate mode leaves the r
   t.like(await state(), { configured: false, missing: ['alipay_public_key'] });
 });
 
-test.serial('what signs is neither trusted nor distrusted', async (t) => {
+test.serial('a signing key is neither trusted nor distrusted', async (t) => {
   const service = await startService(t);
   const { id } = (await upload(service, 'alipay_app_key', fixture('app.key'))).body.data;
   for (const verb of ['trust', 'distrust'])
     refused(t, await service.call('POST', `${base}/${id}/${verb}`), 409, 'trust_not_needed');
 });
 
-test.serial("Alipay's certificate is trusted only when the pinned root issued it", async (t) => {
+test.serial("Alipay's certificate is trusted only if the pinned root issued it", async (t) => {
   const service = await startService(t);
   const { call } = service;
   await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
@@ -330,7 +333,7 @@ test.serial("Alipay's certificate is trusted only when the pinned root issued it
   t.like((await call('GET', '/api/v1/payment/config/alipay')).body.data, { configured: true, version: 2 });
 });
 
-test.serial('a certificate that does not exist, or is of another project, is 404 at every operation', async (t) => {
+test.serial('a certificate that is missing or belongs to another project is 404 at every operation', async (t) => {
   const send = sendAs(await startService(t), CONSOLE);
   for (const verb of ['default', 'delete', 'download', 'trust', 'distrust'])
     refused(t, await send('POST', `${base}/${NOBODYS}/${verb}`), 404, 'not_found');
@@ -340,7 +343,7 @@ test.serial('a certificate that does not exist, or is of another project, is 404
   t.is((await send('POST', `${base}/${id}/download`)).status, 200);
 });
 
-test.serial('a project that cannot be is 400 at every operation', async (t) => {
+test.serial('an invalid project is 400 at every operation', async (t) => {
   const send = sendAs(await startService(t), CONSOLE);
   for (const path of [
     'upload',

@@ -12,14 +12,14 @@ type Row = Record<string, unknown>;
 
 const base = '/api/v1/payment/config';
 
-/** A project of a test's own that has the simulator's configurations, as a start brings them. */
+/** A project for one test with the simulator's configurations, as they exist after a start. */
 async function projectWithChannels(): Promise<string> {
   const project = await file.project();
   await file.service.app.prepare();
   return project;
 }
 
-test.serial('before anything is configured there is one entry for each channel', async (t) => {
+test.serial('without any configuration there is one entry for each channel', async (t) => {
   const { call } = await startService(t);
   const { status, body } = await call('GET', `${base}/list`);
   t.is(status, 200);
@@ -39,7 +39,7 @@ test.serial('before anything is configured there is one entry for each channel',
   t.deepEqual(body.page, { nextCursor: null, hasMore: false });
 });
 
-test.serial('the schema says which fields and certificates each mode needs', async (t) => {
+test.serial('the schema lists the required fields and certificates of each mode', async (t) => {
   const { call } = await startService(t);
   const { body } = await call('GET', `${base}/wechat/schema`);
   t.deepEqual(body.data.modes, ['simulator', 'live']);
@@ -49,52 +49,60 @@ test.serial('the schema says which fields and certificates each mode needs', asy
   t.is((await call('GET', `${base}/nobody/schema`)).status, 404);
 });
 
-test.serial('the rate that a channel charges is read when it is written, and refused with what is wrong', async (t) => {
-  const { call, channels } = await startService(t);
-  t.is((await call('POST', `${base}/alipay`, { body: { ...alipay, feeRate: 0.6 } })).status, 200);
-  t.is((await call('GET', `${base}/alipay`)).body.data.fields.feeRate, '0.6');
-  const bad = await call('POST', `${base}/alipay`, { body: { feeRate: '0.6 + 0.10 CNY' } });
-  t.is(bad.status, 400, bad.text);
-  t.is(bad.body.errors[0].pointer, '/feeRate');
-  t.true(bad.text.includes('charges no amount for each payment'), bad.text);
-  t.is((await call('POST', `${base}/paypal`, { body: { ...paypal, feeRate: '3.49% + 0.49 USD' } })).status, 200);
-  const { channel } = await channels.forNew('default', 'paypal');
-  t.deepEqual(channel.bills?.rate, { share: '0.0349', fixed: 49n, fixedCurrency: 'USD' });
-});
+test.serial(
+  'the fee rate of a channel is validated when it is written, and an invalid one is rejected with the reason',
+  async (t) => {
+    const { call, channels } = await startService(t);
+    t.is((await call('POST', `${base}/alipay`, { body: { ...alipay, feeRate: 0.6 } })).status, 200);
+    t.is((await call('GET', `${base}/alipay`)).body.data.fields.feeRate, '0.6');
+    const bad = await call('POST', `${base}/alipay`, { body: { feeRate: '0.6 + 0.10 CNY' } });
+    t.is(bad.status, 400, bad.text);
+    t.is(bad.body.errors[0].pointer, '/feeRate');
+    t.true(bad.text.includes('charges no amount for each payment'), bad.text);
+    t.is((await call('POST', `${base}/paypal`, { body: { ...paypal, feeRate: '3.49% + 0.49 USD' } })).status, 200);
+    const { channel } = await channels.forNew('default', 'paypal');
+    t.deepEqual(channel.bills?.rate, { share: '0.0349', fixed: 49n, fixedCurrency: 'USD' });
+  },
+);
 
-test.serial('secrets are written and never read; what is left out or *** stays, null clears', async (t) => {
-  const { call, channels } = await startService(t);
-  const first = await call('POST', `${base}/alipay`, { body: alipay });
-  t.is(first.status, 200, first.text);
-  t.like(first.body.data, {
-    configured: true,
-    enabled: true,
-    mode: 'sandbox',
-    account: alipay.appId,
-    version: 1,
-    missing: [],
-  });
-  t.deepEqual(first.body.data.fields, { appId: alipay.appId, appAuthToken: '***' });
-  t.regex(first.body.data.fingerprints.appAuthToken, /^[0-9a-f]{8}…3210$/);
-  const second = await call('POST', `${base}/alipay`, { body: { appAuthToken: '***', sellerId: '2088000000000001' } });
-  t.like(second.body.data, { version: 2, mode: 'sandbox', account: alipay.appId });
-  t.is(second.body.data.fingerprints.appAuthToken, first.body.data.fingerprints.appAuthToken);
-  const third = await call('POST', `${base}/alipay`, { body: { appAuthToken: null, sellerId: null } });
-  t.deepEqual(third.body.data.fields, { appId: alipay.appId });
-  for (const { text } of [
-    first,
-    second,
-    third,
-    await call('GET', `${base}/alipay`),
-    await call('GET', `${base}/list`),
-  ]) {
-    t.false(text.includes(alipay.appAuthToken));
-    t.false(text.includes('PRIVATE'));
-  }
-  t.is((await channels.forNew('default', 'alipay')).configVersion, 3);
-});
+test.serial(
+  'secrets are written and never returned; an omitted or *** secret is unchanged, and null clears it',
+  async (t) => {
+    const { call, channels } = await startService(t);
+    const first = await call('POST', `${base}/alipay`, { body: alipay });
+    t.is(first.status, 200, first.text);
+    t.like(first.body.data, {
+      configured: true,
+      enabled: true,
+      mode: 'sandbox',
+      account: alipay.appId,
+      version: 1,
+      missing: [],
+    });
+    t.deepEqual(first.body.data.fields, { appId: alipay.appId, appAuthToken: '***' });
+    t.regex(first.body.data.fingerprints.appAuthToken, /^[0-9a-f]{8}…3210$/);
+    const second = await call('POST', `${base}/alipay`, {
+      body: { appAuthToken: '***', sellerId: '2088000000000001' },
+    });
+    t.like(second.body.data, { version: 2, mode: 'sandbox', account: alipay.appId });
+    t.is(second.body.data.fingerprints.appAuthToken, first.body.data.fingerprints.appAuthToken);
+    const third = await call('POST', `${base}/alipay`, { body: { appAuthToken: null, sellerId: null } });
+    t.deepEqual(third.body.data.fields, { appId: alipay.appId });
+    for (const { text } of [
+      first,
+      second,
+      third,
+      await call('GET', `${base}/alipay`),
+      await call('GET', `${base}/list`),
+    ]) {
+      t.false(text.includes(alipay.appAuthToken));
+      t.false(text.includes('PRIVATE'));
+    }
+    t.is((await channels.forNew('default', 'alipay')).configVersion, 3);
+  },
+);
 
-test.serial('a 400 names every field at fault, and nothing is written', async (t) => {
+test.serial('a 400 names every invalid field, and nothing is written', async (t) => {
   const { call, store } = await startService(t);
   const refusals: [object, string[]][] = [
     [{ ...paypal, mode: undefined }, ['/mode']],
@@ -125,7 +133,7 @@ test.serial('a 400 names every field at fault, and nothing is written', async (t
   t.is(await store.read((tx) => tx.certs.count({})), 0);
 });
 
-test.serial('a PEM becomes a certificate; without it the configuration is there but not usable', async (t) => {
+test.serial('a PEM becomes a certificate, and without it the configuration is stored and not usable', async (t) => {
   const { call } = await startService(t);
   const bare = await call('POST', `${base}/alipay`, { body: { mode: 'sandbox', appId: alipay.appId } });
   t.like(bare.body.data, {
@@ -150,7 +158,7 @@ test.serial('a PEM becomes a certificate; without it the configuration is there 
   t.is(gone.body.errors[0].pointer, '/alipay_app_key');
 });
 
-test.serial('toggle: an unconfigured channel is 409; without a body it flips', async (t) => {
+test.serial('toggling an unconfigured channel is 409, and toggling without a body inverts the state', async (t) => {
   const { call, channels } = await startService(t);
   t.is((await call('PUT', `${base}/paypal/toggle`, { body: { enabled: false } })).body.code, 'channel_not_configured');
   await call('POST', `${base}/paypal`, { body: paypal });
@@ -163,18 +171,21 @@ test.serial('toggle: an unconfigured channel is 409; without a body it flips', a
   t.is((await channels.forNew('default', 'paypal')).mode, 'sandbox');
 });
 
-test.serial('modes: no live configuration beside Debug, no use of the simulator without it', async (t) => {
-  const { call } = await startService(t, { debug: true, simulatorUrl: 'http://127.0.0.1:9' });
-  const live = await call('POST', `${base}/paypal`, { body: { ...paypal, mode: 'live' } });
-  t.is(live.status, 409);
-  t.is(live.body.code, 'debug_refuses_live');
-  const other = await startService(t);
-  const simulated = await other.call('POST', `${base}/alipay`, { body: { ...alipay, mode: 'simulator' } });
-  t.like(simulated.body.data, { mode: 'simulator', configured: false, status: 'unconfigured' });
-  t.is((await other.call('POST', `${base}/alipay/test`)).status, 409);
-});
+test.serial(
+  'live configurations are refused beside Debug, and simulator configurations are unusable without it',
+  async (t) => {
+    const { call } = await startService(t, { debug: true, simulatorUrl: 'http://127.0.0.1:9' });
+    const live = await call('POST', `${base}/paypal`, { body: { ...paypal, mode: 'live' } });
+    t.is(live.status, 409);
+    t.is(live.body.code, 'debug_refuses_live');
+    const other = await startService(t);
+    const simulated = await other.call('POST', `${base}/alipay`, { body: { ...alipay, mode: 'simulator' } });
+    t.like(simulated.body.data, { mode: 'simulator', configured: false, status: 'unconfigured' });
+    t.is((await other.call('POST', `${base}/alipay/test`)).status, 409);
+  },
+);
 
-test.serial('who may: viewers look, scopes are needed, and nothing is open', async (t) => {
+test.serial('viewers may read and not write, and no route is open', async (t) => {
   const { call } = await startService(t);
   t.is((await call('GET', `${base}/list`, { token: '' })).status, 401);
   t.is((await call('GET', `${base}/list`, { token: 'viewer' })).status, 200);
@@ -203,14 +214,14 @@ test.serial('every change is in the audit log, without secrets', async (t) => {
   );
 });
 
-test.serial('a test makes one harmless call to the channel and says that it went well', async (t) => {
+test.serial('a test makes one harmless call to the channel and reports its success', async (t) => {
   await file.admin('POST', '/api/v1/console/payment/pay', { subject: 'Tea', amount: 1, payWay: 'alipay' });
   const { status, body } = await file.admin('POST', `${base}/alipay/test`);
   t.is(status, 200);
   t.is(body.data.ok, true);
 });
 
-test.serial('secrets that no master key opens are told, not used', async (t) => {
+test.serial('secrets that the master key cannot decrypt are reported and not used', async (t) => {
   const before = await startService(t);
   await sendAs(before, CONSOLE)('POST', `${base}/alipay`, alipay);
   const send = sendAs(await withAnotherKey(t, before), CONSOLE);
@@ -224,13 +235,12 @@ test.serial('secrets that no master key opens are told, not used', async (t) => 
   t.like(body.data, { enabled: false, configured: false, status: 'disabled' });
 });
 
-/** The entry of Alipay in the list. */
 async function listed(send: ReturnType<typeof sendAs>) {
   const { body } = await send('GET', `${base}/list`);
   return { body: { data: body.data.find(({ payWay }: { payWay: string }) => payWay === 'alipay') } };
 }
 
-test.serial('a key of a certificate that no master key opens is told as well', async (t) => {
+test.serial('a certificate key that the master key cannot decrypt is reported, too', async (t) => {
   const service = await startService(t);
   const send = sendAs(service, CONSOLE);
   await send('POST', `${base}/alipay`, alipay);
@@ -244,7 +254,7 @@ test.serial('a key of a certificate that no master key opens is told as well', a
   t.regex(body.data.fault, /^certs \S+ cannot be decrypted/);
 });
 
-test.serial("PayPal's webhook is registered once, and its id becomes part of the configuration", async (t) => {
+test.serial("PayPal's webhook is registered once, and its id is stored in the configuration", async (t) => {
   const { admin } = file;
   const at = `?project=${await projectWithChannels()}`;
   const read = async () => (await admin('GET', `${base}/paypal${at}`)).body.data;
@@ -257,29 +267,26 @@ test.serial("PayPal's webhook is registered once, and its id becomes part of the
   t.is(after.version, before.version + 1);
   t.not(after.fields.webhookId, before.fields.webhookId);
   t.like((await admin('POST', `${base}/paypal/notices${at}`)).body.data, { ok: true });
-  t.is((await read()).version, after.version, 'what is registered stays');
+  t.is((await read()).version, after.version, 'the registration is unchanged');
   t.like((await admin('POST', `${base}/paypal/test${at}`)).body.data, { ok: true });
   refused(t, await admin('POST', `${base}/alipay/notices${at}`), 400, 'invalid_request');
 });
 
-test.serial(
-  'WeChat Pay is told once where complaints go, and a test of the channel compares the address',
-  async (t) => {
-    const { admin } = file;
-    const at = `?project=${await projectWithChannels()}`;
-    const post = async (path: string) => (await admin('POST', `${base}/wechat/${path}${at}`)).body.data;
-    const version = async () => (await admin('GET', `${base}/wechat${at}`)).body.data.version;
-    t.like(await post('test'), { ok: true, code: null }, 'the simulator tells without an address, too');
-    const before = await version();
-    t.deepEqual(await post('notices'), { ok: true, field: null, code: null, message: null });
-    t.like(await post('notices'), { ok: true });
-    t.is(await version(), before, 'nothing of it is part of the configuration');
-    t.like(await post('test'), { ok: true, code: null });
-  },
-);
+test.serial("WeChat Pay's complaint address is registered once, and a test of the channel compares it", async (t) => {
+  const { admin } = file;
+  const at = `?project=${await projectWithChannels()}`;
+  const post = async (path: string) => (await admin('POST', `${base}/wechat/${path}${at}`)).body.data;
+  const version = async () => (await admin('GET', `${base}/wechat${at}`)).body.data.version;
+  t.like(await post('test'), { ok: true, code: null }, 'the simulator tells without an address, too');
+  const before = await version();
+  t.deepEqual(await post('notices'), { ok: true, field: null, code: null, message: null });
+  t.like(await post('notices'), { ok: true });
+  t.is(await version(), before, 'nothing of it is part of the configuration');
+  t.like(await post('test'), { ok: true, code: null });
+});
 
 test.serial(
-  'the platform certificates of WeChat Pay are downloaded once, and trusted by the administrator who asks',
+  'the platform certificates of WeChat Pay are downloaded once and trusted by the requesting administrator',
   async (t) => {
     const { admin, service } = file;
     const project = await projectWithChannels();
@@ -305,14 +312,14 @@ test.serial(
     const distrusted = await admin('POST', `/api/v1/certs/${fresh.id}/distrust`);
     t.is(distrusted.status, 200, JSON.stringify(distrusted.body));
     const third = (await download()).certificates.find(({ id }: Row) => id === fresh.id);
-    t.true(third === undefined || third.trust === 'distrusted', 'what a person distrusts is not trusted by a download');
+    t.true(third === undefined || third.trust === 'distrusted', 'a download does not trust a distrusted certificate');
     t.false((await admin('GET', `${base}/wechat${at}`)).body.data.certificates.some(({ id }: Row) => id === fresh.id));
     refused(t, await admin('POST', `${base}/paypal/certificates${at}`), 400, 'invalid_request');
   },
 );
 
 test.serial(
-  'a download with a wrong APIv3 key says so and keeps nothing; before there is a configuration it is refused',
+  'a download with a wrong APIv3 key reports it and stores nothing; without a configuration it is refused',
   async (t) => {
     const { admin } = file;
     const at = `?project=${await projectWithChannels()}`;
@@ -324,7 +331,7 @@ test.serial(
   },
 );
 
-test.serial('Alipay: key mode has nothing to download, and says what is done by hand', async (t) => {
+test.serial('Alipay in key mode has nothing to download, and the answer describes the manual step', async (t) => {
   const { admin } = file;
   const at = `?project=${await projectWithChannels()}`;
   const { data } = (await admin('POST', `${base}/alipay/certificates${at}`)).body;
@@ -332,7 +339,7 @@ test.serial('Alipay: key mode has nothing to download, and says what is done by 
   t.regex(data.byHand, /copy Alipay.s public key/);
 });
 
-test.serial('a test writes no configuration, not even of a simulator, which the first order brings', async (t) => {
+test.serial("a test writes no configuration, not even the simulator's, which the first order creates", async (t) => {
   const { admin } = file;
   const at = `?project=${await file.project()}`;
   refused(t, await admin('POST', `${base}/wechat/test${at}`), 409, 'channel_not_configured');
@@ -343,7 +350,7 @@ test.serial('a test writes no configuration, not even of a simulator, which the 
   );
 });
 
-test.serial('a test of products names the scenes of the channel, and refuses others', async (t) => {
+test.serial('a test of products accepts the scenes of the channel, and rejects other scenes', async (t) => {
   const { admin } = file;
   const { data } = (await admin('POST', `${base}/wechat/test`, { products: ['qr'] })).body;
   t.like(data, { ok: true });
@@ -354,7 +361,7 @@ test.serial('a test of products names the scenes of the channel, and refuses oth
   t.is(strange.body.errors[0].pointer, '/products/0');
 });
 
-test.serial('PayPal may be configured before its webhook is known, and is not usable until then', async (t) => {
+test.serial('PayPal may be configured without its webhook id, and is not usable until it is set', async (t) => {
   const { call } = await startService(t);
   const { webhookId, ...without } = paypal;
   const first = await call('POST', `${base}/paypal`, { body: without });
@@ -374,19 +381,19 @@ const OPERATIONS = [
   ['PUT', '/toggle', {}],
 ] as const;
 
-test.serial('a channel that does not exist is 404 at every operation', async (t) => {
+test.serial('an unknown channel is 404 at every operation', async (t) => {
   const send = sendAs(await startService(t), CONSOLE);
   for (const [method, path, body] of OPERATIONS)
     refused(t, await send(method, `${base}/cash${path}`, body), 404, 'not_found');
 });
 
-test.serial('a project that does not exist has no configurations', async (t) => {
+test.serial('an unknown project has no configurations', async (t) => {
   const send = sendAs(await startService(t), CONSOLE);
   refused(t, await send('GET', `${base}/list?project=nobody`), 404, 'not_found');
   refused(t, await send('POST', `${base}/paypal?project=nobody`, paypal), 404, 'not_found');
 });
 
-test.serial('a project that cannot be is 400 at every operation', async (t) => {
+test.serial('an invalid project is 400 at every operation', async (t) => {
   const send = sendAs(await startService(t), CONSOLE);
   refused(t, await send('GET', `${base}/list?project=a%20b`), 400, 'invalid_request');
   for (const [method, path, body] of OPERATIONS)

@@ -11,7 +11,7 @@ const V1 = '/api/v1/coins';
 const V2 = '/api/v2/coins';
 const debit = { userId: 'ann', amount: 20, bizNo: 'hat-1' };
 
-test.serial('a coin is made, changed, toggled and deleted; with entries or a package it is in use', async (t) => {
+test.serial('a coin is created, changed, toggled and deleted; with entries or a package it is in use', async (t) => {
   const { admin, soldPackage } = await catalogApp(t);
   t.like((await admin('POST', V1, { code: 'silver', name: 'Silver' })).body.data, {
     clawback: 'refuse',
@@ -27,7 +27,7 @@ test.serial('a coin is made, changed, toggled and deleted; with entries or a pac
   t.like((await admin('GET', '/api/v1/users/ann/coins')).body.data, [{ coin: 'gold', balance: 100, available: 100 }]);
 });
 
-test.serial('adjustments add and take, never below zero, with a line in the audit log', async (t) => {
+test.serial('adjustments add and take coins, never below zero, with a line in the audit log', async (t) => {
   const { admin, viewer, store } = await catalogApp(t);
   await admin('POST', V1, { code: 'gold', name: 'Gold' });
   const adjust = (amount: number) =>
@@ -49,7 +49,7 @@ test.serial('adjustments add and take, never below zero, with a line in the audi
   t.is((await viewer('POST', `${V1}/gold/adjustments`, { userId: 'ann', amount: 1, reason: 'x' })).status, 403);
 });
 
-test.serial('the same key for the coin of another project is another request', async (t) => {
+test.serial('an Idempotency-Key used for the coin of one project is refused for the coin of another', async (t) => {
   const [one, other] = [await file.project(), await file.project()];
   for (const project of [one, other]) await desk('POST', `${V1}?project=${project}`, { code: 'gold', name: 'Gold' });
   const body = { userId: 'ann', amount: 5, reason: 'by hand' };
@@ -60,7 +60,7 @@ test.serial('the same key for the coin of another project is another request', a
   t.is((await adjust(one)).headers.get('idempotent-replayed'), 'true');
 });
 
-test.serial('bad bodies are 400 and move nothing', async (t) => {
+test.serial('invalid bodies are 400 and change nothing', async (t) => {
   const { admin, shop, as, soldPackage, account } = await catalogApp(t);
   await soldPackage('refuse');
   const amounts = [0, 1.5, '1', null, {}, [], 1e15, { $gt: 0 }];
@@ -99,7 +99,7 @@ test.serial('coins are listed and shown', async (t) => {
   t.deepEqual(shown.body.data, list.body.data[0]);
 });
 
-test.serial('a code is taken once in a project', async (t) => {
+test.serial('a coin code is unique within its project', async (t) => {
   const project = await file.project();
   t.is((await desk('POST', `${V1}?project=${project}`, gold)).status, 201);
   refused(t, await desk('POST', `${V1}?project=${project}`, gold), 409, 'code_taken');
@@ -131,12 +131,12 @@ const OPERATIONS = [
   ['POST', '/adjustments', { userId: 'ann', amount: 1, reason: 'by hand' }],
 ] as const;
 
-test.serial('a coin that does not exist is 404 at every operation', async (t) => {
+test.serial('an unknown coin is 404 at every operation', async (t) => {
   for (const [method, path, body] of OPERATIONS)
     refused(t, await desk(method, `${V1}/nothing${path}`, body), 404, 'not_found');
 });
 
-test.serial('a project that cannot be is 400 at every operation', async (t) => {
+test.serial('an invalid project is 400 at every operation', async (t) => {
   refused(t, await desk('GET', `${V1}?project=a%20b`), 400, 'invalid_request');
   for (const [method, path, body] of OPERATIONS)
     refused(t, await desk(method, `${V1}/gold${path}?project=a%20b`, body), 400, 'invalid_request');

@@ -37,7 +37,7 @@ test.serial('the console places an order as the console application of the proje
   t.like(row, { kind: 'console', project });
 });
 
-test.serial('an amount that the parser would round, or that is sent twice, makes no order', async (t) => {
+test.serial('an amount that the parser would round, or that is sent twice, creates no order', async (t) => {
   const project = await file.project();
   const { token } = (await nobody('POST', '/api/v1/login', { username: 'alice', password: 'seven-quiet-otters-swim' }))
     .body.data;
@@ -54,7 +54,7 @@ test.serial('an amount that the parser would round, or that is sent twice, makes
   t.is(await service.app.store.read((tx) => tx.orders.count({ project })), 0);
 });
 
-test.serial('without a project the order is one of the project default', async (t) => {
+test.serial('without a project the order belongs to the project default', async (t) => {
   const { body } = await admin('POST', '/api/v1/console/payment/pay', demonstration);
   t.is(body.data.project, 'default');
 });
@@ -67,7 +67,7 @@ test.serial('the console refuses a second order with the same merchantOrderNo an
   refused(t, await pay(2), 409, 'merchant_number_used');
 });
 
-test.serial('a pay request of the console names the member that it cannot take', async (t) => {
+test.serial('a rejected pay request of the console names the invalid member', async (t) => {
   for (const [change, pointer] of [
     [{ project: 'a b' }, '/project'],
     [{ payWay: 'cash' }, '/payWay'],
@@ -79,7 +79,7 @@ test.serial('a pay request of the console names the member that it cannot take',
   }
 });
 
-test.serial('a project that does not exist has no console application to pay with', async (t) => {
+test.serial('an unknown project has no console application to pay with', async (t) => {
   const answer = await admin('POST', '/api/v1/console/payment/pay', { ...demonstration, project: 'nothing' });
   t.true(answer.status >= 400 && answer.status < 500, JSON.stringify(answer.body));
 });
@@ -92,7 +92,7 @@ test.serial('a viewer queries the order of any application', async (t) => {
   t.like(body.data, { orderNo, clientId: shop.clientId, status: 'paid', amount: 10, refundableAmount: 10 });
 });
 
-test.serial('the console closes the order of any application, and the order says so', async (t) => {
+test.serial('the console closes the order of any application, and the order shows it', async (t) => {
   const { shop } = await openMarket(file);
   const orderNo = await placeOrder(shop, { payWay: 'wechat' });
   const { status, body } = await admin('POST', `/api/v1/console/payment/close/${orderNo}`);
@@ -100,7 +100,7 @@ test.serial('the console closes the order of any application, and the order says
   t.like(body.data, { orderNo, status: 'closed', closeReason: 'admin' });
 });
 
-test.serial('the console captures what a payer of PayPal has approved', async (t) => {
+test.serial('the console captures a PayPal payment that its payer has approved', async (t) => {
   const { shop } = await openMarket(file);
   await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
   const orderNo = await placeOrder(shop, { payWay: 'paypal', amount: 10 });
@@ -116,7 +116,7 @@ test.serial('the console cannot close a paid order', async (t) => {
   refused(t, await admin('POST', `/api/v1/console/payment/close/${await paid()}`), 409, 'order_already_paid');
 });
 
-test.serial('the console refunds the order of any application, and the refund says so', async (t) => {
+test.serial('the console refunds the order of any application, and the refund shows it', async (t) => {
   const { paid } = await openMarket(file);
   const request = { orderNo: await paid(), refundAmount: 2.5, reason: 'Returned' };
   const { status, body } = await admin('POST', '/api/v1/console/payment/refund', request);
@@ -124,13 +124,13 @@ test.serial('the console refunds the order of any application, and the refund sa
   t.like(body.data, { ...request, origin: 'admin', refundAmountMinor: 250, refundableAmount: 7.5 });
 });
 
-test.serial('a refund request of the console names the member that it cannot take', async (t) => {
+test.serial('a rejected refund request of the console names the invalid member', async (t) => {
   const answer = await admin('POST', '/api/v1/console/payment/refund', { orderNo: NOBODYS });
   refused(t, answer, 400, 'invalid_request');
   t.is(answer.body.errors[0].pointer, '/refundAmount');
 });
 
-test.serial('an order that nobody has is 404 at every operation', async (t) => {
+test.serial('an unknown order is 404 at every operation', async (t) => {
   refused(t, await viewer('GET', `/api/v1/console/payment/query/${NOBODYS}`), 404, 'not_found');
   refused(t, await admin('POST', `/api/v1/console/payment/close/${NOBODYS}`), 404, 'not_found');
   refused(t, await admin('POST', `/api/v1/console/payment/capture/${NOBODYS}`), 404, 'not_found');
@@ -138,7 +138,7 @@ test.serial('an order that nobody has is 404 at every operation', async (t) => {
   refused(t, await admin('POST', '/api/v1/console/payment/refund', refund), 404, 'not_found');
 });
 
-test.serial('an Idempotency-Key of the console gives the stored answer back', async (t) => {
+test.serial('an Idempotency-Key of the console returns the stored answer', async (t) => {
   const project = await file.project();
   const pay = () =>
     admin('POST', '/api/v1/console/payment/pay', { ...demonstration, project }, { 'idempotency-key': project });

@@ -40,13 +40,13 @@ test.serial('disputes are listed, newest first, in pages, and by each filter', a
     t.deepEqual(await numbers(query), [], query);
 });
 
-test.serial('a filter of the disputes that cannot be meant is 400', async (t) => {
+test.serial('an invalid filter of the disputes is 400', async (t) => {
   for (const query of ['status=eaten', 'payWay=cash', 'limit=0', 'cursor=x', 'colour=red'])
     refused(t, await viewer('GET', `/api/v1/disputes?${query}`), 400, 'invalid_request');
 });
 
 test.serial(
-  'a dispute is shown with what the payer disputes, told to the application and listed for a person',
+  "a dispute is shown with the payer's claim, reported to the application and listed for the operator",
   async (t) => {
     const { orderNo, disputeNo } = await open({ amount: 4, reason: 'INCORRECT_AMOUNT' });
     const { status, body } = await viewer('GET', `/api/v1/disputes/${disputeNo}`);
@@ -72,7 +72,7 @@ test.serial(
 );
 
 test.serial(
-  'a message goes to the payer, evidence to the channel once it asks, and both are told as changes',
+  'a message is sent to the payer, evidence to the channel once requested, and both are reported as changes',
   async (t) => {
     const { orderNo, disputeNo } = await open();
     const talked = await admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text);
@@ -87,7 +87,7 @@ test.serial(
     service.clock.advance(1);
     refused(t, await admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text), 422, 'channel_refused');
     const { answeredAt } = (await viewer('GET', `/api/v1/disputes/${disputeNo}`)).body.data;
-    t.is(answeredAt, answered.body.data.answeredAt, 'what was refused was not said');
+    t.is(answeredAt, answered.body.data.answeredAt, 'a refused answer is not recorded');
     await disputed(service, orderNo, 'win', 'won');
     t.deepEqual(await toldOf(service, disputeNo), [
       'dispute.opened',
@@ -101,7 +101,7 @@ test.serial(
 );
 
 test.serial(
-  'files go with an answer, are named in the audit log, and are refused when the channel takes none such',
+  'files are sent with an answer, named in the audit log, and rejected when the channel accepts none',
   async (t) => {
     const { orderNo, disputeNo } = await open();
     await disputed(service, orderNo, 'escalate', 'needs_answer');
@@ -119,7 +119,7 @@ test.serial(
     refused(t, await admin('POST', path, misnamed, key), 400, 'invalid_request');
     t.is((await disputeOf(service, orderNo))?.answeredAt, null, 'nothing is sent without its files');
     refused(t, await admin('POST', path, withFiles(['notes.txt', Buffer.from('x')])), 422, 'channel_refused');
-    t.is((await disputeOf(service, orderNo))?.answeredAt, null, 'what was refused was not said');
+    t.is((await disputeOf(service, orderNo))?.answeredAt, null, 'a refused answer is not recorded');
     const huge = withFiles(['huge.png', Buffer.alloc(10 * 1024 * 1024 + 1)]);
     refused(t, await admin('POST', path, huge), 413, 'body_too_large');
     const sent = withFiles(['a photo.png', png], ['proof.pdf', Buffer.from('%PDF-1.7')]);
@@ -138,7 +138,7 @@ test.serial(
   },
 );
 
-test.serial('a dispute that is accepted is lost, and the order counts it once', async (t) => {
+test.serial('an accepted dispute is lost, and the order counts it once', async (t) => {
   const { orderNo, disputeNo } = await open({ amount: 4 });
   const { status, body } = await admin('POST', `/api/v1/disputes/${disputeNo}/accept`, note);
   t.is(status, 200, JSON.stringify(body));
@@ -153,7 +153,7 @@ test.serial('a dispute that is accepted is lost, and the order counts it once', 
   }
 });
 
-test.serial('the same key does it once, and the same answer is given again', async (t) => {
+test.serial('the same Idempotency-Key accepts once, and the same answer is returned again', async (t) => {
   const { disputeNo } = await open();
   for (const [verb, request] of [
     ['answer', text],
@@ -170,25 +170,25 @@ test.serial('the same key does it once, and the same answer is given again', asy
   }
 });
 
-test.serial('an acceptance whose answer is lost is told by what the channel shows afterwards', async (t) => {
+test.serial("an acceptance whose answer is lost is settled by the channel's later state", async (t) => {
   const { disputeNo, orderNo } = await open();
   const fault = { payWay: 'paypal', call: 'dispute-deed', fault: '500-after-commit', times: 1, orderNo };
   await service.sim('/sim/faults', fault);
   await service.sim('/sim/faults', { payWay: 'paypal', call: 'notice', fault: 'drop-notify', orderNo, probability: 1 });
   const key = { 'idempotency-key': `lost-${disputeNo}` };
   const first = await admin('POST', `/api/v1/disputes/${disputeNo}/accept`, note, key);
-  t.is(first.status, 200, 'the channel was asked what became of it');
+  t.is(first.status, 200, 'the channel was queried for the outcome');
   t.is(first.body.data.status, 'lost');
 });
 
-/** The refundable amount that an order shows, and the answer to a refund of one major unit. */
+/** The refundable amount of an order, and the answer to a refund of one major unit. */
 async function refundsOf(orderNo: string) {
   const { refundableAmount, refundsBlockedBy } = (await viewer('GET', `/api/v1/orders/${orderNo}`)).body.data;
   const asked = await admin('POST', '/api/v1/console/payment/refund', { orderNo, refundAmount: 1 });
   return { refundableAmount, refundsBlockedBy, status: asked.status, code: asked.body.code };
 }
 
-test.serial('while the end of an acceptance is not known, no refund gives the same money back once more', async (t) => {
+test.serial('while the outcome of an acceptance is unknown, no refund returns the same money again', async (t) => {
   const { disputeNo, orderNo } = await open({ amount: 4 });
   const [listed] = (await viewer('GET', `/api/v1/exceptions?state=open&kind=dispute&orderNo=${orderNo}`)).body.data;
   const acknowledge = { action: 'acknowledge', reason: 'seen' };
@@ -199,7 +199,7 @@ test.serial('while the end of an acceptance is not known, no refund gives the sa
   const path = `/api/v1/disputes/${disputeNo}/accept`;
   refused(t, await admin('POST', path, note), 504, 'channel_outcome_unknown');
   const blocked = { refundableAmount: 0, refundsBlockedBy: 'dispute', status: 409, code: 'refunds_blocked' };
-  t.deepEqual(await refundsOf(orderNo), blocked, 'also after somebody had acknowledged the dispute');
+  t.deepEqual(await refundsOf(orderNo), blocked, 'also after the dispute was acknowledged');
   await service.sim('/sim/clock', { advanceSeconds: 601 });
   service.clock.advance(3601);
   await service.app.sweep.once();
@@ -211,7 +211,7 @@ test.serial('while the end of an acceptance is not known, no refund gives the sa
   );
 });
 
-test.serial('an acceptance that the channel refuses holds no refund up', async (t) => {
+test.serial('an acceptance that the channel refuses does not block refunds', async (t) => {
   const { disputeNo, orderNo } = await open({ amount: 4 });
   const fault = { payWay: 'paypal', call: 'dispute-deed', fault: 'refused', word: 'ACTION_NOT_ALLOWED', orderNo };
   await service.sim('/sim/faults', { ...fault, times: 1 });
@@ -219,7 +219,7 @@ test.serial('an acceptance that the channel refuses holds no refund up', async (
   t.like(await refundsOf(orderNo), { refundableAmount: 10, refundsBlockedBy: null, status: 200 });
 });
 
-test.serial('a dispute is not accepted while a refund may still give the same money back', async (t) => {
+test.serial('a dispute is not accepted while a refund may still return the same money', async (t) => {
   const { disputeNo, orderNo } = await open({ amount: 4 });
   await service.sim('/sim/faults', { payWay: 'paypal', call: 'refund', fault: '502', times: 1, orderNo });
   const refund = { orderNo, refundAmount: 4 };
@@ -237,7 +237,7 @@ test.serial('a dispute is not accepted while a refund may still give the same mo
   t.is(status, 200, JSON.stringify(body));
 });
 
-test.serial('a call that the channel never got is told as unknown, and can be repeated', async (t) => {
+test.serial('a call that never reached the channel is reported as unknown, and can be repeated', async (t) => {
   const { disputeNo, orderNo } = await open();
   const path = `/api/v1/disputes/${disputeNo}/accept`;
   await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute-deed', fault: '502', times: 1, orderNo });
@@ -249,7 +249,7 @@ test.serial('a call that the channel never got is told as unknown, and can be re
   t.is(again.body.data.status, 'lost');
 });
 
-test.serial('an answer that never got there stays unknown, however often it is repeated, until one does', async (t) => {
+test.serial('an answer that never reached the channel stays unknown until a repeat succeeds', async (t) => {
   const { disputeNo, orderNo } = await open();
   const answer = () =>
     admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text, { 'idempotency-key': `lost-answer-${disputeNo}` });
@@ -263,7 +263,7 @@ test.serial('an answer that never got there stays unknown, however often it is r
   t.is(body.data.status, 'open');
 });
 
-test.serial('what is sent has words, and not too many', async (t) => {
+test.serial('text is required and its length is limited', async (t) => {
   for (const [verb, body] of [
     ['answer', {}],
     ['answer', { text: 'x'.repeat(2001) }],
@@ -274,7 +274,7 @@ test.serial('what is sent has words, and not too many', async (t) => {
     refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/${verb}`, body), 400, 'invalid_request');
 });
 
-test.serial('a complaint of WeChat Pay that was dealt with is over; PayPal decides by itself', async (t) => {
+test.serial('a complaint of WeChat Pay can be finished, and a dispute of PayPal cannot', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid({ payWay: 'wechat' });
   const disputeNo = await disputed(service, orderNo, 'open', 'needs_answer');
@@ -290,30 +290,27 @@ test.serial('a complaint of WeChat Pay that was dealt with is over; PayPal decid
   refused(t, await admin('POST', `/api/v1/disputes/${disputeNo}/finish`), 409, 'dispute_closed');
 });
 
-test.serial('a dispute that nobody has is 404 at every operation', async (t) => {
+test.serial('an unknown dispute is 404 at every operation', async (t) => {
   refused(t, await viewer('GET', `/api/v1/disputes/${NOBODYS}`), 404, 'not_found');
   refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/answer`, text), 404, 'not_found');
   refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/accept`, note), 404, 'not_found');
   refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/finish`), 404, 'not_found');
 });
 
-test.serial(
-  'a dispute that is won after it was lost waits for a person, who gives the money back to the order',
-  async (t) => {
-    const { orderNo, disputeNo } = await open();
-    await disputed(service, orderNo, 'lose', 'lost');
-    const { refundNo } = (await disputeOf(service, orderNo))!;
-    const early = { action: 'failed_at_channel', reason: 'x' };
-    refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
-    refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/resolve`, early), 409, 'refund_not_released');
-    await disputed(service, orderNo, 'win', 'won');
-    t.is((await viewer('GET', `/api/v1/refunds/${refundNo}`)).body.data.status, 'abnormal');
-    refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
-    const request = { action: 'failed_at_channel', reason: 'The appeal was won' };
-    const { status, body } = await admin('POST', `/api/v1/refunds/${refundNo}/resolve`, request);
-    t.is(status, 200, JSON.stringify(body));
-    t.like(body.data, { status: 'failed', refundedAmount: 0, refundableAmount: 10 });
-    t.is((await viewer('GET', `/api/v1/exceptions?state=open&orderNo=${orderNo}`)).body.data.length, 0);
-    t.like((await viewer('GET', `/api/v1/disputes/${disputeNo}`)).body.data, { status: 'won', lostAmount: 0 });
-  },
-);
+test.serial('a dispute won after it was lost waits for an operator, who returns the money to the order', async (t) => {
+  const { orderNo, disputeNo } = await open();
+  await disputed(service, orderNo, 'lose', 'lost');
+  const { refundNo } = (await disputeOf(service, orderNo))!;
+  const early = { action: 'failed_at_channel', reason: 'x' };
+  refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
+  refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/resolve`, early), 409, 'refund_not_released');
+  await disputed(service, orderNo, 'win', 'won');
+  t.is((await viewer('GET', `/api/v1/refunds/${refundNo}`)).body.data.status, 'abnormal');
+  refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
+  const request = { action: 'failed_at_channel', reason: 'The appeal was won' };
+  const { status, body } = await admin('POST', `/api/v1/refunds/${refundNo}/resolve`, request);
+  t.is(status, 200, JSON.stringify(body));
+  t.like(body.data, { status: 'failed', refundedAmount: 0, refundableAmount: 10 });
+  t.is((await viewer('GET', `/api/v1/exceptions?state=open&orderNo=${orderNo}`)).body.data.length, 0);
+  t.like((await viewer('GET', `/api/v1/disputes/${disputeNo}`)).body.data, { status: 'won', lostAmount: 0 });
+});

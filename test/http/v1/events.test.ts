@@ -49,7 +49,7 @@ test.serial('the console reads all events with its filters', async (t) => {
 });
 
 test.serial(
-  'a stream says ready, tells what happens, goes on after Last-Event-ID, and ends when the server stops',
+  'a stream sends ready, sends events, resumes after Last-Event-ID, and ends when the server stops',
   async (t) => {
     const service = await startService(t);
     const shop = await service.merchant();
@@ -65,7 +65,7 @@ test.serial(
     const second = await payOrder(service, shop, { amount: 3 });
     const again = await reading(service, token, '/api/v1/events/stream', { 'last-event-id': String(id) });
     const missed = await again.until(second);
-    t.false(missed.includes(first), 'what was received does not come again');
+    t.false(missed.includes(first), 'a received event is not sent again');
     const past = await reading(service, token, '/api/v1/events/stream?since=2020-01-01T00:00:00Z&types=order.paid');
     const everything = await past.until(second);
     t.true(everything.includes(first));
@@ -80,26 +80,23 @@ test.serial(
   },
 );
 
-test.serial(
-  'a stream ends when its credential is no longer good, and keeps the connection alive meanwhile',
-  async (t) => {
-    const service = await startService(t);
-    const feed = createEventFeed({ store: service.app.store, log: () => {} }, 5);
-    let checks = 0;
-    const stillAllowed = async () => {
-      checks += 1;
-      if (checks > 2) throw new Unauthenticated();
-    };
-    const open = eventStreams(feed, { heartbeatMs: 0, recheckMs: 0 });
-    let text = '';
-    for await (const part of open({ filter: {}, after: undefined, stillAllowed })) text += String(part);
-    t.true(text.includes(': heartbeat\n\n'));
-    t.true(text.endsWith('event: error\ndata: {"code":"unauthenticated"}\n\n'));
-    t.is(checks, 3);
-  },
-);
+test.serial('a stream is kept alive, and ends when its credential becomes invalid', async (t) => {
+  const service = await startService(t);
+  const feed = createEventFeed({ store: service.app.store, log: () => {} }, 5);
+  let checks = 0;
+  const stillAllowed = async () => {
+    checks += 1;
+    if (checks > 2) throw new Unauthenticated();
+  };
+  const open = eventStreams(feed, { heartbeatMs: 0, recheckMs: 0 });
+  let text = '';
+  for await (const part of open({ filter: {}, after: undefined, stillAllowed })) text += String(part);
+  t.true(text.includes(': heartbeat\n\n'));
+  t.true(text.endsWith('event: error\ndata: {"code":"unauthenticated"}\n\n'));
+  t.is(checks, 3);
+});
 
-/** How somebody comes to be let in no more. */
+/** Ways in which an administrator loses access. */
 const ENDS: readonly [what: string, act: (desk: Desk, id: string) => Promise<unknown>, code?: string][] = [
   ['logged out', ({ own }) => own('POST', '/api/v1/logout')],
   ['disabled', ({ root }, id) => root('PUT', `/api/v1/admins/${id}/toggle`, { enabled: false })],
@@ -118,7 +115,7 @@ interface Desk {
 }
 
 for (const [what, act, code = 'unauthenticated'] of ENDS)
-  test.serial(`an administrator who was ${what} is sent nothing more`, async (t) => {
+  test.serial(`an administrator who was ${what} receives no more events`, async (t) => {
     const shop = await file.shop();
     const account = { username: `reader-${what.replaceAll(' ', '-')}`, password: 'nine-tidy-green-anchors' };
     const { body } = await admin('POST', '/api/v1/admins', { ...account, role: 'admin' });
@@ -136,12 +133,12 @@ for (const [what, act, code = 'unauthenticated'] of ENDS)
     t.false(text.includes(after));
   });
 
-test.serial('a filter of the log that cannot be meant is 400', async (t) => {
+test.serial('an invalid filter of the log is 400', async (t) => {
   for (const query of ['types=order.eaten', 'after=-1', 'limit=0', 'since=today', 'colour=red'])
     refused(t, await admin('GET', `/api/v1/events?${query}`), 400, 'invalid_request');
 });
 
-test.serial('an event is delivered again with its old id', async (t) => {
+test.serial('a resent event keeps its id', async (t) => {
   const shop = await file.shop();
   const orderNo = await payOrder(service, shop, { amount: 2 });
   const hook = { url: 'https://shop.example/hooks', types: [], enabled: true };

@@ -10,7 +10,7 @@ coverRoutes(test, file);
 const resolve = (id: string, action: string, reason = 'Agreed with the customer') =>
   admin('POST', `/api/v1/exceptions/${id}/resolve`, { action, reason });
 
-test.serial('a payment of another amount is listed with what was received', async (t) => {
+test.serial('a payment of another amount is listed with the received amount', async (t) => {
   const { mismatch, project, shop } = await openOwnMarket(file);
   const { orderNo, id } = await mismatch();
   const { status, body } = await admin('GET', `/api/v1/exceptions?project=${project}`);
@@ -32,7 +32,7 @@ test.serial('a payment of another amount is listed with what was received', asyn
   t.deepEqual(body.page, { nextCursor: null, hasMore: false });
 });
 
-test.serial('one exception is read by its id; of what is not there it is said so', async (t) => {
+test.serial('one exception is read by its id, and an unknown id is 404', async (t) => {
   const { mismatch } = await openOwnMarket(file);
   const { orderNo, id } = await mismatch();
   const { status, body } = await admin('GET', `/api/v1/exceptions/${id}`);
@@ -68,18 +68,18 @@ test.serial('the list comes newest first, in pages', async (t) => {
   t.deepEqual(rest.body.page, { nextCursor: null, hasMore: false });
 });
 
-test.serial('only an action that failed and is still due can be retried', async (t) => {
+test.serial('only a failed action that is still due can be retried', async (t) => {
   const { mismatch } = await openMarket(file);
   const { id } = await mismatch();
   refused(t, await resolve(id, 'retry'), 400, 'invalid_request');
 });
 
-test.serial('a filter that cannot be meant is 400', async (t) => {
+test.serial('an invalid filter is 400', async (t) => {
   for (const query of ['state=new', 'kind=eaten', 'limit=0', 'cursor=x', 'colour=red', 'project=a%20b'])
     refused(t, await admin('GET', `/api/v1/exceptions?${query}`), 400, 'invalid_request');
 });
 
-test.serial('accepting another amount makes the order paid with what was received', async (t) => {
+test.serial('accepting another amount makes the order paid with the received amount', async (t) => {
   const { mismatch } = await openMarket(file);
   const { orderNo, id } = await mismatch();
   const { status, body } = await resolve(id, 'accept');
@@ -97,7 +97,7 @@ test.serial('accepting another amount makes the order paid with what was receive
   t.is(Math.round(order.refundableAmount * 100), body.data.receivedMinor);
 });
 
-test.serial('refunding another amount gives back what was received and leaves the order as it was', async (t) => {
+test.serial('refunding another amount refunds the received amount and leaves the order as it was', async (t) => {
   const { mismatch } = await openMarket(file);
   const { orderNo, id } = await mismatch();
   const { body } = await resolve(id, 'refund');
@@ -115,18 +115,21 @@ test.serial('another amount cannot only be acknowledged', async (t) => {
   t.is(answer.body.errors[0].pointer, '/action');
 });
 
-test.serial('an exception without money of its own is acknowledged and neither accepted nor refunded', async (t) => {
-  const { shop } = await openMarket(file, { latePayment: { afterClose: 'accept' } as never });
-  const placed = await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 10, payWay: 'wechat' });
-  const { orderNo } = placed.body.data;
-  await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
-  await service.sim('/sim/pay', { orderNo, force: true });
-  await admin('POST', `/api/v1/orders/${orderNo}/sync`);
-  const [row] = (await admin('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body.data;
-  t.is(row.kind, 'late_paid');
-  for (const action of ['accept', 'refund']) refused(t, await resolve(row.id, action), 400, 'invalid_request');
-  t.like((await resolve(row.id, 'acknowledge', 'Seen')).body.data, { state: 'resolved', reason: 'Seen' });
-});
+test.serial(
+  'an exception without its own money is acknowledged, and can be neither accepted nor refunded',
+  async (t) => {
+    const { shop } = await openMarket(file, { latePayment: { afterClose: 'accept' } as never });
+    const placed = await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 10, payWay: 'wechat' });
+    const { orderNo } = placed.body.data;
+    await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+    await service.sim('/sim/pay', { orderNo, force: true });
+    await admin('POST', `/api/v1/orders/${orderNo}/sync`);
+    const [row] = (await admin('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body.data;
+    t.is(row.kind, 'late_paid');
+    for (const action of ['accept', 'refund']) refused(t, await resolve(row.id, action), 400, 'invalid_request');
+    t.like((await resolve(row.id, 'acknowledge', 'Seen')).body.data, { state: 'resolved', reason: 'Seen' });
+  },
+);
 
 test.serial('an exception is resolved once', async (t) => {
   const { mismatch } = await openMarket(file);
@@ -135,7 +138,7 @@ test.serial('an exception is resolved once', async (t) => {
   refused(t, await resolve(id, 'accept'), 409, 'exception_resolved');
 });
 
-test.serial('money is not accepted when another order of the same merchantOrderNo is paid', async (t) => {
+test.serial('a payment is not accepted when another order with the same merchantOrderNo is paid', async (t) => {
   const { mismatch, paid } = await openMarket(file);
   const merchantOrderNo = 'cart-7';
   const { orderNo, id } = await mismatch({ merchantOrderNo });
@@ -145,7 +148,7 @@ test.serial('money is not accepted when another order of the same merchantOrderN
   refused(t, await resolve(id, 'accept'), 409, 'order_already_paid');
 });
 
-test.serial('the exception of an abnormal refund ends with the refund, not before', async (t) => {
+test.serial('the exception of an abnormal refund ends only with the refund', async (t) => {
   const { abnormal } = await openMarket(file);
   const { orderNo, refundNo } = await abnormal();
   const [row] = (await admin('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body.data;

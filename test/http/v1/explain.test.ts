@@ -14,7 +14,7 @@ interface World {
   shop: Merchant;
 }
 
-/** How an order comes into a situation; returns its number. */
+/** Brings an order into a situation; returns its number. */
 type Story = (world: World) => Promise<string>;
 
 const lost: Story = async ({ service, shop }) => {
@@ -151,7 +151,7 @@ for (const [situation, story, next] of STORIES)
     },
   );
 
-test.serial('without Debug an order of the simulator is frozen, and explain says so', async (t) => {
+test.serial('without Debug an order of the simulator is frozen, and its explanation shows it', async (t) => {
   const orderNo = await placeOrder(await file.shop(), { amount: 10 });
   const later = await startService(t, { url: service.databaseUrl, env: { PAY_DEBUG: 'false' } });
   const account = { username: 'alice', password: 'seven-quiet-otters-swim' };
@@ -160,6 +160,6 @@ test.serial('without Debug an order of the simulator is frozen, and explain says
   t.is(body.data.situation, 'frozen');
 });
 
-test.serial('an order that nobody has is 404', async (t) => {
+test.serial('an unknown order is 404', async (t) => {
   refused(t, await admin('GET', '/api/v1/orders/P20300101000000ABCDEFGHJK/explain'), 404, 'not_found');
 });

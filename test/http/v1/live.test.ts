@@ -14,14 +14,14 @@ coverRoutes(test, file);
 
 const LIVE = '/api/v1/live';
 
-/** A session of a viewer of its own. */
+/** A session of a new viewer. */
 async function viewer(username: string): Promise<string> {
   const account = { username, password: 'nine-tidy-green-anchors' };
   await admin('POST', '/api/v1/admins', { ...account, role: 'viewer' });
   return (await request(service.url, 'POST', '/api/v1/login', account)).body.data.token as string;
 }
 
-/** All messages so far, put together as a follower sees them: the newest of each section, and every event that passed. */
+/** All messages so far merged as a client does: the newest of each section, and every event sent. */
 function boardOf(messages: readonly ReadMessage[]) {
   const data = messages.map((message) => LiveMessage.strict().parse(message.data));
   const events = data.flatMap(({ events: one }) => (one ? [one] : []));
@@ -33,7 +33,7 @@ function boardOf(messages: readonly ReadMessage[]) {
   } as any;
 }
 
-test.serial('a follower is told everything at once, then what changes, and each event that passes once', async (t) => {
+test.serial('a client receives a snapshot first, then the changes, and each new event once', async (t) => {
   const token = await viewer('follows');
   const shop = await file.shop({ name: '茶馆 Tea house' });
   const before = await payOrder(service, shop, { amount: 12.5, subject: '红茶' });
@@ -53,7 +53,7 @@ test.serial('a follower is told everything at once, then what changes, and each 
     'webhooks',
   ]);
   const first = boardOf([snapshot!]);
-  t.is(first.passed, 0, 'what was before is shown and not counted');
+  t.is(first.passed, 0, 'earlier events are shown and not counted');
   t.like(first.rows.at(-1), { type: 'order.paid', orderNo: before, amount: 12.5, currency: 'CNY', subject: '红茶' });
   t.deepEqual(
     first.orders.past.statuses.map(({ status }: { status: string }) => status),
@@ -80,7 +80,7 @@ test.serial('a follower is told everything at once, then what changes, and each 
   const missed = await payOrder(service, shop, { amount: 1 });
   const again = await reading(service, token, LIVE, { 'last-event-id': messagesIn(text).at(-1)!.id });
   const then = boardOf(messagesIn(await again.until((one) => boardOf(messagesIn(one)).passed > 0)));
-  t.is(then.passed, 1, 'what was received is not counted again');
+  t.is(then.passed, 1, 'a received event is not counted again');
   t.deepEqual(
     then.rows.map(({ orderNo }: { orderNo: string }) => orderNo),
     [missed],
@@ -88,7 +88,7 @@ test.serial('a follower is told everything at once, then what changes, and each 
   await again.stop();
 });
 
-test.serial('webhooks that wait, what is due and open exceptions are told with whose they are', async (t) => {
+test.serial('waiting webhooks, due work and open exceptions are sent with their application', async (t) => {
   const shop = await file.shop({ name: 'Silent shop' });
   await admin('PUT', `/api/v1/api-apps/${shop.clientId}/webhook`, { url: 'https://shop.example/hooks' });
   const orderNo = await payOrder(service, shop, { amount: 2 });
@@ -124,26 +124,23 @@ test.serial('webhooks that wait, what is due and open exceptions are told with w
   await live.stop();
 });
 
-test.serial(
-  'every replica that works reports itself while somebody follows at another, and is forgotten when it ends',
-  async (t) => {
-    const { databaseUrl: url, simulator, clock } = service;
-    const other = await startService(t, { url, simulator, now: clock.now, liveTimes, worker: 7 });
-    const live = await reading(service, await viewer('counts'), LIVE);
-    const replicas = (text: string) => boardOf(messagesIn(text)).replicas;
-    await live.until((text) => replicas(text)?.length === 1);
-    other.app.startJobs();
-    const text = await live.until((one) => replicas(one).length === 2);
-    t.deepEqual(
-      replicas(text).map(({ worker }: { worker: number | null }) => worker),
-      [null, 7],
-    );
-    t.true(boardOf(messagesIn(text)).due.length > 5);
-    await other.stop();
-    await live.until((one) => replicas(one).length === 1);
-    await live.stop();
-  },
-);
+test.serial("every working replica is shown on another replica's feed, and disappears when it stops", async (t) => {
+  const { databaseUrl: url, simulator, clock } = service;
+  const other = await startService(t, { url, simulator, now: clock.now, liveTimes, worker: 7 });
+  const live = await reading(service, await viewer('counts'), LIVE);
+  const replicas = (text: string) => boardOf(messagesIn(text)).replicas;
+  await live.until((text) => replicas(text)?.length === 1);
+  other.app.startJobs();
+  const text = await live.until((one) => replicas(one).length === 2);
+  t.deepEqual(
+    replicas(text).map(({ worker }: { worker: number | null }) => worker),
+    [null, 7],
+  );
+  t.true(boardOf(messagesIn(text)).due.length > 5);
+  await other.stop();
+  await live.until((one) => replicas(one).length === 1);
+  await live.stop();
+});
 
 test.serial('the feed ends with its session, and when the server stops', async (t) => {
   const own = await startService(t, { liveTimes });
@@ -163,7 +160,7 @@ test.serial('the feed ends with its session, and when the server stops', async (
   t.true((await followed.ended()).endsWith('event: error\ndata: {"code":"unauthenticated"}\n\n'));
 });
 
-test.serial('an id that cannot be meant is 400', async (t) => {
+test.serial('an invalid id is 400', async (t) => {
   for (const query of ['after=-1', 'after=x', 'colour=red'])
     refused(t, await admin('GET', `${LIVE}?${query}`), 400, 'invalid_request');
   refused(t, await admin('GET', LIVE, undefined, { 'last-event-id': 'x' }), 400, 'invalid_request');

@@ -10,13 +10,13 @@ coverRoutes(test, file, {
   login_busy: 'needs more passwords at once than an instance checks: test/unit/identity/gate.test.ts',
 });
 
-test.serial('me says who, and nothing else', async (t) => {
+test.serial('me returns the account, and nothing else', async (t) => {
   const app = await identityApp(t);
   const { body } = await app.call('GET', '/api/v1/me', { token: await app.login() });
   t.deepEqual(Object.keys(body.data), ['id', 'username', 'role', 'projects', 'secondFactor']);
 });
 
-test.serial('a new password ends every session and takes the place of the old one', async (t) => {
+test.serial('a new password ends every session and replaces the old one', async (t) => {
   const app = await identityApp(t);
   const [one, two] = [await app.login(), await app.login()];
   const change = (body: object) => app.call('POST', '/api/v1/me/password', { token: one, body });
@@ -42,7 +42,7 @@ test.serial('wrong current passwords count as failed logins', async (t) => {
   t.deepEqual(seen, [400, 400, 429]);
 });
 
-test.serial('the own password is confirmed for five minutes, with a line in the audit log', async (t) => {
+test.serial('confirming the own password counts for five minutes, with a line in the audit log', async (t) => {
   const { body, status } = await admin('POST', '/api/v1/me/confirm', { password: alice.password });
   t.is(status, 200);
   t.true(Date.parse(body.data.confirmedUntil) > Date.now());
@@ -54,7 +54,7 @@ test.serial('the own password is confirmed for five minutes, with a line in the 
 });
 
 test.serial(
-  'own sessions are listed, newest first, with where they came from; nobody sees those of others',
+  'own sessions are listed, newest first, with their address, and those of other accounts are not shown',
   async (t) => {
     const app = await identityApp(t);
     const bob = { username: 'bob', password: 'nine-tidy-green-anchors', role: 'viewer' };
@@ -79,7 +79,7 @@ test.serial(
   },
 );
 
-test.serial('an own session is ended, once, and counts at once; one of somebody else is not there', async (t) => {
+test.serial('an own session is ended once and immediately, and a session of another account is 404', async (t) => {
   const logIn = async (account: { username: string; password: string } = alice) =>
     (await file.nobody('POST', '/api/v1/login', account)).body.data.token as string;
   const use = async (token: string) =>

@@ -79,14 +79,14 @@ test.serial('a long export has every order once, in the memory of one batch', as
   }
   t.is(lines, total);
   t.is(seen.size, total);
-  // Garbage that is not collected yet makes the beginning; what must not happen is growth with the number of orders.
+  // Uncollected garbage grows at first; the memory must not grow with the number of orders.
   const channelSimulator = Math.floor(grown.length / 2);
   const growth = Math.max(...grown.slice(channelSimulator)) - Math.max(...grown.slice(0, channelSimulator));
   t.true(growth < 100 * 1024 * 1024, `${Math.round(growth / 1e6)} MB in the second half`);
   t.log(`${total} orders: resident memory grew by ${Math.round(growth / 1e6)} MB in the second half`);
 });
 
-test.serial('a reader that hangs up ends the export', async (t) => {
+test.serial('a client that disconnects ends the export', async (t) => {
   const service = await startService(t);
   await seedOrders({ database: service.app.database }, 20_000);
   const desk = await firstAdmin(service);
@@ -102,7 +102,7 @@ test.serial('a reader that hangs up ends the export', async (t) => {
   const counting = { ...store, read: ((work) => ((reads += 1), store.read(work))) as typeof store.read };
   const body: Readable = await exportOrders({ store, reports: counting, audit, now })({}, {}, 'csv');
   body.once('data', () => body.destroy());
-  await until('the reader is gone', async () => body.destroyed);
+  await until('the client is disconnected', async () => body.destroyed);
   await turn();
   const before = reads;
   await turn();

@@ -26,7 +26,7 @@ test.serial('the orders of all applications are listed, newest first, in pages',
   const first = await viewer('GET', `/api/v1/orders?project=${project}&limit=1`);
   t.is(first.status, 200);
   t.like(first.body.data[0], { orderNo: newer, clientId: other.clientId, amount: 10, status: 'pending' });
-  t.false('refunds' in first.body.data[0], 'what was not read is not said to be nothing');
+  t.false('refunds' in first.body.data[0], 'members that were not read are omitted');
   t.true(first.body.page.hasMore);
   const rest = await viewer('GET', `/api/v1/orders?project=${project}&cursor=${first.body.page.nextCursor}`);
   t.is(rest.body.data.length, 1);
@@ -34,7 +34,7 @@ test.serial('the orders of all applications are listed, newest first, in pages',
   t.deepEqual(rest.body.page, { nextCursor: null, hasMore: false });
 });
 
-test.serial('each filter of the orders finds what it names and nothing else', async (t) => {
+test.serial('each filter of the orders finds only matching orders', async (t) => {
   const { paid, shop } = await openMarket(file);
   const request = { payWay: 'wechat', merchantOrderNo: 'cart-1', userId: 'ann', orderType: 'goods', amount: 12.5 };
   const orderNo = await paid(request);
@@ -76,7 +76,7 @@ test.serial('each filter of the orders finds what it names and nothing else', as
   for (const [name, value] of Object.entries(others)) t.deepEqual(await numbers(`${name}=${value}`), [], name);
 });
 
-test.serial('bounds of the amount count in the currency of each order, in the list and in the export', async (t) => {
+test.serial('bounds of the amount apply in the currency of each order, in the list and in the export', async (t) => {
   const { shop } = await openMarket(file);
   const placed = async (amount: number | string, currency?: string) =>
     placeOrder(shop, currency ? { payWay: 'paypal', amount, currency } : { payWay: 'wechat', amount });
@@ -125,7 +125,7 @@ test.serial('exception=any finds the orders with an open exception', async (t) =
   }
 });
 
-test.serial('a filter of the orders that cannot be meant is 400', async (t) => {
+test.serial('an invalid filter of the orders is 400', async (t) => {
   for (const query of [
     'status=eaten',
     'limit=0',
@@ -157,7 +157,7 @@ test.serial('an order is shown as it is stored', async (t) => {
   });
 });
 
-test.serial('the timeline tells moves, events and refunds in their order', async (t) => {
+test.serial('the timeline shows transitions, events and refunds in their order', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid();
   await admin('POST', `/api/v1/orders/${orderNo}/refunds`, { refundAmount: 4 });
@@ -194,7 +194,7 @@ test.serial('the timeline has every message to and from the channel, with the ac
   t.false(JSON.stringify(messages).includes(shop.token));
 });
 
-test.serial('a sync asks the channel and finds a payment that was never told', async (t) => {
+test.serial('a sync queries the channel and finds a payment without a notification', async (t) => {
   const { shop } = await openMarket(file);
   const orderNo = await placeOrder(shop, {});
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'notice', fault: 'drop-notify', orderNo, times: 1 });
@@ -226,7 +226,7 @@ test.serial('an administrator refunds a part of an order', async (t) => {
   t.like(body.data, { ...request, orderNo, origin: 'admin', refundAmountMinor: 250, refundableAmount: 7.5 });
 });
 
-test.serial('without an amount all that is left is refunded', async (t) => {
+test.serial('a refund without an amount refunds the remainder', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid();
   await admin('POST', `/api/v1/orders/${orderNo}/refunds`, { refundAmount: 2.5 });
@@ -234,7 +234,7 @@ test.serial('without an amount all that is left is refunded', async (t) => {
   t.like(body.data, { refundAmount: 7.5, refundableAmount: 0 });
 });
 
-test.serial('a refund names the member that it cannot take', async (t) => {
+test.serial('a rejected refund request names the invalid member', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid();
   for (const [body, pointer] of [
@@ -248,7 +248,7 @@ test.serial('a refund names the member that it cannot take', async (t) => {
   }
 });
 
-test.serial('an Idempotency-Key makes one refund of two requests and is refused with another amount', async (t) => {
+test.serial('an Idempotency-Key makes one refund of two requests, and is refused with another amount', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid();
   const refund = (refundAmount: number) =>
@@ -270,7 +270,7 @@ test.serial('the Idempotency-Key of closing one order is refused with another or
   refused(t, await close(), 422, 'idempotency_conflict');
 });
 
-test.serial('an order that nobody has is 404 at every operation', async (t) => {
+test.serial('an unknown order is 404 at every operation', async (t) => {
   for (const path of ['', '/timeline'])
     refused(t, await viewer('GET', `/api/v1/orders/${NOBODYS}${path}`), 404, 'not_found');
   for (const path of ['/sync', '/close', '/refunds'])

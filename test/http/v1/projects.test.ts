@@ -11,7 +11,7 @@ coverRoutes(test, file);
 const P = '/api/v1/projects';
 
 test.serial(
-  'a project is made with its console application, changed, toggled and deleted; each change is in the audit log',
+  'a project is created with its console application, changed, toggled and deleted, and each change is in the audit log',
   async (t) => {
     const { admin, store } = await catalogApp(t);
     const made = await admin('POST', P, { code: 'tea-shop', name: 'Tea 茶 🍵' });
@@ -38,7 +38,7 @@ test.serial(
   },
 );
 
-test.serial('default cannot be deleted, a project with anything in it neither; a code is taken once', async (t) => {
+test.serial('the project default and a project with content cannot be deleted, and a code is unique', async (t) => {
   const { admin } = await catalogApp(t);
   t.like(await admin('DELETE', `${P}/default`), { status: 409, body: { code: 'in_use' } });
   await admin('POST', '/api/v1/users?project=other', { userId: 'u' });
@@ -70,7 +70,7 @@ test.serial(
   },
 );
 
-test.serial('bad bodies are 400 and leave nothing; bad codes in the path are 404', async (t) => {
+test.serial('invalid bodies are 400 and store nothing; invalid codes in the path are 404', async (t) => {
   const { admin, store } = await catalogApp(t);
   const good = { code: 'good', name: 'Good' };
   const bad = {
@@ -86,7 +86,7 @@ test.serial('bad bodies are 400 and leave nothing; bad codes in the path are 404
     t.true([400, 404].includes((await admin('GET', `${P}/${code}`)).status), code);
 });
 
-test.serial('a viewer may look and not change; without a session it is 401', async (t) => {
+test.serial('a viewer may read and not change, and a request without a session is 401', async (t) => {
   const { viewer, shop, as } = await catalogApp(t);
   t.is((await viewer('GET', P)).status, 200);
   t.is((await viewer('GET', `${P}/default/stats`)).status, 200);
@@ -96,7 +96,7 @@ test.serial('a viewer may look and not change; without a session it is 401', asy
   t.is((await shop('GET', P)).status, 401);
 });
 
-test.serial('a project is shown as it was made', async (t) => {
+test.serial('a project is shown as it was created', async (t) => {
   await admin('POST', P, { code: 'tea-house', name: 'Tea house', remark: 'green' });
   const { status, body } = await admin('GET', `${P}/tea-house`);
   t.is(status, 200);
@@ -112,7 +112,7 @@ test.serial('the statistics of a project count its own orders', async (t) => {
   t.like(body.data, { mode: 'simulator', totals: { createdOrders: 1, paidOrders: 0 } });
 });
 
-test.serial('a project that does not exist is 404 at every operation', async (t) => {
+test.serial('an unknown project is 404 at every operation', async (t) => {
   refused(t, await admin('GET', `${P}/nothing`), 404, 'not_found');
   refused(t, await admin('PUT', `${P}/nothing`, { name: 'Tea' }), 404, 'not_found');
   refused(t, await admin('PUT', `${P}/nothing/toggle`, {}), 404, 'not_found');
@@ -120,12 +120,12 @@ test.serial('a project that does not exist is 404 at every operation', async (t)
   refused(t, await admin('GET', `${P}/nothing/stats`), 404, 'not_found');
 });
 
-test.serial('a period of the statistics that cannot be meant is 400', async (t) => {
+test.serial('an invalid period of the statistics is 400', async (t) => {
   for (const query of ['from=yesterday', 'tz=Mars/Olympus', 'mode=all'])
     refused(t, await admin('GET', `${P}/default/stats?${query}`), 400, 'invalid_request');
 });
 
-test.serial('a project to which an administrator is limited stays', async (t) => {
+test.serial('a project to which an administrator is limited cannot be deleted', async (t) => {
   const code = await file.project();
   const account = { username: uniqueCode('bob'), password: 'nine-tidy-green-anchors', role: 'viewer' };
   const { id } = (await admin('POST', '/api/v1/admins', { ...account, projects: [code] })).body.data;

@@ -10,7 +10,7 @@ coverRoutes(test, file);
 
 const NOBODYS = 'R20300101000000ABCDEFGHJK';
 
-/** A refund of 4 CNY, and how the service knows it. */
+/** Requests a refund of 4 CNY; returns its number. */
 async function refund(orderNo: string, more: object = {}): Promise<string> {
   const { body } = await admin('POST', `/api/v1/orders/${orderNo}/refunds`, { refundAmount: 4, ...more });
   return body.data.refundNo;
@@ -31,7 +31,7 @@ test.serial('the refunds of all orders are listed, newest first, in pages', asyn
   t.is(rest.body.data[0].refundNo, older);
 });
 
-test.serial('each filter of the refunds finds what it names and nothing else', async (t) => {
+test.serial('each filter of the refunds finds only matching refunds', async (t) => {
   const { paid, shop } = await openMarket(file);
   const orderNo = await paid();
   const refundNo = await refund(orderNo, { merchantRefundNo: 'm-1' });
@@ -53,12 +53,12 @@ test.serial('each filter of the refunds finds what it names and nothing else', a
   for (const query of ['origin=late', 'project=other']) t.deepEqual(await numbers(query), [], query);
 });
 
-test.serial('a filter of the refunds that cannot be meant is 400', async (t) => {
+test.serial('an invalid filter of the refunds is 400', async (t) => {
   for (const query of ['status=eaten', 'origin=sky', 'limit=0', 'cursor=x', 'createdFrom=today', 'colour=red'])
     refused(t, await viewer('GET', `/api/v1/refunds?${query}`), 400, 'invalid_request');
 });
 
-test.serial('a refund is shown with its amount, its reason and its end', async (t) => {
+test.serial('a refund is shown with its amount, its reason and its outcome', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid({ payWay: 'paypal' });
   const refundNo = await refund(orderNo, { reason: 'Returned' });
@@ -77,7 +77,7 @@ test.serial('a refund is shown with its amount, its reason and its end', async (
   t.truthy(body.data.finishedAt);
 });
 
-test.serial('a sync asks the channel and finds a refund that is done', async (t) => {
+test.serial('a sync queries the channel and finds a refund that succeeded', async (t) => {
   const { paid, withoutNotifications } = await openMarket(file);
   const orderNo = await paid({ payWay: 'wechat' });
   await withoutNotifications('wechat', orderNo);
@@ -90,7 +90,7 @@ test.serial('a sync asks the channel and finds a refund that is done', async (t)
   t.like(body.data, { refundNo, status: 'succeeded', refundAmount: 4 });
 });
 
-test.serial('an abnormal refund is tried again with the same number', async (t) => {
+test.serial('an abnormal refund is retried with the same number', async (t) => {
   const { abnormal } = await openMarket(file);
   const { refundNo } = await abnormal();
   const { status, body } = await admin('POST', `/api/v1/refunds/${refundNo}/retry`);
@@ -99,7 +99,7 @@ test.serial('an abnormal refund is tried again with the same number', async (t) 
   t.true(['processing', 'succeeded'].includes(body.data.status), body.data.status);
 });
 
-test.serial('a failed refund is tried again, and its amount is reserved again', async (t) => {
+test.serial('a failed refund is retried, and its amount is reserved again', async (t) => {
   const { paid, withoutNotifications } = await openMarket(file);
   const orderNo = await paid({ payWay: 'wechat' });
   await withoutNotifications('wechat', orderNo);
@@ -113,7 +113,7 @@ test.serial('a failed refund is tried again, and its amount is reserved again', 
   t.like(body.data, { refundNo, refundAmount: 4, refundableAmount: 6 });
 });
 
-test.serial('a refund that succeeded cannot be tried again', async (t) => {
+test.serial('a refund that succeeded cannot be retried', async (t) => {
   const { paid } = await openMarket(file);
   const refundNo = await refund(await paid({ payWay: 'paypal' }));
   refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
@@ -134,7 +134,7 @@ test.serial(
 );
 
 test.serial(
-  'an abnormal refund that the channel does not know any more is released, and its amount is free again',
+  'an abnormal refund that the channel no longer has is released, and its amount is free again',
   async (t) => {
     const { abnormal } = await openMarket(file);
     const { orderNo, refundNo } = await abnormal();
@@ -147,7 +147,7 @@ test.serial(
   },
 );
 
-test.serial('a refund that the channel has done is not released', async (t) => {
+test.serial('a refund that succeeded at the channel is not released', async (t) => {
   const { abnormal } = await openMarket(file);
   const { orderNo, refundNo } = await abnormal();
   await service.sim('/sim/refund-state', { orderNo, refundNo, state: 'succeeded' });
@@ -155,7 +155,7 @@ test.serial('a refund that the channel has done is not released', async (t) => {
   refused(t, answer, 409, 'refund_not_released');
 });
 
-test.serial('a refund that is not abnormal is not resolved by hand', async (t) => {
+test.serial('a refund that is not abnormal cannot be resolved by an operator', async (t) => {
   const { paid } = await openMarket(file);
   const refundNo = await refund(await paid({ payWay: 'paypal' }));
   const request = { action: 'paid_elsewhere', reason: 'x' };
@@ -173,7 +173,7 @@ test.serial('a resolution needs a known action and a reason', async (t) => {
   }
 });
 
-test.serial('a refund that nobody has is 404 at every operation', async (t) => {
+test.serial('an unknown refund is 404 at every operation', async (t) => {
   refused(t, await viewer('GET', `/api/v1/refunds/${NOBODYS}`), 404, 'not_found');
   for (const verb of ['retry', 'sync']) {
     refused(t, await admin('POST', `/api/v1/refunds/${NOBODYS}/${verb}`), 404, 'not_found');

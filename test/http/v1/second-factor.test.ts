@@ -11,7 +11,7 @@ coverRoutes(test, file, {
 
 const PATH = '/api/v1/me/second-factor';
 
-/** A service whose clock moves only when it is told to, at the beginning of a step of thirty seconds. */
+/** A service with a clock that moves only when the test advances it, at the start of a thirty-second step. */
 async function stage(t: Parameters<typeof identityApp>[0], options: IdentityAppOptions = {}) {
   let time = Math.ceil(Date.now() / 30_000) * 30_000;
   const now = () => new Date(time);
@@ -28,7 +28,7 @@ async function stage(t: Parameters<typeof identityApp>[0], options: IdentityAppO
   return { app, now, login, as, pass: (seconds: number) => void (time += seconds * 1000) };
 }
 
-/** The same with an administrator who has a second factor; `call` is the session in which it was enrolled. */
+/** The same with an administrator who has a second factor; `call` uses the session in which it was enrolled. */
 async function enrolled(t: Parameters<typeof identityApp>[0], options: IdentityAppOptions = {}) {
   const on = await stage(t, options);
   const call = on.as(await on.app.login());
@@ -39,7 +39,7 @@ async function enrolled(t: Parameters<typeof identityApp>[0], options: IdentityA
 
 const lines = (app: IdentityApp, action: string) => app.store.read((tx) => tx.audit.list({ action }));
 
-test.serial('the routes of the file: enrolled, shown, renewed and removed, each with its refusals', async (t) => {
+test.serial('a second factor is enrolled, shown, renewed and removed, each with its refusals', async (t) => {
   const account = { username: 'carol', password: 'nine-tidy-green-anchors' };
   await file.admin('POST', '/api/v1/admins', { ...account, role: 'viewer' });
   const { token } = (await file.nobody('POST', '/api/v1/login', account)).body.data;
@@ -82,7 +82,7 @@ test.serial('the routes of the file: enrolled, shown, renewed and removed, each 
 });
 
 test.serial(
-  'a login needs a code from the first confirmed one on, and the request of before still works without one',
+  'a login needs a code once the first one is confirmed, and a login without a code works before',
   async (t) => {
     const { app, login, as, code, call } = await enrolled(t);
     t.is((await call('GET', '/api/v1/me')).body.data.secondFactor, 'used');
@@ -103,7 +103,7 @@ test.serial(
   },
 );
 
-test.serial('the first code of a new secret is not found by trying, by however many at once', async (t) => {
+test.serial('the first code of a new secret cannot be guessed by concurrent attempts', async (t) => {
   const { app, now, as } = await stage(t);
   const call = as(await app.login());
   const { secret } = (await call('POST', `${PATH}/start`)).body.data;
@@ -116,7 +116,7 @@ test.serial('the first code of a new secret is not found by trying, by however m
   t.true(seconds > 0 && seconds <= 600, String(seconds));
 });
 
-test.serial('who enrols stays, and all other sessions of the account end', async (t) => {
+test.serial('the session that enrols stays, and all other sessions of the account end', async (t) => {
   const { app, now, as } = await stage(t);
   const [mine, other] = [as(await app.login()), as(await app.login())];
   await enrol(mine, now);
@@ -127,7 +127,7 @@ test.serial('who enrols stays, and all other sessions of the account end', async
 });
 
 test.serial(
-  'a wrong code is told as a wrong password is, and both it and a missing one are failed logins',
+  'a wrong code is reported like a wrong password, and a wrong or missing code is a failed login',
   async (t) => {
     const { app, login, secret, now, code } = await enrolled(t, { loginFailures: 3 });
     const wrong = await login({ code: wrongCode(secret, now()) });
@@ -143,7 +143,7 @@ test.serial(
   },
 );
 
-test.serial('each code works once, and none of an earlier step after it', async (t) => {
+test.serial('each code works once, and no code of an earlier step works after it', async (t) => {
   const { login, code, pass } = await enrolled(t);
   t.is((await login({ code: code() })).status, 200);
   refused(t, await login({ code: code() }), 401, 'login_failed');
@@ -159,7 +159,7 @@ test.serial('a code may be one step late and no more, and never early', async (t
   for (const steps of [-1, 0]) t.is((await login({ code: code(steps) })).status, 200, String(steps));
 });
 
-test.serial('the first code of the enrolment logs in once, and none before it does', async (t) => {
+test.serial('the first code of the enrolment logs in once, and no earlier code does', async (t) => {
   const { app, now, login, as } = await stage(t);
   const { secret } = await enrol(as(await app.login()), now);
   refused(t, await login({ code: codeAt(secret, now().getTime() - 30_000) }), 401, 'login_failed');
@@ -167,7 +167,7 @@ test.serial('the first code of the enrolment logs in once, and none before it do
   refused(t, await login({ code: codeAt(secret, now()) }), 401, 'login_failed');
 });
 
-test.serial('a recovery code works once, however it is typed, and says how it was', async (t) => {
+test.serial('a recovery code works once in any spelling, and the audit log shows its use', async (t) => {
   const { app, login, as, recoveryCodes } = await enrolled(t);
   const [first = '', second = ''] = recoveryCodes;
   const { token } = (await login({ code: first.toUpperCase().replaceAll('-', ' ') })).body.data;
@@ -177,10 +177,10 @@ test.serial('a recovery code works once, however it is typed, and says how it wa
   const used = (await lines(app, 'admin.login')).filter(({ after }) => after?.['secondFactor'] === 'recovery code');
   t.is(used.length, 2);
   const rows = await app.store.read((tx) => tx.recoveryCodes.list({}));
-  t.false(JSON.stringify(rows).includes(first.replaceAll('-', '')), 'only hashes are kept');
+  t.false(JSON.stringify(rows).includes(first.replaceAll('-', '')), 'only hashes are stored');
 });
 
-test.serial('what asks for the password again asks for a code too, each with a pointer of its own', async (t) => {
+test.serial('an action that requires the password also requires a code, each with its own pointer', async (t) => {
   const { call, code, pass, secret, now } = await enrolled(t);
   const bob = { username: 'bob', password: 'nine-tidy-green-anchors', role: 'viewer' };
   pass(300);
@@ -197,7 +197,7 @@ test.serial('what asks for the password again asks for a code too, each with a p
   t.is((await call('POST', '/api/v1/admins', bob)).status, 201);
 });
 
-test.serial('a new password of the own account needs a code', async (t) => {
+test.serial('a new password of the own account requires a code', async (t) => {
   const { call, code, login } = await enrolled(t);
   const change = (more: object) =>
     call('POST', '/api/v1/me/password', {
@@ -210,7 +210,7 @@ test.serial('a new password of the own account needs a code', async (t) => {
   refused(t, await login(), 401, 'login_failed');
 });
 
-test.serial('a new authenticator takes the place of the old one, which counts until then', async (t) => {
+test.serial('a new authenticator replaces the old one, which is valid until then', async (t) => {
   const { app, call, code, login, now, pass, secret, recoveryCodes } = await enrolled(t);
   const start = (body?: object) => call('POST', `${PATH}/start`, body);
   t.like((await start()).body.errors[0], { pointer: '/code', code: 'code_required' });
@@ -228,7 +228,7 @@ test.serial('a new authenticator takes the place of the old one, which counts un
   t.is((await login({ code: codeAt(next, now()) })).status, 200);
 });
 
-test.serial('an enrolment waits ten minutes for its first code', async (t) => {
+test.serial('an enrolment expires ten minutes after its start without a first code', async (t) => {
   const { app, now, as, pass } = await stage(t);
   const call = as(await app.login());
   const { secret, uri, expiresAt } = (await call('POST', `${PATH}/start`)).body.data;
@@ -240,7 +240,7 @@ test.serial('an enrolment waits ten minutes for its first code', async (t) => {
   refused(t, late, 409, 'second_factor_not_started');
 });
 
-test.serial('where everybody must have one, who has none can enrol and nothing else', async (t) => {
+test.serial('if a second factor is required, an account without one can only enrol', async (t) => {
   const { app, now, login, as, pass } = await stage(t, { requireSecondFactor: true });
   const { body } = await login();
   t.is(body.data.secondFactor, 'missing');
@@ -260,7 +260,7 @@ test.serial('where everybody must have one, who has none can enrol and nothing e
   t.is((await lines(app, 'admin.remove-second-factor')).length, 1);
 });
 
-test.serial('secrets are sealed, and a replica with another master key says what is wrong', async (t) => {
+test.serial('secrets are encrypted, and a secret that cannot be decrypted is reported', async (t) => {
   const { app, login, code, recoveryCodes, secret } = await enrolled(t);
   const [row] = await app.store.read((tx) => tx.secondFactors.list({}));
   t.regex(row?.encrypted ?? '', /^s1\./);

@@ -7,7 +7,7 @@ import { coverRoutes } from '../../support/route-file.ts';
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
-test.serial('the console sees pay-per-call by application and resource, within a time', async (t) => {
+test.serial('the console shows pay-per-call by application and resource, within a period', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const other = await service.merchant();

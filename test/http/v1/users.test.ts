@@ -10,33 +10,36 @@ coverRoutes(test, file);
 const V1 = '/api/v1/users';
 const V2 = '/api/v2/users';
 
-test.serial('POST makes a payer (201), POST again changes it (200), what is left out stays, null clears', async (t) => {
-  const { shop, admin } = await catalogApp(t);
-  const made = await shop('POST', V2, {
-    userId: 'ann 安',
-    nickname: 'Ann',
-    email: 'ann@example.com',
-    metadata: { a: [1] },
-  });
-  t.is(made.status, 201);
-  t.like(made.body.data, { userId: 'ann 安', project: 'default', nickname: 'Ann', status: 'active' });
-  const again = await shop('POST', V2, { userId: 'ann 安', phone: '+86 138-0000-0000' });
-  t.is(again.status, 200);
-  t.like(again.body.data, { nickname: 'Ann', phone: '+86 138-0000-0000', email: 'ann@example.com' });
-  const path = encodeURIComponent('ann 安');
-  t.like((await shop('PUT', `${V2}/${path}`, { nickname: null })).body.data, {
-    nickname: null,
-    email: 'ann@example.com',
-  });
-  t.like((await admin('GET', `${V1}/${path}`)).body.data, {
-    phone: '+86 138-0000-0000',
-    totals: [],
-    metadata: { a: [1] },
-  });
-});
+test.serial(
+  'POST creates a payer (201), POST again changes it (200), omitted members are unchanged, null clears',
+  async (t) => {
+    const { shop, admin } = await catalogApp(t);
+    const made = await shop('POST', V2, {
+      userId: 'ann 安',
+      nickname: 'Ann',
+      email: 'ann@example.com',
+      metadata: { a: [1] },
+    });
+    t.is(made.status, 201);
+    t.like(made.body.data, { userId: 'ann 安', project: 'default', nickname: 'Ann', status: 'active' });
+    const again = await shop('POST', V2, { userId: 'ann 安', phone: '+86 138-0000-0000' });
+    t.is(again.status, 200);
+    t.like(again.body.data, { nickname: 'Ann', phone: '+86 138-0000-0000', email: 'ann@example.com' });
+    const path = encodeURIComponent('ann 安');
+    t.like((await shop('PUT', `${V2}/${path}`, { nickname: null })).body.data, {
+      nickname: null,
+      email: 'ann@example.com',
+    });
+    t.like((await admin('GET', `${V1}/${path}`)).body.data, {
+      phone: '+86 138-0000-0000',
+      totals: [],
+      metadata: { a: [1] },
+    });
+  },
+);
 
 test.serial(
-  'a payment makes its payer; blocked it is 422, unblocked it pays; totals say what came and went',
+  'a payment creates its payer; a blocked payer is refused and an unblocked one pays; totals show payments and refunds',
   async (t) => {
     const { admin, place, pay, refund, finish } = await catalogApp(t);
     const order = await pay(await place({ amount: 12.5, userId: 'ann' }));
@@ -66,23 +69,26 @@ test.serial(
   },
 );
 
-test.serial('DELETE forgets who it is and keeps orders and the block; the audit log never had the words', async (t) => {
-  const { admin, store } = await catalogApp(t);
-  await admin('POST', V1, { userId: 'ann', nickname: 'Secret Name', email: 'ann@example.com', status: 'blocked' });
-  t.is((await admin('DELETE', `${V1}/ann`)).status, 204);
-  const gone = (await admin('GET', `${V1}/ann`)).body.data as { anonymisedAt: string };
-  t.like(gone, { nickname: null, email: null, phone: null, metadata: null, status: 'blocked' });
-  t.truthy(gone.anonymisedAt);
-  t.is((await admin('DELETE', `${V1}/ann`)).status, 204);
-  t.is((await admin('DELETE', `${V1}/nobody`)).status, 404);
-  const log = JSON.stringify(await store.read((tx) => tx.audit.list({})), (_, value) =>
-    typeof value === 'bigint' ? String(value) : value,
-  );
-  t.regex(log, /user\.anonymise/);
-  t.notRegex(log, /Secret Name|ann@example/);
-});
+test.serial(
+  'DELETE anonymises a payer and keeps orders and the block, and the audit log never contained the personal data',
+  async (t) => {
+    const { admin, store } = await catalogApp(t);
+    await admin('POST', V1, { userId: 'ann', nickname: 'Secret Name', email: 'ann@example.com', status: 'blocked' });
+    t.is((await admin('DELETE', `${V1}/ann`)).status, 204);
+    const gone = (await admin('GET', `${V1}/ann`)).body.data as { anonymisedAt: string };
+    t.like(gone, { nickname: null, email: null, phone: null, metadata: null, status: 'blocked' });
+    t.truthy(gone.anonymisedAt);
+    t.is((await admin('DELETE', `${V1}/ann`)).status, 204);
+    t.is((await admin('DELETE', `${V1}/nobody`)).status, 404);
+    const log = JSON.stringify(await store.read((tx) => tx.audit.list({})), (_, value) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+    t.regex(log, /user\.anonymise/);
+    t.notRegex(log, /Secret Name|ann@example/);
+  },
+);
 
-test.serial('lists are filtered by an equality and paged', async (t) => {
+test.serial('lists are filtered by equality and paged', async (t) => {
   const { shop, admin } = await catalogApp(t);
   for (const userId of ['a', 'b', 'c'])
     await shop('POST', V2, { userId, email: `${userId}@example.com`, phone: '12345' });
@@ -106,7 +112,7 @@ test.serial('lists are filtered by an equality and paged', async (t) => {
     t.is((await shop('GET', `${V2}?${query}`)).status, 400, query);
 });
 
-test.serial('bad bodies are 400 and leave nothing', async (t) => {
+test.serial('invalid bodies are 400 and store nothing', async (t) => {
   const { shop, admin, store } = await catalogApp(t);
   const bad = {
     userId: [...notText, 'x'.repeat(65), 'a\u0007'],
@@ -124,7 +130,7 @@ test.serial('bad bodies are 400 and leave nothing', async (t) => {
   t.is((await shop('PUT', `${V2}/nobody`, { nickname: 'x' })).status, 404);
 });
 
-test.serial('a payer is changed, and what is left out stays', async (t) => {
+test.serial('a payer is changed, and omitted members are unchanged', async (t) => {
   const project = await file.project();
   await desk('POST', `${V1}?project=${project}`, { userId: 'ann', nickname: 'Ann', email: 'ann@example.com' });
   const { status, body } = await desk('PUT', `${V1}/ann?project=${project}`, { nickname: null });
@@ -132,7 +138,7 @@ test.serial('a payer is changed, and what is left out stays', async (t) => {
   t.like(body.data, { userId: 'ann', project, nickname: null, email: 'ann@example.com' });
 });
 
-test.serial('the coins of a payer are one account for each coin', async (t) => {
+test.serial('a payer has one account for each coin', async (t) => {
   const project = await file.project();
   await desk('POST', `/api/v1/coins?project=${project}`, { code: 'gold', name: 'Gold' });
   await desk('POST', `${V1}?project=${project}`, { userId: 'ann' });
@@ -153,12 +159,12 @@ const OPERATIONS = [
   ['GET', '/coins', undefined],
 ] as const;
 
-test.serial('a payer who does not exist is 404 at every operation', async (t) => {
+test.serial('an unknown payer is 404 at every operation', async (t) => {
   for (const [method, path, body] of OPERATIONS)
     refused(t, await desk(method, `${V1}/nobody${path}`, body), 404, 'not_found');
 });
 
-test.serial('a project that cannot be is 400 at every operation', async (t) => {
+test.serial('an invalid project is 400 at every operation', async (t) => {
   refused(t, await desk('GET', `${V1}?project=a%20b`), 400, 'invalid_request');
   for (const [method, path, body] of OPERATIONS)
     refused(t, await desk(method, `${V1}/ann${path}?project=a%20b`, body), 400, 'invalid_request');

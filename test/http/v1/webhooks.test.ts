@@ -25,7 +25,7 @@ test.serial('an application has no webhook until one is set', async (t) => {
   refused(t, await admin('GET', hookOf(await file.shop())), 404, 'not_found');
 });
 
-test.serial('the answer that makes a webhook shows its secret, no other does', async (t) => {
+test.serial('only the answer that creates a webhook shows its secret', async (t) => {
   const hook = hookOf(await file.shop());
   const made = await admin('PUT', hook, { url: 'https://shop.example/hooks', types: ['order.paid'] });
   t.is(made.status, 201);
@@ -35,7 +35,7 @@ test.serial('the answer that makes a webhook shows its secret, no other does', a
   t.is((await admin('PUT', hook, { types: [] })).body.data.secret, undefined);
 });
 
-test.serial('a change of a webhook keeps what it leaves out', async (t) => {
+test.serial('a change of a webhook leaves omitted members unchanged', async (t) => {
   const hook = hookOf(await file.shop());
   await admin('PUT', hook, { url: 'https://shop.example/hooks', types: ['order.paid'] });
   const changed = await admin('PUT', hook, { types: [] });
@@ -43,7 +43,7 @@ test.serial('a change of a webhook keeps what it leaves out', async (t) => {
   t.like(changed.body.data, { url: 'https://shop.example/hooks', types: [], enabled: true });
 });
 
-test.serial('a webhook names the member that it cannot take', async (t) => {
+test.serial('a rejected webhook names the invalid member', async (t) => {
   const hook = hookOf(await file.shop());
   for (const [body, pointer] of [
     [{ types: ['order.paid'] }, '/url'],
@@ -56,7 +56,7 @@ test.serial('a webhook names the member that it cannot take', async (t) => {
   }
 });
 
-test.serial('the secret of a webhook is stored sealed, and each change is in the audit log', async (t) => {
+test.serial('the secret of a webhook is stored encrypted, and each change is in the audit log', async (t) => {
   const shop = await file.shop();
   const made = await admin('PUT', hookOf(shop), { url: 'https://shop.example/hooks' });
   const { store } = file.service.app;
@@ -91,7 +91,7 @@ test.serial('a new signing secret is shown once', async (t) => {
   t.is((await admin('GET', hook)).body.data.secret, undefined);
 });
 
-test.serial('a prepared signing secret signs beside the old one until it takes its place', async (t) => {
+test.serial('a prepared signing secret signs beside the old one until it replaces it', async (t) => {
   const receiver = await startReceiver(t);
   const hook = hookOf(await file.shop());
   const { secret: old } = (await admin('PUT', hook, { url: receiver.url })).body.data;
@@ -119,7 +119,7 @@ test.serial('a prepared signing secret signs beside the old one until it takes i
 });
 
 test.serial(
-  'types choose what is sent, a disabled webhook gets nothing, and what waited for it is cancelled',
+  'only selected types are sent, and a disabled webhook receives nothing and its waiting deliveries are cancelled',
   async (t) => {
     const service = await startService(t, { env });
     const shop = await service.merchant();
@@ -140,7 +140,7 @@ test.serial(
   },
 );
 
-test.serial("an order's own notifyUrl is told too, signed with a secret that is made for the app", async (t) => {
+test.serial("an order's own notifyUrl is called, too, signed with a secret created for the app", async (t) => {
   const service = await startService(t, { env });
   const shop = await service.merchant();
   const receiver = await startReceiver(t);
@@ -158,7 +158,7 @@ test.serial("an order's own notifyUrl is told too, signed with a secret that is 
   t.is((await desk.call('POST', `${hook}/test`)).status, 409);
 });
 
-test.serial('with jobs running an event is delivered soon after its commit', async (t) => {
+test.serial('while the jobs run an event is delivered soon after its commit', async (t) => {
   const service = await startService(t, { env });
   await service.app.startJobs();
   const shop = await service.merchant();
@@ -166,11 +166,11 @@ test.serial('with jobs running an event is delivered soon after its commit', asy
   const desk = await firstAdmin(service);
   await desk.call('PUT', `/api/v1/api-apps/${shop.clientId}/webhook`, { url: receiver.url });
   const orderNo = await payOrder(service, shop, { amount: 2 });
-  await until('told', async () => receiver.received.some(({ body }) => body.includes(orderNo)));
+  await until('the webhook arrives', async () => receiver.received.some(({ body }) => body.includes(orderNo)));
   t.is(receiver.received.length, 1);
 });
 
-/** A delivery to one url by a sender that finds names in this way; gives the delivery afterwards. */
+/** Delivers to one url with this name lookup; returns the delivery. */
 async function deliverTo(
   t: Parameters<typeof postgresDatabase>[0],
   url: string,
@@ -206,7 +206,7 @@ async function deliverTo(
 }
 
 test.serial(
-  'private addresses, names that lead to them, a second look-up that differs, http in production, and redirects are refused',
+  'private addresses, names that resolve to them, a second lookup with another result, http in production, and redirects are refused',
   async (t) => {
     const receiver = await startReceiver(t);
     const { port } = new URL(receiver.url);
@@ -246,7 +246,7 @@ test.serial(
   },
 );
 
-test.serial('the webhook of an application that does not exist is 404 at every operation', async (t) => {
+test.serial('the webhook of an unknown application is 404 at every operation', async (t) => {
   const hook = '/api/v1/api-apps/nobody/webhook';
   refused(t, await admin('GET', hook), 404, 'not_found');
   refused(t, await admin('PUT', hook, { url: 'https://shop.example/' }), 404, 'not_found');
@@ -255,14 +255,14 @@ test.serial('the webhook of an application that does not exist is 404 at every o
   refused(t, await admin('GET', `${hook}/deliveries`), 404, 'not_found');
 });
 
-test.serial('what cannot be meant is 400 and named', async (t) => {
+test.serial('invalid parameters are 400 and named', async (t) => {
   const hook = `/api/v1/api-apps/${(await file.shop()).clientId}/webhook`;
   refused(t, await admin('POST', `${hook}/rotate-secret`, { graceSeconds: 604_801 }), 400, 'invalid_request');
   for (const query of ['state=lost', 'limit=0', 'eventId=a%20b'])
     refused(t, await admin('GET', `${hook}/deliveries?${query}`), 400, 'invalid_request');
 });
 
-test.serial('an address that would never be told is not saved', async (t) => {
+test.serial('an address that would never be called is not saved', async (t) => {
   const hook = `/api/v1/api-apps/${(await file.shop()).clientId}/webhook`;
   for (const url of ['https://169.254.169.254/latest', 'https://[fd00::1]/hook']) {
     const answer = await admin('PUT', hook, { url });
@@ -272,7 +272,7 @@ test.serial('an address that would never be told is not saved', async (t) => {
   }
 });
 
-test.serial('a test message needs an address: the notifyUrl of an order is none', async (t) => {
+test.serial('a test message needs a webhook address, and the notifyUrl of an order does not count', async (t) => {
   const shop = await file.shop();
   const receiver = await startReceiver(t);
   await payOrder(file.service, shop, { notifyUrl: receiver.url });

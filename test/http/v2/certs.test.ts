@@ -24,13 +24,13 @@ const NOBODYS = '00000000-0000-4000-8000-000000000000';
 const appCert = { payWay: 'alipay', kind: 'alipay_app_cert', content: fixture('app.crt') };
 const nextKey = { payWay: 'alipay', kind: 'alipay_public_key', content: publicOf(fixture('alipay2.key')) };
 
-/** The project's own configuration, whose verify key an administrator trusts. */
+/** The project's own configuration, with a verify key that an administrator trusts. */
 async function configure(send: Send, project: string, service: Service = credentials): Promise<void> {
   await send('POST', '/api/v2/payment/config/alipay', alipay);
   await trustWaiting(service, project);
 }
 
-test.serial('a certificate is uploaded and shown with what it says', async (t) => {
+test.serial('a certificate is uploaded and shown with its parsed content', async (t) => {
   const { send, project } = await ownProject(credentials);
   const { status, body } = await send('POST', `${base}/upload`, { ...appCert, name: 'our app' });
   t.is(status, 201);
@@ -55,7 +55,7 @@ test.serial('a certificate is uploaded as a file, too', async (t) => {
   t.like(body.data, { kind: 'alipay_app_cert', isDefault: true });
 });
 
-test.serial('the same certificate a second time is refused, and the answer names the first', async (t) => {
+test.serial('a repeated upload of a certificate is rejected, and the answer names the first one', async (t) => {
   const { send } = await ownProject(credentials);
   const first = await send('POST', `${base}/upload`, appCert);
   const answer = await send('POST', `${base}/upload`, appCert);
@@ -63,7 +63,7 @@ test.serial('the same certificate a second time is refused, and the answer names
   t.is(answer.body.id, first.body.data.id);
 });
 
-test.serial('a file that is no certificate is refused, and nothing of it is shown', async (t) => {
+test.serial('a file that is not a certificate is rejected, and the answer contains nothing of it', async (t) => {
   const { send } = await ownProject(credentials);
   const answer = await send('POST', `${base}/upload`, { ...appCert, content: fixture('app.key') });
   refused(t, answer, 400, 'invalid_request');
@@ -84,7 +84,7 @@ test.serial('certificates are listed newest first, by channel and kind', async (
 });
 
 test.serial(
-  'a verify key is shown with its fingerprint, waits for an administrator and verifies nothing',
+  'a verify key is shown with its fingerprint, and verifies nothing until an administrator trusts it',
   async (t) => {
     const { send, project } = await ownProject(credentials);
     await configure(send, project);
@@ -115,7 +115,7 @@ test.serial('another key is made the default, once an administrator trusts it', 
   t.like(body.data, { id, isDefault: true });
 });
 
-test.serial('a half whose other half was never uploaded cannot be the default', async (t) => {
+test.serial('a certificate or key without its other half cannot be the default', async (t) => {
   const { send } = await ownProject(credentials);
   const upload = (kind: string, content: string) => send('POST', `${base}/upload`, { payWay: 'wechat', kind, content });
   await upload('wechat_merchant_key', fixture('app.key'));
@@ -124,7 +124,7 @@ test.serial('a half whose other half was never uploaded cannot be the default', 
   refused(t, await send('POST', `${base}/${id}/default`), 409, 'certificate_pair_mismatch');
 });
 
-test.serial('a key that nothing needs is deleted', async (t) => {
+test.serial('an unused key is deleted', async (t) => {
   const { send, project } = await ownProject(credentials);
   await configure(send, project);
   const { id } = (await send('POST', `${base}/upload`, nextKey)).body.data;
@@ -132,7 +132,7 @@ test.serial('a key that nothing needs is deleted', async (t) => {
   refused(t, await send('POST', `${base}/${id}/delete`), 404, 'not_found');
 });
 
-test.serial('what signs is not deleted while orders in flight need it; what verifies always is', async (t) => {
+test.serial('a signing key is not deleted while orders in flight need it; a verify key always is', async (t) => {
   const service = await startService(t);
   const send = sendAs(service, MERCHANT);
   await configure(send, 'default', service);
@@ -145,7 +145,7 @@ test.serial('what signs is not deleted while orders in flight need it; what veri
   t.like(data, { configured: false, missing: ['alipay_public_key'], status: 'unconfigured' });
 });
 
-test.serial('of a private key only the public half is downloaded', async (t) => {
+test.serial('a download of a private key has only its public half', async (t) => {
   const { send } = await ownProject(credentials);
   const key = { payWay: 'alipay', kind: 'alipay_app_key', content: fixture('app.key') };
   const { id } = (await send('POST', `${base}/upload`, key)).body.data;
@@ -156,7 +156,7 @@ test.serial('of a private key only the public half is downloaded', async (t) => 
   t.is(headers.get('content-type'), 'application/x-pem-file');
 });
 
-test.serial('where the configuration does not open, a change of its certificates is refused', async (t) => {
+test.serial('a change of certificates is rejected when the configuration cannot be decrypted', async (t) => {
   const before = await startService(t);
   const first = sendAs(before, MERCHANT);
   await configure(first, 'default', before);
@@ -167,10 +167,10 @@ test.serial('where the configuration does not open, a change of its certificates
   const root = { payWay: 'alipay', kind: 'alipay_app_cert', content: certificateFor(keyOf('app.key')) };
   refused(t, await send('POST', `${base}/upload`, root), 503, 'configuration_broken');
   refused(t, await send('POST', `${base}/${other}/default`), 503, 'configuration_broken');
-  t.is((await send('POST', `${base}/${id}/delete`)).status, 200, 'what verifies can always be deleted');
+  t.is((await send('POST', `${base}/${id}/delete`)).status, 200, 'a verify key can always be deleted');
 });
 
-test.serial('a certificate of another project is the 404 of nothing', async (t) => {
+test.serial('a certificate of another project is the same 404 as a missing one', async (t) => {
   const service = await startService(t);
   const other = sendAs(service, { ...MERCHANT, token: 'app:other:cert:manage' });
   const { id, project } = (await other('POST', `${base}/upload`, appCert)).body.data;

@@ -25,7 +25,7 @@ test.serial('there is one entry for each channel, configured or not', async (t) 
   );
 });
 
-test.serial('a configuration is written, its secrets are never read again', async (t) => {
+test.serial('a configuration is written, and its secrets are never returned', async (t) => {
   const { send } = await ownProject(credentials);
   const written = await send('POST', `${base}/paypal`, paypal);
   t.is(written.status, 200);
@@ -36,7 +36,7 @@ test.serial('a configuration is written, its secrets are never read again', asyn
   for (const { text } of [written, read]) t.false(text.includes(paypal.clientSecret));
 });
 
-test.serial('the schema says which fields each mode needs', async (t) => {
+test.serial('the schema lists the required fields of each mode', async (t) => {
   const { send } = await ownProject(credentials);
   const { status, body } = await send('GET', `${base}/wechat/schema`);
   t.is(status, 200);
@@ -44,7 +44,7 @@ test.serial('the schema says which fields each mode needs', async (t) => {
   t.deepEqual(body.data.needed.live, ['mchid', 'appId', 'apiV3Key', 'wechat_merchant_key', 'wechat_merchant_cert']);
 });
 
-test.serial('a channel is switched off and on; without a body it flips', async (t) => {
+test.serial('a channel is switched off and on, and a switch without a body inverts the state', async (t) => {
   const { send } = await ownProject(credentials);
   await send('POST', `${base}/paypal`, paypal);
   const off = await send('PUT', `${base}/paypal/toggle`, { enabled: false });
@@ -53,7 +53,7 @@ test.serial('a channel is switched off and on; without a body it flips', async (
   t.like((await send('PUT', `${base}/paypal/toggle`)).body.data, { enabled: true });
 });
 
-test.serial('a test makes one harmless call to the channel and says that it went well', async (t) => {
+test.serial('a test makes one harmless call to the channel and reports its success', async (t) => {
   const shop = await file.shop({ scopes: ['config:write', 'payment:write'] });
   await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 1, payWay: 'alipay' });
   const { status, body } = await shop.call('POST', `${base}/alipay/test`);
@@ -61,14 +61,14 @@ test.serial('a test makes one harmless call to the channel and says that it went
   t.is(body.data.ok, true);
 });
 
-test.serial('an application registers for the notifications of PayPal', async (t) => {
+test.serial('an application registers the notification address at PayPal', async (t) => {
   const shop = await file.shop({ scopes: ['config:write', 'config:read', 'payment:write'] });
   await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 1, payWay: 'paypal' });
   t.like((await shop.call('POST', `${base}/paypal/notices`)).body.data, { ok: true });
   t.like((await shop.call('GET', `${base}/paypal`)).body.data, { configured: true, missing: [] });
 });
 
-test.serial('what an application downloads waits for an administrator, and takes cert:manage', async (t) => {
+test.serial("an application's download needs cert:manage and waits for an administrator", async (t) => {
   const project = await file.project();
   const shop = await file.shop({ scopes: ['config:write', 'config:read', 'payment:write', 'cert:manage'], project });
   await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 1, payWay: 'wechat' });
@@ -83,18 +83,18 @@ test.serial('what an application downloads waits for an administrator, and takes
   refused(t, await plain.call('POST', `${base}/wechat/certificates`), 403, 'insufficient_scope');
 });
 
-test.serial('what is not configured can be neither tested nor switched', async (t) => {
+test.serial('an unconfigured channel can be neither tested nor switched', async (t) => {
   const { send } = await ownProject(credentials);
   refused(t, await send('POST', `${base}/paypal/test`), 409, 'channel_not_configured');
   refused(t, await send('PUT', `${base}/paypal/toggle`, { enabled: false }), 409, 'channel_not_configured');
 });
 
-test.serial('no live configuration is taken beside Debug', async (t) => {
+test.serial('a live configuration is rejected beside Debug', async (t) => {
   const send = sendAs(await startService(t, { debug: true, simulatorUrl: 'http://127.0.0.1:9' }), MERCHANT);
   refused(t, await send('POST', `${base}/paypal`, { ...paypal, mode: 'live' }), 409, 'debug_refuses_live');
 });
 
-test.serial('secrets that no master key opens are told, not used', async (t) => {
+test.serial('secrets that the master key cannot decrypt are reported and not used', async (t) => {
   const before = await startService(t);
   await sendAs(before, MERCHANT)('POST', `${base}/alipay`, alipay);
   await trustWaiting(before);
@@ -105,7 +105,7 @@ test.serial('secrets that no master key opens are told, not used', async (t) => 
   t.like(body.data, { configured: false, status: 'down', fault: null }, 'why is for administrators');
 });
 
-test.serial('each field at fault is named, and nothing is written', async (t) => {
+test.serial('each invalid field is named, and nothing is written', async (t) => {
   const service = await startService(t);
   const answer = await sendAs(service, MERCHANT)('POST', `${base}/paypal`, { ...paypal, clientId: 'x', webhookId: [] });
   refused(t, answer, 400, 'invalid_request');
@@ -118,18 +118,21 @@ test.serial('each field at fault is named, and nothing is written', async (t) =>
 
 const kindsOf = (list: readonly { kind: string }[]) => list.map(({ kind }) => kind);
 
-test.serial('a certificate that is written here is one of the project; what verifies waits for trust', async (t) => {
-  const { send, project } = await ownProject(credentials);
-  const { data: before } = (await send('POST', `${base}/alipay`, alipay)).body;
-  t.deepEqual([kindsOf(before.certificates), kindsOf(before.untrusted)], [['alipay_app_key'], ['alipay_public_key']]);
-  t.like(before, { configured: false, missing: ['alipay_public_key'] });
-  await trustWaiting(credentials, project);
-  const { data: after } = (await send('GET', `${base}/alipay`)).body;
-  t.deepEqual([kindsOf(after.certificates), after.untrusted], [['alipay_app_key', 'alipay_public_key'], []]);
-  t.like(after, { configured: true, missing: [] });
-});
+test.serial(
+  'a certificate in the configuration is stored for the project, and a verify key in it waits for trust',
+  async (t) => {
+    const { send, project } = await ownProject(credentials);
+    const { data: before } = (await send('POST', `${base}/alipay`, alipay)).body;
+    t.deepEqual([kindsOf(before.certificates), kindsOf(before.untrusted)], [['alipay_app_key'], ['alipay_public_key']]);
+    t.like(before, { configured: false, missing: ['alipay_public_key'] });
+    await trustWaiting(credentials, project);
+    const { data: after } = (await send('GET', `${base}/alipay`)).body;
+    t.deepEqual([kindsOf(after.certificates), after.untrusted], [['alipay_app_key', 'alipay_public_key'], []]);
+    t.like(after, { configured: true, missing: [] });
+  },
+);
 
-test.serial('a verify key that is written here never takes the place of a trusted one by itself', async (t) => {
+test.serial('a verify key in the configuration never replaces a trusted one without an administrator', async (t) => {
   const { send, project } = await ownProject(credentials);
   await send('POST', `${base}/alipay`, alipay);
   await trustWaiting(credentials, project);
@@ -150,7 +153,7 @@ test.serial('a verify key that is written here never takes the place of a truste
   ]);
 });
 
-test.serial('PEM texts, and null for them, need the scope for certificates too', async (t) => {
+test.serial('PEM texts, and null for them, also need the scope for certificates', async (t) => {
   const { project } = await ownProject(credentials);
   const send = sendAs(credentials, { ...MERCHANT, token: `app:${project}:config:read,config:write` });
   refused(t, await send('POST', `${base}/alipay`, alipay), 403, 'insufficient_scope');
@@ -159,7 +162,7 @@ test.serial('PEM texts, and null for them, need the scope for certificates too',
   t.is((await send('POST', `${base}/alipay`, { ...fields, alipay_public_key: '***' })).status, 200);
 });
 
-test.serial('a channel that does not exist is 404 at every operation', async (t) => {
+test.serial('an unknown channel is 404 at every operation', async (t) => {
   const { send } = await ownProject(credentials);
   refused(t, await send('GET', `${base}/cash`), 404, 'not_found');
   refused(t, await send('GET', `${base}/cash/schema`), 404, 'not_found');
@@ -194,7 +197,7 @@ test.serial('a token may not name a project', async (t) => {
   refused(t, await send('POST', `${base}/paypal`, { ...paypal, project: 'default' }), 400, 'invalid_request');
 });
 
-test.serial('a switch is true or false', async (t) => {
+test.serial('a switch accepts only true or false', async (t) => {
   const { send } = await ownProject(credentials);
   refused(t, await send('PUT', `${base}/paypal/toggle`, { enabled: 'no' }), 400, 'invalid_request');
 });

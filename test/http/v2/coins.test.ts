@@ -19,27 +19,27 @@ async function sold(): Promise<Market> {
   return market;
 }
 
-test.serial('the balance is what was bought, bonus included', async (t) => {
+test.serial('the balance is the purchased amount, bonus included', async (t) => {
   const { shop } = await sold();
   const { status, body } = await shop.call('GET', '/api/v2/coins/gold/balance?userId=ann');
   t.is(status, 200);
   t.deepEqual(body.data, { userId: 'ann', coin: 'gold', available: 100 });
 });
 
-test.serial('a payer who never had coins has none', async (t) => {
+test.serial('a payer who never had coins has a balance of zero', async (t) => {
   const { shop } = await sold();
   const { body } = await shop.call('GET', '/api/v2/coins/gold/balance?userId=bob');
   t.deepEqual(body.data, { userId: 'bob', coin: 'gold', available: 0 });
 });
 
-test.serial('a debit takes coins and says what is left', async (t) => {
+test.serial('a debit takes coins and returns the remaining balance', async (t) => {
   const { shop } = await sold();
   const { status, body } = await shop.call('POST', '/api/v2/coins/gold/debit', { ...hat, memo: 'A new hat' });
   t.is(status, 200);
   t.like(body.data, { amount: -20, balanceAfter: 80, kind: 'debit', bizNo: 'hat-1', memo: 'A new hat' });
 });
 
-test.serial('the same bizNo and amount again is the same debit', async (t) => {
+test.serial('a debit with the same bizNo and amount is the same debit', async (t) => {
   const { shop } = await sold();
   const first = await shop.call('POST', '/api/v2/coins/gold/debit', hat);
   const again = await shop.call('POST', '/api/v2/coins/gold/debit', hat);
@@ -47,13 +47,13 @@ test.serial('the same bizNo and amount again is the same debit', async (t) => {
   t.is((await shop.call('GET', '/api/v2/coins/gold/balance?userId=ann')).body.data.available, 80);
 });
 
-test.serial('the same bizNo with another amount is refused', async (t) => {
+test.serial('a debit with the same bizNo and another amount is refused', async (t) => {
   const { shop } = await sold();
   await shop.call('POST', '/api/v2/coins/gold/debit', hat);
   refused(t, await shop.call('POST', '/api/v2/coins/gold/debit', { ...hat, amount: 21 }), 409, 'biz_no_used');
 });
 
-test.serial('more coins than there are cannot be taken, and the answer says how many there are', async (t) => {
+test.serial('a debit above the balance is refused, and the answer shows the balance', async (t) => {
   const { shop } = await sold();
   const answer = await shop.call('POST', '/api/v2/coins/gold/debit', { ...hat, amount: 101 });
   refused(t, answer, 409, 'coins_insufficient');
@@ -68,7 +68,7 @@ test.serial('a disabled coin cannot be spent', async (t) => {
   refused(t, await shop.call('POST', '/api/v2/coins/gold/debit', hat), 422, 'coin_disabled');
 });
 
-test.serial('an Idempotency-Key gives the stored answer back, and is refused with another debit', async (t) => {
+test.serial('an Idempotency-Key returns the stored answer, and is refused with another debit', async (t) => {
   const { shop } = await sold();
   const debit = (body: object) => shop.call('POST', '/api/v2/coins/gold/debit', body, { 'idempotency-key': 'k1' });
   const first = await debit(hat);
@@ -78,7 +78,7 @@ test.serial('an Idempotency-Key gives the stored answer back, and is refused wit
   refused(t, await debit({ ...hat, amount: 1 }), 422, 'idempotency_conflict');
 });
 
-test.serial('two debits with one Idempotency-Key at once take coins once', async (t) => {
+test.serial('two concurrent debits with one Idempotency-Key take coins once', async (t) => {
   const { shop } = await sold();
   const debit = () => shop.call('POST', '/api/v2/coins/gold/debit', hat, { 'idempotency-key': 'k1' });
   const both = await Promise.all([debit(), debit()]);
@@ -99,7 +99,7 @@ test.serial('the ledger of a payer is read newest first, in pages', async (t) =>
   t.like(rest.body.data[0], { kind: 'credit', amount: 100, balanceAfter: 100 });
 });
 
-test.serial('credits and debits are told as events', async (t) => {
+test.serial('credits and debits are reported as events', async (t) => {
   const { shop } = await sold();
   await shop.call('POST', '/api/v2/coins/gold/debit', hat);
   const { clientId } = shop;
@@ -112,7 +112,7 @@ test.serial('credits and debits are told as events', async (t) => {
   );
 });
 
-test.serial('a coin of another project is the 404 of nothing', async (t) => {
+test.serial('a coin of another project is the same 404 as a missing one', async (t) => {
   const { shop } = await openOwnMarket(file);
   await sold();
   const nothing = uniqueCode('coin');
@@ -128,7 +128,7 @@ test.serial('a coin of another project is the 404 of nothing', async (t) => {
   }
 });
 
-test.serial('a debit with a member that cannot be is 400 and takes nothing', async (t) => {
+test.serial('a debit with an invalid member is 400 and takes nothing', async (t) => {
   const { shop } = await sold();
   const bad = {
     amount: [0, -1, 1.5, '1', null, {}, [], 1e15, { $gt: 0 }],
@@ -141,7 +141,7 @@ test.serial('a debit with a member that cannot be is 400 and takes nothing', asy
   t.is((await shop.call('GET', '/api/v2/coins/gold/balance?userId=ann')).body.data.available, 100);
 });
 
-test.serial('a question that cannot be meant is 400', async (t) => {
+test.serial('an invalid query is 400', async (t) => {
   const shop = await file.shop({ scopes: ['coin:read'] });
   for (const query of ['', '?userId=', '?user=ann', '?userId=ann&userId=bob'])
     refused(t, await shop.call('GET', `/api/v2/coins/gold/balance${query}`), 400, 'invalid_request');

@@ -8,7 +8,7 @@ const file = await serviceOfFile(import.meta.filename);
 const { service } = file;
 coverRoutes(test, file);
 
-test.serial('an application sees the disputes of its own orders, and nobody else does', async (t) => {
+test.serial('only the application of an order sees its disputes', async (t) => {
   const { paid, shop } = await openMarket(file);
   const other = await openMarket(file);
   const orderNo = await paid({ payWay: 'paypal' });

@@ -6,7 +6,7 @@ import { coverRoutes, refused } from '../../support/route-file.ts';
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
-test.serial('an application reads what happened to its orders, oldest first', async (t) => {
+test.serial('an application reads the events of its orders, oldest first', async (t) => {
   const { shop, paid } = await openMarket(file);
   const orders = [await paid(), await paid()];
   const { status, body } = await shop.call('GET', '/api/v2/events');
@@ -22,7 +22,7 @@ test.serial('an application reads what happened to its orders, oldest first', as
   t.true(body.data[0].sequence < body.data[1].sequence);
 });
 
-test.serial('a reader goes on after the last number, and a cursor leads to the same place', async (t) => {
+test.serial('a client continues after the last number, and a cursor leads to the same position', async (t) => {
   const { shop, paid } = await openMarket(file);
   for (const amount of [2, 3, 4]) await paid({ amount });
   const first = await shop.call('GET', '/api/v2/events?limit=2');
@@ -36,21 +36,21 @@ test.serial('a reader goes on after the last number, and a cursor leads to the s
   t.deepEqual((await shop.call('GET', `/api/v2/events?cursor=${nextCursor}`)).body, rest.body);
 });
 
-test.serial('the types that are asked for are the only ones that come', async (t) => {
+test.serial('only events of the requested types are returned', async (t) => {
   const { shop, paid } = await openMarket(file);
   await paid();
   t.is((await shop.call('GET', '/api/v2/events?types=order.paid')).body.data.length, 1);
   t.deepEqual((await shop.call('GET', '/api/v2/events?types=order.closed,refund.failed')).body.data, []);
 });
 
-test.serial('an application sees nothing of what happened to another', async (t) => {
+test.serial('an application does not see the events of another one', async (t) => {
   const { paid } = await openMarket(file);
   await paid();
   const stranger = await file.shop();
   t.deepEqual((await stranger.call('GET', '/api/v2/events')).body.data, []);
 });
 
-test.serial('a question that cannot be meant is 400', async (t) => {
+test.serial('an invalid query is 400', async (t) => {
   const shop = await file.shop();
   for (const query of ['types=order.eaten', 'after=-1', 'after=x', 'limit=0', 'clientId=x', 'project=default'])
     refused(t, await shop.call('GET', `/api/v2/events?${query}`), 400, 'invalid_request');

@@ -29,7 +29,7 @@ for (const { when, status, code, request } of REFUND_REFUSALS) {
   });
 }
 
-test.serial('a payment is refused when the merchantOrderNo stands for another one', async (t) => {
+test.serial('a payment is refused when its merchantOrderNo belongs to a different payment', async (t) => {
   const { shop } = await openMarket(file);
   const merchantOrderNo = 'cart-7';
   await placeOrder(shop, { ...coffee, merchantOrderNo });
@@ -38,7 +38,7 @@ test.serial('a payment is refused when the merchantOrderNo stands for another on
 });
 
 test.serial(
-  'options of the channel are part of what a merchantOrderNo stands for, those of other channels are not',
+  'a repeated merchantOrderNo must have the same options of its channel, and options of other channels are ignored',
   async (t) => {
     const { shop } = await openMarket(file);
     const merchantOrderNo = 'cart-8';
@@ -56,24 +56,21 @@ for (const [payWay, header] of [
   ['wechat', 'Request-ID'],
   ['paypal', 'PayPal-Debug-Id'],
 ] as const)
-  test.serial(
-    `an answer of ${payWay} that says nothing still names the ${header} that its support asks for`,
-    async (t) => {
-      const { shop } = await openOwnMarket(file);
-      await service.sim('/sim/faults', { payWay, call: 'create', fault: '500-after-commit', times: 1 });
-      const { status, body } = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, payWay });
-      t.is(status, 504);
-      const { orderNo, supportId } = body;
-      t.regex(supportId, /^[0-9a-f]{14}$/);
-      const isThere = ({ detail }: { detail: { supportId?: string } }) => detail.supportId === supportId;
-      await until('the message in the timeline', async () => {
-        const timeline = await admin('GET', `/api/v1/orders/${orderNo}/timeline`);
-        return timeline.body.data.some(isThere);
-      });
-    },
-  );
+  test.serial(`an inconclusive answer of ${payWay} still returns the ${header} that its support needs`, async (t) => {
+    const { shop } = await openOwnMarket(file);
+    await service.sim('/sim/faults', { payWay, call: 'create', fault: '500-after-commit', times: 1 });
+    const { status, body } = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, payWay });
+    t.is(status, 504);
+    const { orderNo, supportId } = body;
+    t.regex(supportId, /^[0-9a-f]{14}$/);
+    const isThere = ({ detail }: { detail: { supportId?: string } }) => detail.supportId === supportId;
+    await until('the message in the timeline', async () => {
+      const timeline = await admin('GET', `/api/v1/orders/${orderNo}/timeline`);
+      return timeline.body.data.some(isThere);
+    });
+  });
 
-test.serial('a refusal of the channel names what its support asks for', async (t) => {
+test.serial('a refusal of the channel contains the id that its support needs', async (t) => {
   const { shop } = await openMarket(file);
   const answer = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, amount: 0.02 });
   refused(t, answer, 422, 'channel_refused');
@@ -89,7 +86,7 @@ for (const [payWay, word, code, cause] of [
   ['paypal', 'DUPLICATE_INVOICE_ID', 'DUPLICATE_INVOICE_ID', 'trade_may_exist'],
 ] as const)
   test.serial(
-    `a create that ${payWay} refuses with ${word} is told in the words of the channel, ends nothing, and is no answer to keep`,
+    `a create that ${payWay} refuses with ${word} returns the channel's code, ends nothing, and is not stored as the answer`,
     async (t) => {
       const { shop } = await openMarket(file);
       await service.sim('/sim/faults', { payWay, call: 'create', fault: 'refused', word, times: 1 });
@@ -107,7 +104,7 @@ for (const [payWay, word, code, cause] of [
     },
   );
 
-test.serial('a refusal that would end a first create ends no repeated one, and says so', async (t) => {
+test.serial('a refusal that would end a first create is inconclusive for a repeated one', async (t) => {
   const { shop } = await openMarket(file);
   const pay = () => shop.call('POST', '/api/v2/payment/pay', coffee, { 'idempotency-key': 'refused-again' });
   const fault = { payWay: 'alipay', call: 'create', times: 1 };
@@ -120,7 +117,7 @@ test.serial('a refusal that would end a first create ends no repeated one, and s
   t.is((await pay()).status, 201);
 });
 
-test.serial('a silent channel leaves an order whose number is told', async (t) => {
+test.serial('a silent channel leaves an order, and the answer contains its number', async (t) => {
   const { shop } = await openMarket(file);
   const silence = { fault: 'commit-then-timeout', hangUpMs: 100, times: 1 };
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', ...silence });
@@ -133,7 +130,7 @@ test.serial('a silent channel leaves an order whose number is told', async (t) =
   });
 });
 
-/** The longest text of each member that a merchant writes and reads again. */
+/** The longest value of each member that a merchant writes and reads again. */
 const LONGEST = {
   subject: '茶'.repeat(127),
   orderType: '类'.repeat(64),
@@ -141,10 +138,10 @@ const LONGEST = {
   extra: '"'.repeat(4096),
   merchantOrderNo: 'N'.repeat(64),
 };
-/** Members that other tests of this file are about. */
+/** Members covered by other tests of this file. */
 const OTHERWISE = ['amount', 'currency', 'payWay', 'product', 'scene'];
 
-test.serial('what a merchant says of an order is shown again, at its longest, and not longer', async (t) => {
+test.serial('merchant members of an order are returned at their maximum length, and rejected beyond it', async (t) => {
   const { shop } = await openMarket(file);
   const shown = Object.keys(PlacePaymentRequest.shape).filter((name) => name in Order.shape);
   t.deepEqual(shown.toSorted(), [...Object.keys(LONGEST), ...OTHERWISE].toSorted());
@@ -164,7 +161,7 @@ for (const [payWay, scene, type] of [
   ['wechat', 'qr', 'qr'],
   ['paypal', 'redirect', 'redirect'],
 ] as const)
-  test.serial(`a payment by ${payWay} is placed, and says how the payer pays`, async (t) => {
+  test.serial(`a payment by ${payWay} is placed, and the answer shows how the payer pays`, async (t) => {
     const { shop } = await openMarket(file);
     const request = { ...coffee, payWay, extra: '{"table":7}', userId: 'user-1001', orderType: 'goods' };
     const { status, body } = await shop.call('POST', '/api/v2/payment/pay', request);
@@ -192,13 +189,13 @@ for (const [payWay, scene, type] of [
     t.truthy(body.data.payUrl);
   });
 
-test.serial('the same merchantOrderNo with the same facts is the same order', async (t) => {
+test.serial('the same merchantOrderNo with the same content is the same order', async (t) => {
   const { shop } = await openMarket(file);
   const request = { ...coffee, merchantOrderNo: 'cart-1' };
   t.is(await placeOrder(shop, request), await placeOrder(shop, request));
 });
 
-test.serial('an Idempotency-Key gives the stored answer back and makes no second order', async (t) => {
+test.serial('an Idempotency-Key returns the stored answer and creates no second order', async (t) => {
   const { shop } = await openMarket(file);
   const key = { 'idempotency-key': 'pay-1' };
   const first = await shop.call('POST', '/api/v2/payment/pay', coffee, key);
@@ -230,7 +227,7 @@ test.serial('the Idempotency-Key of closing one order is refused with another or
   refused(t, await close(), 422, 'idempotency_conflict');
 });
 
-test.serial('a pay request names each member that it cannot take', async (t) => {
+test.serial('a rejected pay request names each invalid member', async (t) => {
   const { shop } = await openMarket(file);
   for (const [change, pointer] of [
     [{ subject: '' }, '/subject'],
@@ -252,7 +249,7 @@ test.serial('a pay request names each member that it cannot take', async (t) => 
     ],
     [{ expireSeconds: 59 }, '/expireSeconds'],
     [{ notifyUrl: 'ftp://shop.example/' }, '/notifyUrl'],
-    // Nobody would ever be told: the same rule as for webhooks.
+    // Private addresses are never called: the same rule as for webhooks.
     [{ notifyUrl: 'http://10.0.0.7/hook' }, '/notifyUrl'],
     [{ notifyUrl: 'http://localhost/hook' }, '/notifyUrl'],
     [{ extra: 'x'.repeat(4097) }, '/extra'],
@@ -265,7 +262,7 @@ test.serial('a pay request names each member that it cannot take', async (t) => 
 });
 
 test.serial(
-  'profit sharing is refused, whichever channel is asked: nothing here would release the frozen money',
+  'profit sharing is refused for every channel, because the service cannot release the frozen money',
   async (t) => {
     const { shop } = await openMarket(file);
     for (const payWay of ['wechat', 'alipay']) {
@@ -279,9 +276,9 @@ test.serial(
   },
 );
 
-test.serial('an openid of another official account pays when the request names its app', async (t) => {
+test.serial('an openid of another official account pays if the request names its app', async (t) => {
   const { shop, project } = await openOwnMarket(file);
-  // Its answer makes the simulator's configuration that of the project.
+  // The first order stores the simulator's configuration for the project.
   await placeOrder(shop, { payWay: 'wechat' });
   const linked: string[] = [];
   for (const what of ['app-id-jsapi', 'app-id-jsapi']) {
@@ -301,7 +298,7 @@ test.serial('an openid of another official account pays when the request names i
 });
 
 for (const payWay of PAY_WAYS)
-  test.serial(`a query finds a payment by ${payWay} paid, with what can be refunded`, async (t) => {
+  test.serial(`a query finds a payment by ${payWay} paid, with the refundable amount`, async (t) => {
     const { shop, paid } = await openMarket(file);
     const orderNo = await paid({ payWay, amount: 12.5 });
     const { status, body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
@@ -312,7 +309,7 @@ for (const payWay of PAY_WAYS)
     t.is(body.data.payment, undefined);
   });
 
-test.serial('an order that nobody has is 404 at every operation', async (t) => {
+test.serial('an unknown order is 404 at every operation', async (t) => {
   const { shop } = await openMarket(file);
   refused(t, await shop.call('GET', `/api/v2/payment/query/${NOBODYS}`), 404, 'not_found');
   refused(t, await shop.call('POST', `/api/v2/payment/close/${NOBODYS}`), 404, 'not_found');
@@ -366,7 +363,7 @@ test.serial('own orders are filtered by number, status, payer and time', async (
     t.deepEqual(await numbers(query), [], query);
 });
 
-test.serial('a filter of the own orders that cannot be meant is 400', async (t) => {
+test.serial('an invalid filter of the own orders is 400', async (t) => {
   const { shop } = await openMarket(file);
   for (const query of ['status=eaten', 'limit=201', 'cursor=x', 'createdFrom=today', 'clientId=app_1', 'project=other'])
     refused(t, await shop.call('GET', `/api/v2/payment/orders?${query}`), 400, 'invalid_request');
@@ -387,29 +384,26 @@ for (const [payWay, status] of [
     }
   });
 
-test.serial(
-  'an order that the payer approved is captured when the shop says so, and shows numbers, fee and net',
-  async (t) => {
-    const { shop } = await openMarket(file);
-    await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
-    const orderNo = await placeOrder(shop, { ...coffee, payWay: 'paypal', amount: 10 });
-    const early = await shop.call('POST', `/api/v2/payment/capture/${orderNo}`);
-    t.is(early.status, 200);
-    t.like(early.body.data, { orderNo, status: 'pending', settlement: null });
-    t.truthy(early.body.data.channelOrderId);
-    await service.sim('/sim/approve', { orderNo });
-    const { status, body } = await shop.call('POST', `/api/v2/payment/capture/${orderNo}`);
-    await service.sim('/sim/notices', { payWay: 'paypal', enabled: true });
-    t.is(status, 200);
-    t.like(body.data, { orderNo, status: 'paid', channelOrderId: early.body.data.channelOrderId });
-    t.deepEqual(body.data.settlement, {
-      fee: { amount: 0.3, amountMinor: 30, currency: 'USD' },
-      net: { amount: 9.7, amountMinor: 970, currency: 'USD' },
-      received: null,
-    });
-    t.like((await shop.call('POST', `/api/v2/payment/capture/${orderNo}`)).body.data, { status: 'paid' });
-  },
-);
+test.serial('an order approved by the payer is captured on request, and shows numbers, fee and net', async (t) => {
+  const { shop } = await openMarket(file);
+  await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
+  const orderNo = await placeOrder(shop, { ...coffee, payWay: 'paypal', amount: 10 });
+  const early = await shop.call('POST', `/api/v2/payment/capture/${orderNo}`);
+  t.is(early.status, 200);
+  t.like(early.body.data, { orderNo, status: 'pending', settlement: null });
+  t.truthy(early.body.data.channelOrderId);
+  await service.sim('/sim/approve', { orderNo });
+  const { status, body } = await shop.call('POST', `/api/v2/payment/capture/${orderNo}`);
+  await service.sim('/sim/notices', { payWay: 'paypal', enabled: true });
+  t.is(status, 200);
+  t.like(body.data, { orderNo, status: 'paid', channelOrderId: early.body.data.channelOrderId });
+  t.deepEqual(body.data.settlement, {
+    fee: { amount: 0.3, amountMinor: 30, currency: 'USD' },
+    net: { amount: 9.7, amountMinor: 970, currency: 'USD' },
+    received: null,
+  });
+  t.like((await shop.call('POST', `/api/v2/payment/capture/${orderNo}`)).body.data, { status: 'paid' });
+});
 
 test.serial('a paid order cannot be closed', async (t) => {
   const { shop, paid } = await openMarket(file);
@@ -417,7 +411,7 @@ test.serial('a paid order cannot be closed', async (t) => {
 });
 
 for (const payWay of PAY_WAYS)
-  test.serial(`a part of a payment by ${payWay} is refunded, and the rest can be`, async (t) => {
+  test.serial(`a part of a payment by ${payWay} is refunded, and the rest stays refundable`, async (t) => {
     const { shop, paid } = await openMarket(file);
     const orderNo = await paid({ payWay });
     const request = { orderNo, refundAmount: 2.5, merchantRefundNo: 'r-1', reason: 'One coffee was cold' };
@@ -433,7 +427,7 @@ for (const payWay of PAY_WAYS)
     t.like(done.refunds[0], { refundNo: body.data.refundNo, status: 'succeeded' });
   });
 
-test.serial('the same merchantRefundNo again is the same refund', async (t) => {
+test.serial('a repeated merchantRefundNo is the same refund', async (t) => {
   const { shop, paid } = await openMarket(file);
   const request = { orderNo: await paid(), refundAmount: 2, merchantRefundNo: 'again-1' };
   const first = await shop.call('POST', '/api/v2/payment/refund', request);
@@ -452,7 +446,7 @@ test.serial('a refund is read by its number', async (t) => {
   t.like(body.data, { refundNo, orderNo, refundAmount: 4, refundAmountMinor: 400, currency: 'CNY', reason: null });
 });
 
-test.serial('a refund request names each member that it cannot take', async (t) => {
+test.serial('a rejected refund request names each invalid member', async (t) => {
   const { shop, paid } = await openMarket(file);
   const orderNo = await paid();
   for (const [request, pointer] of [

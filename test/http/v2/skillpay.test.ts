@@ -23,12 +23,12 @@ async function openCommon(): Promise<string> {
   return project;
 }
 
-/** An application of a test's own in the project that sells `weather` for 0.50 CNY: the keys of a project are dear to make. */
+/** A new application in a shared project that sells `weather` for 0.50 CNY, because the keys of a project are slow to generate. */
 async function buys(): Promise<Market> {
   return marketIn(file, await (common ??= openCommon()));
 }
 
-/** A project of a test's own that sells `weather`: 0.50 CNY, static content, unless said otherwise. */
+/** A new project that sells `weather` with static content for 0.50 CNY by default. */
 async function sells(changes: Parameters<typeof addSkill>[1] = {}): Promise<Market> {
   const market = await openOwnMarket(file);
   await addSkill(service, { project: market.project, ...changes });
@@ -46,7 +46,7 @@ for (const [payWay, price, brand] of [
   const inDollars = { currency: 'USD', priceMinor: 150n, payWays: ['paypal' as const] };
   const open = () => (payWay === 'paypal' ? sells(inDollars) : buys());
 
-  test.serial(`a call without money is 402 and says how to pay by ${payWay}`, async (t) => {
+  test.serial(`an unpaid call is 402 and shows how to pay by ${payWay}`, async (t) => {
     const { shop } = await open();
     const { status, body, headers } = await callSkill(shop, { resource: 'weather', payWay });
     t.is(status, 402);
@@ -61,7 +61,7 @@ for (const [payWay, price, brand] of [
     t.truthy(headers.get('retry-after'));
   });
 
-  test.serial(`what was paid by ${payWay} is given, and given again`, async (t) => {
+  test.serial(`content paid by ${payWay} is delivered, also repeatedly`, async (t) => {
     const { shop } = await open();
     const outTradeNo = await offerSkill(shop, { resource: 'weather', payWay });
     await paySkill(service, outTradeNo);
@@ -73,7 +73,7 @@ for (const [payWay, price, brand] of [
     t.deepEqual(again.body.data, { ...first.body.data, alreadyFulfilled: true });
   });
 
-  test.serial(`what was paid by ${payWay} is refunded, and its content is gone`, async (t) => {
+  test.serial(`a call paid by ${payWay} is refunded, and its content is no longer available`, async (t) => {
     const market = await open();
     const outTradeNo = await paidSkill(service, market.shop, { resource: 'weather', payWay });
     const { status, body } = await refund(market, { outTradeNo, reason: 'Rain' });
@@ -83,7 +83,7 @@ for (const [payWay, price, brand] of [
   });
 }
 
-test.serial('a query says what became of the order and of the work', async (t) => {
+test.serial('a query returns the state of the order and of the work', async (t) => {
   const { shop } = await buys();
   const outTradeNo = await paidSkill(service, shop);
   const before = await shop.call('GET', `/api/v2/skillpay/query/${outTradeNo}`);
@@ -94,7 +94,7 @@ test.serial('a query says what became of the order and of the work', async (t) =
   t.like(after.body.data, { status: 'paid', fulfilment: 'done' });
 });
 
-test.serial('the price list has what the project sells', async (t) => {
+test.serial('the price list has the resources of the project', async (t) => {
   const { shop } = await buys();
   const { status, body } = await shop.call('GET', '/api/v2/skillpay/resources');
   t.is(status, 200);
@@ -102,7 +102,7 @@ test.serial('the price list has what the project sells', async (t) => {
   t.like(weather, { resource: 'weather', name: 'Weather report', price: 0.5, amount: 0.5 });
 });
 
-test.serial('a number that nobody has, and one of another application, are the same 404', async (t) => {
+test.serial('an unknown number and one of another application are the same 404', async (t) => {
   const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   const stranger = await file.shop({ project: market.project });
@@ -114,13 +114,13 @@ test.serial('a number that nobody has, and one of another application, are the s
   refused(t, await refund({ ...market, shop: stranger }, { outTradeNo }), 404, 'not_found');
 });
 
-test.serial('a number that none can be is 400', async (t) => {
+test.serial('a malformed number is 400', async (t) => {
   const { shop } = await buys();
   for (const malformed of ['X1', 'P20300101000000ABCDEFGHJK', 'X20300101000000abcdefghjk', "X' or 1=1"])
     refused(t, await callSkill(shop, undefined, malformed), 400, 'invalid_request');
 });
 
-test.serial('a request names the member that it cannot take', async (t) => {
+test.serial('a rejected request names the invalid member', async (t) => {
   const market = await buys();
   refused(t, await callSkill(market.shop, { resource: '../etc' }), 400, 'invalid_request');
   refused(t, await callSkill(market.shop, { payWay: 'cash' }), 400, 'invalid_request');
@@ -129,36 +129,36 @@ test.serial('a request names the member that it cannot take', async (t) => {
   t.is(answer.body.errors[0].pointer, '/reason');
 });
 
-test.serial('a resource that does not exist is 404', async (t) => {
+test.serial('an unknown resource is 404', async (t) => {
   const { shop } = await buys();
   refused(t, await callSkill(shop, { resource: 'nothing' }), 404, 'not_found');
 });
 
-test.serial('of several resources one must be named', async (t) => {
+test.serial('a resource must be named if there are several', async (t) => {
   const { shop } = await sells();
   await addSkill(service, { project: (await shop.call('GET', '/api/v2/me')).body.data.project, code: 'second' });
   refused(t, await callSkill(shop, {}), 400, 'resource_required');
 });
 
-test.serial('a resource is not sold by a channel that it does not list', async (t) => {
+test.serial('a resource is not sold by a channel outside its list', async (t) => {
   const { shop } = await sells({ payWays: ['alipay'] });
   refused(t, await callSkill(shop, { resource: 'weather', payWay: 'wechat' }), 422, 'not_on_sale');
 });
 
-test.serial('no offer is made in a disabled project', async (t) => {
+test.serial('no offer is created in a disabled project', async (t) => {
   const { shop, project } = await sells();
   await admin('PUT', `/api/v1/projects/${project}/toggle`, { enabled: false });
   refused(t, await callSkill(shop, { resource: 'weather' }), 422, 'project_disabled');
 });
 
-test.serial('no offer is made by a disabled channel', async (t) => {
+test.serial('no offer is created by a disabled channel', async (t) => {
   const { shop, project } = await sells({ payWays: ['alipay'] });
   await offerSkill(shop);
   await admin('PUT', `/api/v1/payment/config/alipay/toggle?project=${project}`, { enabled: false });
   refused(t, await callSkill(shop, { resource: 'weather', payWay: 'alipay' }), 422, 'channel_disabled');
 });
 
-test.serial('no offer is made by a channel whose configuration is not complete', async (t) => {
+test.serial('no offer is created by a channel with an incomplete configuration', async (t) => {
   const { shop, project } = await sells({ payWays: ['alipay'] });
   const incomplete = { mode: 'sandbox', appId: '2021000000000001' };
   await admin('POST', `/api/v1/payment/config/alipay?project=${project}`, incomplete);
@@ -170,7 +170,7 @@ test.serial('an offer that the channel declines is refused', async (t) => {
   refused(t, await callSkill(shop, { resource: 'weather' }), 422, 'channel_refused');
 });
 
-test.serial('an offer about which the channel stays silent is 504 with its number', async (t) => {
+test.serial('an offer for which the channel stays silent is 504 with its number', async (t) => {
   const { shop } = await buys();
   const silence = { fault: 'commit-then-timeout', hangUpMs: 100, times: 1 };
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'create', ...silence });
@@ -179,13 +179,13 @@ test.serial('an offer about which the channel stays silent is 504 with its numbe
   t.regex(answer.body.orderNo, /^X/);
 });
 
-test.serial('an offer whose answer is not genuine is 502', async (t) => {
+test.serial('an offer with a forged channel answer is 502', async (t) => {
   const { shop } = await buys();
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'create', fault: 'wrong-key', times: 1 });
   refused(t, await callSkill(shop, { resource: 'weather' }), 502, 'channel_answer_unusable');
 });
 
-test.serial('as many unpaid offers as allowed may be open; a paid one makes room', async (t) => {
+test.serial('no more unpaid offers than allowed may be open, and a paid offer frees its place', async (t) => {
   const { shop } = await buys();
   const offers = [];
   for (let number = 0; number < 5; number += 1) offers.push(await offerSkill(shop));
@@ -196,49 +196,49 @@ test.serial('as many unpaid offers as allowed may be open; a paid one makes room
   t.is((await callSkill(shop, { resource: 'weather' })).status, 402);
 });
 
-test.serial('another request than the one priced is refused; the same one, or none, is taken', async (t) => {
-  const { shop } = await buys();
-  const priced = { resource: 'weather', input: { city: 'Paris', days: [1, 2] } };
-  const outTradeNo = await paidSkill(service, shop, priced);
-  for (const other of [{ ...priced, input: { city: 'Rome', days: [1, 2] } }, { resource: 'weather' }])
-    refused(t, await callSkill(shop, other, outTradeNo), 409, 'resource_mismatch');
-  const reordered = { input: { days: [1, 2], city: 'Paris' }, resource: 'weather' };
-  for (const same of [priced, reordered, {}, undefined])
-    t.is((await callSkill(shop, same, outTradeNo)).status, 200, JSON.stringify(same));
-});
+test.serial(
+  'a request that differs from the priced one is refused, and the same request or an empty one is accepted',
+  async (t) => {
+    const { shop } = await buys();
+    const priced = { resource: 'weather', input: { city: 'Paris', days: [1, 2] } };
+    const outTradeNo = await paidSkill(service, shop, priced);
+    for (const other of [{ ...priced, input: { city: 'Rome', days: [1, 2] } }, { resource: 'weather' }])
+      refused(t, await callSkill(shop, other, outTradeNo), 409, 'resource_mismatch');
+    const reordered = { input: { days: [1, 2], city: 'Paris' }, resource: 'weather' };
+    for (const same of [priced, reordered, {}, undefined])
+      t.is((await callSkill(shop, same, outTradeNo)).status, 200, JSON.stringify(same));
+  },
+);
 
-test.serial('a proof that is none is refused', async (t) => {
+test.serial('an invalid proof is refused', async (t) => {
   const { shop } = await buys();
   const answer = await callSkill(shop, undefined, undefined, { 'payment-signature': 'nonsense' });
   refused(t, answer, 400, 'proof_invalid');
 });
 
-test.serial('an offer that was closed on purpose is 409', async (t) => {
+test.serial('an offer closed by the merchant is 409', async (t) => {
   const { shop } = await buys();
   const outTradeNo = await offerSkill(shop);
   t.is((await shop.call('POST', `/api/v2/payment/close/${outTradeNo}`)).status, 200);
   refused(t, await callSkill(shop, undefined, outTradeNo), 409, 'order_closed');
 });
 
-test.serial(
-  'an offer that ended without a payment, and whose product is off sale, is 402 and offers nothing',
-  async (t) => {
-    const { shop, project } = await sells();
-    const outTradeNo = await offerSkill(shop);
-    const ended = { state: 'closed', closeReason: 'expired', nextCheckAt: null } as const;
-    await service.app.store.transaction(async (tx) => {
-      await tx.orders.update({ orderNo: outTradeNo }, ended);
-      await tx.products.update({ code: 'weather', project }, { enabled: false });
-    });
-    const answer = await callSkill(shop, undefined, outTradeNo);
-    refused(t, answer, 402, 'payment_expired');
-    t.is(answer.body.data, undefined);
-    for (const name of ['x-out-trade-no', 'weixin-pay-required', 'payment-required'])
-      t.is(answer.headers.get(name), null, name);
-  },
-);
+test.serial('an expired offer of a product off sale is 402 without a new offer', async (t) => {
+  const { shop, project } = await sells();
+  const outTradeNo = await offerSkill(shop);
+  const ended = { state: 'closed', closeReason: 'expired', nextCheckAt: null } as const;
+  await service.app.store.transaction(async (tx) => {
+    await tx.orders.update({ orderNo: outTradeNo }, ended);
+    await tx.products.update({ code: 'weather', project }, { enabled: false });
+  });
+  const answer = await callSkill(shop, undefined, outTradeNo);
+  refused(t, answer, 402, 'payment_expired');
+  t.is(answer.body.data, undefined);
+  for (const name of ['x-out-trade-no', 'weixin-pay-required', 'payment-required'])
+    t.is(answer.headers.get(name), null, name);
+});
 
-test.serial('while the work is being done neither its content nor its money is given', async (t) => {
+test.serial('neither the content nor the money is returned while the work is under way', async (t) => {
   let done = () => {};
   const begun = Promise.withResolvers<void>();
   const url = await serve(t, (_request, response) => {
@@ -265,7 +265,7 @@ test.serial('while the work is being done neither its content nor its money is g
   t.is(given.body.data.content, 'done');
 });
 
-test.serial('work that is not possible yet costs nothing: a call after the pause gets it', async (t) => {
+test.serial('a temporary failure of the work costs nothing, and a call after the pause gets the content', async (t) => {
   let calls = 0;
   const url = await serve(t, (_request, response) => {
     calls += 1;
@@ -283,7 +283,7 @@ test.serial('work that is not possible yet costs nothing: a call after the pause
   t.is(given.body.data.content, 'done');
 });
 
-test.serial('work that failed for good says that the money is on its way back', async (t) => {
+test.serial('work that failed permanently reports a pending refund', async (t) => {
   const url = await serve(t, (_request, response) => void response.writeHead(404).end());
   const { shop } = await sells({ resource: { handler: 'http', url } });
   const outTradeNo = await paidSkill(service, shop);
@@ -292,7 +292,7 @@ test.serial('work that failed for good says that the money is on its way back', 
 });
 
 test.serial(
-  'an Idempotency-Key of the first call gets the same offer, and is refused with another input',
+  'an Idempotency-Key of the first call returns the same offer, and is refused with another input',
   async (t) => {
     const { shop } = await buys();
     const key = { 'idempotency-key': 'once' };
@@ -315,18 +315,18 @@ test.serial('an Idempotency-Key refunds once, and is refused with another amount
   refused(t, await refund(market, { outTradeNo, refundAmount: 0.2 }, key), 422, 'idempotency_conflict');
 });
 
-test.serial('an offer that nobody paid is not refunded', async (t) => {
+test.serial('an unpaid offer cannot be refunded', async (t) => {
   const market = await buys();
   refused(t, await refund(market, { outTradeNo: await offerSkill(market.shop) }), 409, 'order_not_paid');
 });
 
-test.serial('no more is refunded than was paid', async (t) => {
+test.serial('a refund above the paid amount is refused', async (t) => {
   const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   refused(t, await refund(market, { outTradeNo, refundAmount: 0.51 }), 422, 'refund_exceeds_refundable');
 });
 
-test.serial('a merchantRefundNo stands for one amount', async (t) => {
+test.serial('a merchantRefundNo cannot be reused with another amount', async (t) => {
   const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   await refund(market, { outTradeNo, refundAmount: 0.1, merchantRefundNo: 'r-1' });
@@ -334,7 +334,7 @@ test.serial('a merchantRefundNo stands for one amount', async (t) => {
   refused(t, await refund(market, other), 409, 'merchant_number_used');
 });
 
-test.serial('an equal refund waits until the outcome of the first one is known', async (t) => {
+test.serial('a repeated equal refund is refused until the outcome of the first one is known', async (t) => {
   const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: '502', orderNo: outTradeNo });
@@ -342,7 +342,7 @@ test.serial('an equal refund waits until the outcome of the first one is known',
   refused(t, await refund(market, { outTradeNo, refundAmount: 0.1 }), 409, 'refund_in_progress');
 });
 
-test.serial('an exception that blocks refunds blocks this one', async (t) => {
+test.serial('an exception that blocks refunds blocks a pay-per-call refund', async (t) => {
   const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   const exception = {
@@ -360,7 +360,7 @@ test.serial('an exception that blocks refunds blocks this one', async (t) => {
   refused(t, await refund(market, { outTradeNo }), 409, 'refunds_blocked');
 });
 
-test.serial('a channel takes so many refunds of one order, and not for ever', async (t) => {
+test.serial('a channel accepts a limited number of refunds of one order, within a limited time', async (t) => {
   const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   await refund(market, { outTradeNo, refundAmount: 0.01 });
@@ -377,7 +377,7 @@ test.serial('a channel takes so many refunds of one order, and not for ever', as
   refused(t, await refund(market, { outTradeNo: old, refundAmount: 0.1 }), 409, 'refund_window_over');
 });
 
-test.serial('a product may forbid the refund of what was given, but not to an administrator', async (t) => {
+test.serial('a product may forbid refunds after delivery to the merchant, but not to an administrator', async (t) => {
   const market = await sells({ refundAfterFulfilment: false });
   const outTradeNo = await paidSkill(service, market.shop);
   t.is((await callSkill(market.shop, undefined, outTradeNo)).status, 200);
@@ -389,7 +389,7 @@ test.serial('a product may forbid the refund of what was given, but not to an ad
 });
 
 test.serial(
-  'a product that forbids it gives back all or nothing before delivery: never most of the money and the content',
+  'a product that forbids refunds after delivery allows its merchant no partial refund before it',
   async (t) => {
     const market = await sells({ refundAfterFulfilment: false });
     const outTradeNo = await paidSkill(service, market.shop);
@@ -409,7 +409,7 @@ test.serial(
 
 for (const path of ['/api/v2/skillpay/refund', '/api/v2/payment/refund'])
   test.serial(
-    `a part that the application takes back before delivery ends the claim to the content: ${path}`,
+    `a partial refund by the application before delivery ends the claim to the content: ${path}`,
     async (t) => {
       const market = await sells({ refundAfterFulfilment: true });
       const outTradeNo = await paidSkill(service, market.shop);
@@ -418,13 +418,13 @@ for (const path of ['/api/v2/skillpay/refund', '/api/v2/payment/refund'])
       refused(t, await callSkill(market.shop, undefined, outTradeNo), 410, 'order_refunded');
       const seen = await market.shop.call('GET', `/api/v2/skillpay/query/${outTradeNo}`);
       t.like(seen.body.data, { fulfilment: 'none', fulfilledAt: null });
-      t.is((await refund(market, { outTradeNo })).status, 200, 'the rest goes back as well');
+      t.is((await refund(market, { outTradeNo })).status, 200, 'the rest is refunded as well');
       refused(t, await callSkill(market.shop, undefined, outTradeNo), 410, 'order_refunded');
     },
   );
 
 test.serial(
-  'a part that the operator gives back before delivery, here or in the portal, takes no content away',
+  'a partial refund by the operator before delivery, here or in the portal, keeps the content available',
   async (t) => {
     const market = await sells({ refundAfterFulfilment: true });
     const here = await paidSkill(service, market.shop);
@@ -441,7 +441,7 @@ test.serial(
   },
 );
 
-/** Waits until the service knows that so much of an order went back. */
+/** Waits until the service has recorded this refunded amount of an order. */
 async function learned(orderNo: string, refunded: bigint): Promise<void> {
   await until(`${orderNo} refunded`, async () => {
     await service.app.sweep.once();
@@ -449,7 +449,7 @@ async function learned(orderNo: string, refunded: bigint): Promise<void> {
   });
 }
 
-test.serial('a part that is only on its way back ends the claim, too', async (t) => {
+test.serial('a pending partial refund ends the claim, too', async (t) => {
   const market = await sells({ refundAfterFulfilment: true });
   const outTradeNo = await paidSkill(service, market.shop);
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: '502', orderNo: outTradeNo });

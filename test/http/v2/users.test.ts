@@ -10,14 +10,14 @@ coverRoutes(test, file);
 
 const ann = { userId: 'ann', nickname: 'Ann', email: 'ann@example.com', metadata: { a: [1] } };
 
-test.serial('a new payer is created with what is known of it', async (t) => {
+test.serial('a new payer is created with its known data', async (t) => {
   const { shop, project } = await openOwnMarket(file);
   const { status, body } = await shop.call('POST', '/api/v2/users', ann);
   t.is(status, 201);
   t.like(body.data, { ...ann, project, phone: null, status: 'active' });
 });
 
-test.serial('the same payer again is changed: what is left out stays', async (t) => {
+test.serial('a second POST for a payer changes it, and omitted members are unchanged', async (t) => {
   const { shop } = await openOwnMarket(file);
   await shop.call('POST', '/api/v2/users', ann);
   const { status, body } = await shop.call('POST', '/api/v2/users', { userId: 'ann', phone: '+86 138-0000-0000' });
@@ -25,7 +25,7 @@ test.serial('the same payer again is changed: what is left out stays', async (t)
   t.like(body.data, { nickname: 'Ann', email: 'ann@example.com', phone: '+86 138-0000-0000' });
 });
 
-test.serial('twenty requests for one new payer at once make one: one 201, nineteen 200', async (t) => {
+test.serial('twenty concurrent requests for one new payer create one: one 201, nineteen 200', async (t) => {
   const { shop, project } = await openOwnMarket(file);
   const send = () => shop.call('POST', '/api/v2/users', { userId: 'ann' });
   const answers = await Promise.all(Array.from({ length: 20 }, send));
@@ -33,7 +33,7 @@ test.serial('twenty requests for one new payer at once make one: one 201, ninete
   t.is(await service.app.store.read((tx) => tx.users.count({ project })), 1);
 });
 
-test.serial('a payer is read and changed under any name that a merchant gives; null clears', async (t) => {
+test.serial('a payer is read and changed under any id that a merchant uses, and null clears a member', async (t) => {
   const { shop } = await openOwnMarket(file);
   await shop.call('POST', '/api/v2/users', { ...ann, userId: 'ann 安' });
   const path = `/api/v2/users/${encodeURIComponent('ann 安')}`;
@@ -58,14 +58,14 @@ test.serial('the payers of the project are listed newest first, in pages, filter
   t.deepEqual(ids(await shop.call('GET', '/api/v2/users?email=b@example.com')), ['b']);
 });
 
-test.serial('a filter that cannot be meant is 400', async (t) => {
+test.serial('an invalid filter is 400', async (t) => {
   const shop = await file.shop({ scopes: ['user:read'] });
   const crafted = Buffer.from('2030-01-01T00:00:00.000Z|not-a-uuid').toString('base64url');
   for (const query of [`cursor=${crafted}`, 'status=x', 'email=x', 'userId=', 'status[$ne]=x', 'project=default'])
     refused(t, await shop.call('GET', `/api/v2/users?${query}`), 400, 'invalid_request');
 });
 
-test.serial('a payer of another project is the 404 of nothing', async (t) => {
+test.serial('a payer of another project is the same 404 as a missing one', async (t) => {
   const { shop } = await openOwnMarket(file);
   const { shop: stranger } = await openOwnMarket(file);
   await shop.call('POST', '/api/v2/users', ann);
@@ -77,7 +77,7 @@ test.serial('a payer of another project is the 404 of nothing', async (t) => {
   t.deepEqual((await stranger.call('GET', '/api/v2/users')).body.data, []);
 });
 
-test.serial('a member that cannot be is 400, and nothing is kept', async (t) => {
+test.serial('an invalid member is 400, and nothing is stored', async (t) => {
   const { shop, project } = await openOwnMarket(file);
   const bad = {
     userId: [...notText, 'x'.repeat(65), 'a\u0007'],

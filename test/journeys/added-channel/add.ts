@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../../..');
 const GUIDES = 'server/pages/guides';
 const SLUG = 'go-live-example-pay';
 
-/** The files of the channel, by the place that they have in the sources. */
+/** The source files of the channel, by their target path. */
 const FILES = {
   'kind.ts': 'server/channels/example/kind.ts',
   'signature.ts': 'server/channels/example/signature.ts',
@@ -15,7 +15,7 @@ const FILES = {
   'guide.zh.md': `${GUIDES}/zh/${SLUG}.md`,
 };
 
-/** Every line of other files that a new channel changes: the text before it is there once, and the line follows. */
+/** The lines that a new channel adds to other files: each follows a text that occurs exactly once. */
 const LINES: Readonly<Record<string, readonly (readonly [after: string, added: string])[]>> = {
   'server/domain.ts': [
     [

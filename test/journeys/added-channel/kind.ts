@@ -1,4 +1,4 @@
-// A channel that the service does not have: Example Pay, as small as the port allows. `journeys/added-channel` adds it to a copy.
+// Example Pay: a minimal channel that the service does not have. `journeys/added-channel` adds it to a copy.
 import { timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import {
@@ -74,7 +74,7 @@ function createExample({ fields, simulatorUrl, send, now }: ChannelInput): Chann
   const { shopId = '', apiKey = '' } = fields;
   const base = `${simulatorUrl ?? 'https://api.example.com'}/example`;
 
-  /** The answer, `absent` for 404, or why there is none that counts. */
+  /** Returns the answer, `absent` for 404, or the reason why the outcome is unknown. */
   async function call<T>(
     about: { call: string; orderNo?: string; refundNo?: string },
     path: string,

@@ -1,4 +1,4 @@
-// The signature of Example Pay, and the form of its orders and of the rows of its bills.
+// The signature of Example Pay, and the format of its orders and bill rows.
 import { createHmac } from 'node:crypto';
 import type { PayWay } from '../../../server/payments/channel.ts';
 

@@ -12,7 +12,7 @@ export interface App {
 /** The channels in the order of the tour. */
 export const PAY_WAYS = Object.keys(CHANNELS) as PayWay[];
 
-/** The first administrator, made offline; then the service starts, and the first application is made over HTTP. */
+/** Creates the first administrator offline, starts the service, and creates the first application over HTTP. */
 export async function begin({ payctl, stage, report, send, call, enter, until, expect }: Guide): Promise<App> {
   report.chapter('1 · An empty folder becomes a payment service');
   await payctl([
@@ -30,7 +30,7 @@ export async function begin({ payctl, stage, report, send, call, enter, until, e
   report.asked('payctl server start');
   await stage.start();
   report.checked(`the service is ready at ${stage.url}`);
-  const { body: channels } = await until('the channels are there', async () => {
+  const { body: channels } = await until('the channels are configured', async () => {
     const answer = await send('GET', '/api/v1/payment/channels', { status: 200, quiet: true });
     return answer.body.data.every(({ configured }: { configured: boolean }) => configured) && answer;
   });
@@ -45,7 +45,7 @@ export async function begin({ payctl, stage, report, send, call, enter, until, e
   return { client_id: app.client_id, client_secret: app.client_secret };
 }
 
-/** Pay, be told, query, refund a part, close another: once for a channel. */
+/** Shows one channel: payment, notification, query, partial refund, and the close of another order. */
 export async function tourChannel(guide: Guide, payWay: PayWay, number: number): Promise<void> {
   const { report, call, payctl, until, expect } = guide;
   report.chapter(`${number} · ${CHANNELS[payWay]}`);
@@ -63,11 +63,11 @@ export async function tourChannel(guide: Guide, payWay: PayWay, number: number):
     return data.status === 'succeeded';
   });
   const after = await query('status', 'refundedAmount', 'refundableAmount');
-  expect('2.50 of 12.50 went back', after.data.refundedAmount === 2.5 && after.data.refundableAmount === 10);
+  expect('2.50 of 12.50 were refunded', after.data.refundedAmount === 2.5 && after.data.refundableAmount === 10);
 
   const other = await place(guide, payWay, 3, false);
   if (payWay === 'alipay') {
-    report.say('Alipay makes the order when its code is scanned; before that there is nothing that it could close.');
+    report.say('Alipay creates the order when its code is scanned; before that it has no order to close.');
     await payctl(['simulator', 'scan', other, '--fields', 'orderNo,state', '-o', 'json']);
   }
   const closed = await call(['status', 'closeReason'], (client) => client.closePayment({ orderNo: other }));
@@ -86,28 +86,31 @@ async function place({ call, report, stage }: Guide, payWay: PayWay, amount: num
   return orderNo;
 }
 
-/** The stored state is watched, not the query, which would ask the channel: what changes it is the notice. */
+/** Polls the stored state and not the query, which would query the channel: only the notification may change the state. */
 async function payAtSimulator({ payctl, send, simulator, until, expect }: Guide, orderNo: string): Promise<void> {
   await payctl(['simulator', 'pay', orderNo, '--fields', 'orderNo,state', '-o', 'json']);
-  await until('the notice arrives', async () => {
+  await until('the notification arrives', async () => {
     const { body } = await send('GET', `/pay/${orderNo}/state`, { status: 200, quiet: true });
     return body.data.state === 'paid';
   });
-  const notification = await until('the notice is acknowledged', async () => {
+  const notification = await until('the notification is acknowledged', async () => {
     const { deliveries } = await simulator(`/sim/deliveries?orderNo=${orderNo}`);
     return deliveries.find(({ acknowledged }: { acknowledged: boolean }) => acknowledged);
   });
-  expect(`the channel's signed notice ${notification.event} came, and was acknowledged`, notification.acknowledged);
+  expect(
+    `the channel's signed notification ${notification.event} arrived and was acknowledged`,
+    notification.acknowledged,
+  );
 }
 
-/** 402, pay, 200, the same again, refund. */
+/** Shows pay-per-call: 402, payment, 200, a repeat, and a refund. */
 export async function payPerCall(guide: Guide, number: number): Promise<void> {
   const { report, call, refusal, until, expect } = guide;
   report.chapter(`${number} · Pay per call: 402, pay, 200`);
   const offer = await refusal(['outTradeNo', 'amount', 'currency', 'status'], (client) =>
     client.callResource({ body: {} }),
   );
-  expect('it has to be paid first', offer.status === 402 && offer.code === 'payment_required');
+  expect('the call requires payment', offer.status === 402 && offer.code === 'payment_required');
   const outTradeNo = offer.headers.get('x-out-trade-no') ?? '';
   report.say(`Weixin-Pay-Required: ${offer.headers.get('weixin-pay-required')?.slice(0, 60)}…`);
   await payAtSimulator(guide, outTradeNo);
@@ -117,19 +120,22 @@ export async function payPerCall(guide: Guide, number: number): Promise<void> {
     );
   const first = await again();
   const second = await again();
-  expect('the content came, and the repeat did not fulfil twice', second.data.alreadyFulfilled === true);
-  expect('both times the same', JSON.stringify(first.data.content) === JSON.stringify(second.data.content));
+  expect('the content was delivered, and the repeat did not run the work again', second.data.alreadyFulfilled === true);
+  expect(
+    'both calls returned the same content',
+    JSON.stringify(first.data.content) === JSON.stringify(second.data.content),
+  );
   await call(['refundNo', 'status'], (client) => client.refundCall({ body: { outTradeNo } }));
-  await until('all of it goes back', async () => {
+  await until('the full refund', async () => {
     const { data } = await call(undefined, (client) => client.queryCall({ outTradeNo }));
     return data.status === 'refunded';
   });
   report.checked('refunded');
 }
 
-/** A revoked token is dead at once. */
+/** Shows that a revoked token is rejected immediately. */
 export async function revoke({ report, call, send, expect }: Guide, app: App, number: number): Promise<void> {
-  report.chapter(`${number} · A revoked token is dead`);
+  report.chapter(`${number} · A revoked token is rejected`);
   const body = { ...app, grant_type: 'client_credentials' };
   const { access_token: token } = await call([], (client) => client.getToken({ body }));
   const headers = { authorization: `Bearer ${token}` };

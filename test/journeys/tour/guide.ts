@@ -3,14 +3,14 @@ import { type Client, createClient, PaymentProblem } from '../../../server/clien
 import type { Report } from './report.ts';
 import type { Stage } from './stage.ts';
 
-/** A step went otherwise than promised; the message is for the person who watches. */
+/** A step had an unexpected result; the message is for the person running the tour. */
 export class Disappointment extends Error {}
 
 /** A JSON answer. */
 export interface Answer {
   status: number;
   headers: Headers;
-  // Answers of every shape come by; each step checks what it needs.
+  // Answers have many shapes; each step checks the members that it needs.
   // oxlint-disable-next-line typescript/no-explicit-any -- answers of every shape
   body: any;
 }
@@ -19,23 +19,23 @@ export interface Answer {
 export interface Sending {
   body?: unknown;
   headers?: Record<string, string>;
-  /** Names of members of `data` that are worth showing; all without. */
+  /** The members of `data` to show; without it all are shown. */
   show?: readonly string[];
-  /** The status that must come. */
+  /** The expected status. */
   status: number;
   quiet?: boolean;
 }
 
-/** The longest that any condition is waited for. */
+/** The timeout for a condition. */
 const PATIENCE_MS = 30_000;
 
-/** Sends requests, runs payctl, shows both, and throws a Disappointment when an answer is not the promised one. */
+/** Sends requests, runs payctl, prints both, and throws a Disappointment if an answer is not the expected one. */
 export function createGuide(stage: Stage, report: Report) {
   let client: Client | undefined;
-  /** What of the answer that comes next is shown; nothing = neither request nor answer. */
+  /** The members of the next answer to show; undefined hides request and answer. */
   let shows: readonly string[] | undefined;
 
-  /** What the client sends, as a reader of the tour sees it. */
+  /** Sends a request of the client and prints it. */
   async function sendShown(url: string, init: RequestInit): Promise<Response> {
     const path = url.slice(stage.url.length);
     const show = path === '/oauth/token' ? ['token_type', 'expires_in', 'scope'] : shows;
@@ -45,7 +45,7 @@ export function createGuide(stage: Stage, report: Report) {
     return answer;
   }
 
-  /** Calls an operation by the client of merchants and shows some members of what comes. */
+  /** Calls an operation through the merchant client and shows some members of the answer. */
   async function call<Given>(
     show: readonly string[] | undefined,
     operation: (client: Client) => Promise<Given>,
@@ -61,7 +61,7 @@ export function createGuide(stage: Stage, report: Report) {
     }
   }
 
-  /** The same for what is to be refused. */
+  /** Calls an operation that must be refused; returns the refusal. */
   async function refusal(
     show: readonly string[],
     operation: (client: Client) => Promise<unknown>,
@@ -72,7 +72,7 @@ export function createGuide(stage: Stage, report: Report) {
       if (error instanceof Disappointment && error.cause instanceof PaymentProblem) return error.cause;
       throw error;
     }
-    throw new Disappointment('what should be refused was not');
+    throw new Disappointment('the request succeeded, but a refusal was expected');
   }
 
   async function send(method: string, path: string, sending: Sending): Promise<Answer> {
@@ -100,7 +100,7 @@ export function createGuide(stage: Stage, report: Report) {
     stage,
     call,
     refusal,
-    /** The application that every further call is of. */
+    /** Sets the application of all later calls. */
     enter(clientId: string, clientSecret: string): void {
       client = createClient({ baseUrl: stage.url, clientId, clientSecret, fetch: sendShown });
     },
@@ -111,7 +111,7 @@ export function createGuide(stage: Stage, report: Report) {
       if (!hide && stdout.trim() !== '') report.answered('done', parse(stdout));
       return stdout;
     },
-    /** Asks the simulator. */
+    /** Calls the simulator. */
     async simulator(path: string): Promise<Answer['body']> {
       const answer = await fetch(stage.simulatorUrl + path);
       return answer.json();
@@ -122,18 +122,18 @@ export function createGuide(stage: Stage, report: Report) {
       for (;;) {
         const found = await condition();
         if (found) return found;
-        if (Date.now() > end) throw new Disappointment(`waited in vain for this: ${what}`);
+        if (Date.now() > end) throw new Disappointment(`timed out waiting for: ${what}`);
         await setTimeout(50);
       }
     },
     expect(what: string, holds: boolean): void {
-      if (!holds) throw new Disappointment(`this should hold, and does not: ${what}`);
+      if (!holds) throw new Disappointment(`check failed: ${what}`);
       report.checked(what);
     },
   };
 }
 
-/** What the chapters of the tour are given. */
+/** The functions available to the chapters of the tour. */
 export type Guide = ReturnType<typeof createGuide>;
 
 function parse(text: string): Answer['body'] {
@@ -144,7 +144,7 @@ function parse(text: string): Answer['body'] {
   }
 }
 
-/** Secrets stay off the screen. */
+/** Hides secrets from the output. */
 function masked(body: unknown): unknown {
   const secrets = ['client_secret', 'token'];
   if (body === null || typeof body !== 'object') return body;

@@ -2,7 +2,7 @@ import { drawQr } from '../../../cli/qr.ts';
 import { createStyle, wantsColor } from '../../../cli/terminal-text.ts';
 import type { Sink } from '../../../cli/terminal.ts';
 
-/** Prints the tour for a reader: chapters, what is asked, what is answered, what was checked. */
+/** Prints the tour: chapters, requests, answers and checks. */
 export interface Report {
   chapter(title: string): void;
   say(text: string): void;
@@ -13,11 +13,11 @@ export interface Report {
   qr(text: string): Promise<void>;
 }
 
-/** Answers are cut to this length. */
+/** The maximum length of a printed answer. */
 const LONGEST = 220;
 const INDENT = '    ';
 
-/** A report on a stream; coloured only on a terminal, and not when NO_COLOR is set. */
+/** Creates a report on a stream; coloured only on a terminal, and never with NO_COLOR. */
 export function createReport(out: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Report {
   const paint = createStyle(wantsColor(undefined, env, out.isTTY === true));
   const line = (text: string) => void out.write(`${text}\n`);

@@ -5,7 +5,7 @@ import { openStage, type Stage } from './stage.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** `npx payctl` without npm: the checkout's own. */
+/** Makes `npx payctl` run the payctl of this checkout, without npm. */
 function putPayctlOnPath({ folder, env }: Stage): void {
   const bin = join(folder, 'bin');
   mkdirSync(bin);
@@ -17,7 +17,7 @@ function putPayctlOnPath({ folder, env }: Stage): void {
 
 const END = '--- end of block ---';
 
-/** Runs samples one after the other in one shell; gives what each printed. */
+/** Runs samples one after the other in one shell; returns the output of each. */
 export async function runSamples(t: ExecutionContext, stage: Stage, samples: readonly string[]): Promise<string[]> {
   const here = (text: string) =>
     text.replaceAll('http://127.0.0.1:8080', stage.url).replaceAll('http://127.0.0.1:8081', stage.simulatorUrl);
@@ -27,7 +27,7 @@ export async function runSamples(t: ExecutionContext, stage: Stage, samples: rea
   return stdout.split(`${END}\n`);
 }
 
-/** A stage where `npx payctl` is the checkout's own; with a backup the database begins as that. */
+/** Opens a stage where `npx payctl` runs the payctl of this checkout; a backup is restored into its database. */
 export async function openWithPayctl(t: ExecutionContext, backup?: string): Promise<Stage> {
   const stage = await openStage('pay-readme-', {}, backup);
   t.teardown(() => stage.close());
@@ -35,7 +35,7 @@ export async function openWithPayctl(t: ExecutionContext, backup?: string): Prom
   return stage;
 }
 
-/** Waits until Debug's channels are stored, just after the start. */
+/** Waits until Debug's channels are stored after the start. */
 export async function isReady({ url }: Stage): Promise<void> {
   for (;;) {
     const answer = await fetch(`${url}/api/v1/payment/channels`);

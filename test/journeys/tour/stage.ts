@@ -10,31 +10,31 @@ import { freePort } from '../../support/free-port.ts';
 
 const payctlPath = join(import.meta.dirname, '../../../bin/payctl.ts');
 
-/** What a run of a program left behind. */
+/** The result of a program run. */
 export interface Ran {
   code: number | null;
   stdout: string;
   stderr: string;
 }
 
-/** A temporary folder with a configuration of its own, and the service that runs on it. */
+/** A temporary folder with its own configuration, and the service that uses it. */
 export interface Stage {
   folder: string;
   url: string;
   simulatorUrl: string;
-  /** For every process of the stage. */
+  /** The environment of every process of the stage. */
   env: NodeJS.ProcessEnv;
   payctl(argv: readonly string[], stdin?: string): Promise<Ran>;
   run(program: string, argv: readonly string[], stdin?: string): Promise<Ran>;
-  /** Starts the service and comes back when it is ready. */
+  /** Starts the service and waits until it is ready. */
   start(): Promise<void>;
   /** Stops every process and removes the folder. */
   close(): Promise<void>;
 }
 
 /**
- * Makes the folder and chooses free ports; nothing runs yet. With a backup the database begins as that: making one takes seconds.
- * `program` is another payctl than that of this checkout.
+ * Creates the folder and chooses free ports; starts no process. A backup is restored as the database, because a new one takes seconds
+ * to create. `program` replaces the payctl of this checkout.
  */
 export async function openStage(
   prefix: string,
@@ -115,7 +115,7 @@ async function writeConfig(
   await writeFile(join(folder, 'config/local.toml'), `${lines.map(paths).join('\n')}\n`);
 }
 
-/** The settings of whoever runs this must not reach into the stage. */
+/** The environment without the caller's settings, which must not affect the stage. */
 function cleanEnvironment(folder: string, url: string, simulatorUrl: string): NodeJS.ProcessEnv {
   const foreign = /^(PAY_|PAYCTL_|FORCE_COLOR$|NODE_ENV$|NODE_OPTIONS$|http_proxy$|https_proxy$|HTTPS?_PROXY$)/;
   const kept = Object.entries(process.env).filter(([name]) => !foreign.test(name));
@@ -124,7 +124,7 @@ function cleanEnvironment(folder: string, url: string, simulatorUrl: string): No
     PAYCTL_CONFIG_DIR: join(folder, 'payctl'),
     PAYCTL_SERVER: url,
     PAYCTL_SIMULATOR: simulatorUrl,
-    // Within a run of tests the code is compiled already.
+    // During a test run the code is already compiled.
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] || join(folder, 'compiled'),
     NO_COLOR: '1',
   };
@@ -140,7 +140,7 @@ async function toEnd(child: ChildProcessWithoutNullStreams, stdin: string): Prom
   return { code, ...ran };
 }
 
-/** Reads the log until the service says that it is ready; throws with the end of the log when it stops before. */
+/** Reads the log until the service is ready; throws with the end of the log if it stops before. */
 async function ready(service: ChildProcessWithoutNullStreams): Promise<void> {
   const last: string[] = [];
   const keep = (line: string) => last.push(line) > 20 && last.shift();
