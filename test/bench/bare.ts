@@ -1,5 +1,5 @@
-// What the service is compared with: Koa, jose and pg, the same durable writes into the same tables, and nothing else –
-// no checks of input, no limits, no log, no metrics, no timeline, no headers. It prints its address as its only line.
+// The baseline program: Koa, jose and pg with the same durable writes into the same tables, and without input checks, limits, log,
+// metrics, timeline and headers. It prints its address as its only line.
 import { SignJWT, jwtVerify } from 'jose';
 import Koa, { type Context } from 'koa';
 import {
@@ -135,7 +135,7 @@ async function place(
 
 const paymentCodes = generateKeyPairSync('ed25519').privateKey;
 
-/** The first call: order and offer in one commit, the channel, a signed code. The repeat: what is kept. */
+/** The first call: order and offer in one commit, the channel, a signed code. The repeat: the stored result. */
 async function resource(ctx: Context): Promise<void> {
   const app = await authenticate(ctx);
   const body = await read(ctx.req);

@@ -7,11 +7,11 @@ import * as paypal from '../unit/channels/paypal/bill-file.ts';
 import { FIELDS } from '../unit/channels/paypal/scripted.ts';
 import * as wechat from '../unit/channels/wechat/bill-file.ts';
 
-/** A bill in which every line is a payment of an order, as its channel packs it and plain. */
+/** A bill in which every line is a payment of an order, as its channel packs it and as plain text. */
 export interface BenchBill {
   file: string;
   plain: string;
-  /** How the plain text is written. */
+  /** The encoding of the plain text. */
   encoding: 'utf8' | 'gbk';
   account: string;
   currency: string;
@@ -20,7 +20,7 @@ export interface BenchBill {
 /** The day of the bills, in every channel's own calendar. */
 export const DAY = '2026-03-01';
 
-/** What the payment of this index came to, in minor units. */
+/** The amount of the payment with this index, in minor units. */
 export const amountOf = (index: number): number => 1000 + (index % 9000);
 /** The numbers of an order and of its payment at the channel. */
 export const orderOf = (index: number): string => `P20260301000000${String(index).padStart(10, '0')}`;
@@ -82,7 +82,7 @@ function indexes(lines: number): number[] {
   return Array.from({ length: lines }, (_, index) => index);
 }
 
-/** Lines, some thousand at a time. */
+/** Lines in chunks of some thousand. */
 function* inParts(begin: string[], rows: readonly (() => string)[], end: string[]): Generator<string[]> {
   yield begin;
   for (let from = 0; from < rows.length; from += 5000) yield rows.slice(from, from + 5000).map((row) => row());

@@ -1,5 +1,5 @@
-// The service as it is built, whole but without a port, with one bill to read and to compare: its orders come as JSON in BENCH_BILL.
-// It prints what that took, and the most memory that it had. Plain JavaScript, so that what takes types out is not in the figures.
+// The built service, complete except for a port, with one bill to read and compare. Its orders come as JSON in BENCH_BILL. It prints
+// the time taken and the peak memory. Plain JavaScript, so that type stripping is not measured.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ await app.store.transaction(async (tx) => {
   await tx.payees.insert(payee);
   await tx.bills.insert(bill);
 });
-// As server/main.ts does after a start; the most memory is then that of the work.
+// As server/main.ts does after a start; afterwards the peak memory is that of the work.
 const session = new Session();
 session.connect();
 await session.post('HeapProfiler.collectGarbage');

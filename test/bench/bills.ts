@@ -8,7 +8,7 @@ import type { Line } from './figures.ts';
 import { root } from './processes.ts';
 import type { Service, Stage } from './stage.ts';
 
-/** What one bill took. */
+/** The cost of one bill. */
 interface BillFigures {
   readMs: number;
   compareMs: number;
@@ -21,17 +21,17 @@ interface BillFigures {
 
 const SMALL = 20_000;
 const LARGE = 1_000_000;
-/** Of each 100,000 orders one is not in our books as the bill has it. */
+/** One order in 100,000 differs between the ledger and the bill. */
 const WRONG_EVERY = 100_000;
 const MOST_SECONDS = 60;
 const MOST_MEGABYTES = 200;
 
-/** How long the bill of a day takes, read and compared with as many orders, beside a bare COPY of the same lines. */
+/** Measures reading and comparing the bill of a day with as many orders, beside a bare COPY of the same lines. */
 export async function measureBills({ processes, onCopy }: Stage, large: boolean): Promise<Line[]> {
   const lines = large ? LARGE : SMALL;
   const folder = join(processes.folder, 'bills');
   mkdirSync(folder);
-  // PostgreSQL is somebody else.
+  // PostgreSQL runs as another user.
   for (const path of [processes.folder, folder]) chmodSync(path, 0o755);
   const found: Line[] = [];
   for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
@@ -62,10 +62,10 @@ function lineOf(payWay: PayWay, lines: number, figures: BillFigures, copiedMs: n
   };
 }
 
-/** The line with the figures; the replica's log stands there, too. */
+/** Returns the line with the figures; the replica's log is in the same output. */
 async function figuresIn(lines: AsyncIterable<string>): Promise<string> {
   for await (const line of lines) if (line.startsWith('{"readMs"')) return line;
-  throw new Error('bill-replica told no figures');
+  throw new Error('bill-replica printed no figures');
 }
 
 const wrongOf = (lines: number): number => Math.ceil(lines / WRONG_EVERY);
@@ -89,7 +89,7 @@ async function seed({ sql, clientId }: Service, payWay: PayWay, bill: BenchBill,
   await sql('vacuum analyze orders');
 }
 
-/** The same lines, not taken apart, by the database alone. */
+/** Copies the same unparsed lines by the database alone. */
 async function copy({ sql }: Service, { plain, encoding }: BenchBill): Promise<number> {
   await sql('create table copied (line text)');
   const started = performance.now();

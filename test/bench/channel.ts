@@ -1,6 +1,6 @@
-// Alipay's gateway, signed: every create is accepted, every query says after 20 ms that nobody has paid. Connections of
-// another channel are accepted and never answered. All programs of the benchmark call it; `GET /stats` says what was asked so
-// far. Its private key comes as PEM in BENCH_CHANNEL_KEY; it prints its address as its only line.
+// Alipay's gateway, signed: every create is accepted, every query answers "not paid" after 20 ms. Connections of another channel are
+// accepted and never answered. All programs of the benchmark call it; `GET /stats` returns the call counts. Its private key comes as
+// PEM in BENCH_CHANNEL_KEY; it prints its address as its only line.
 import { createPrivateKey, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const ANSWERS_AFTER_MS = 20;
 
-/** What was asked; `heldMs` are the silent calls that were given up. */
+/** The call counts; `heldMs` are the durations of abandoned silent calls. */
 const stats = { queried: 0, silent: 0, silentNow: 0, mostSilent: 0, heldMs: [] as number[] };
 const key = createPrivateKey(process.env['BENCH_CHANNEL_KEY'] ?? '');
 
@@ -27,7 +27,7 @@ function signed(text: string): Promise<string> {
   });
 }
 
-/** What the gateway says to a method; undefined = it has none such. */
+/** The gateway's answer to a method; undefined = unknown method. */
 const METHODS: Readonly<Record<string, (out_trade_no: string | undefined) => Promise<object>>> = {
   'alipay.trade.precreate': async (out_trade_no) => ({ out_trade_no, qr_code: `https://qr.example/${out_trade_no}` }),
   async 'alipay.trade.query'(out_trade_no) {

@@ -3,13 +3,13 @@ import { type Line, median } from './figures.ts';
 import { processorMs } from './processes.ts';
 import { alipayConfiguration, post, type Service, type Stage, wechatConfiguration } from './stage.ts';
 
-/** Orders of a channel, in turns of its accounts. */
+/** Orders of a channel, spread over its accounts. */
 interface Orders {
   orders: number;
   accounts: number;
 }
 
-/** What is due at once: orders that Alipay answers about, and such of WeChat Pay, which is silent. */
+/** The due orders: some of Alipay, which answers, and some of WeChat Pay, which is silent. */
 interface Backlog {
   alipay: Orders;
   wechat: Orders;
@@ -26,7 +26,7 @@ const LARGE: readonly Backlog[] = [
 
 const AIM = 200;
 
-/** How fast orders that nobody pays are checked, by the real work of the service, beside a channel that never answers. */
+/** Measures how fast the real service checks unpaid orders beside a channel that never answers. */
 export async function measureChecks(stage: Stage, workers: string, large: boolean): Promise<Line[]> {
   const lines: Line[] = [];
   for (const [at, backlog] of (large ? LARGE : SMALL).entries())
@@ -34,18 +34,18 @@ export async function measureChecks(stage: Stage, workers: string, large: boolea
   return lines;
 }
 
-/** What became of a backlog, for each check where nothing else is said. */
+/** The result of a backlog, per check unless stated otherwise. */
 interface Drained {
   perSecond: number;
   cpuMs: number;
   databaseMs: number;
   transactions: number;
   silent: Stats;
-  /** For how long the oldest order of the silent channel has been due. */
+  /** How long the oldest order of the silent channel has been due. */
   silentLagSeconds: number;
 }
 
-/** What the channel of the benchmark was asked. */
+/** The call counts of the benchmark's channel. */
 interface Stats {
   queried: number;
   silent: number;
@@ -124,7 +124,7 @@ async function lagOf({ sql }: Service, payWay: string): Promise<number> {
   return Number(row?.['seconds'] ?? 0);
 }
 
-/** The last answers are settled, and every order was asked about once. */
+/** Throws unless the last answers are settled and every order was queried once. */
 async function requireOnce({ sql }: Service, { orders }: Orders): Promise<void> {
   const settled = async () =>
     Number(
@@ -136,10 +136,10 @@ async function requireOnce({ sql }: Service, { orders }: Orders): Promise<void> 
   const [row] = await sql(
     `select count(*) as n from orders where client_id = 'bench' and pay_way = 'alipay' and checks <> ${CHECKS + 1}`,
   );
-  if (Number(row!['n']) > 0) throw new Error(`${row!['n']} orders were not asked about once`);
+  if (Number(row!['n']) > 0) throw new Error(`${row!['n']} orders were not queried exactly once`);
 }
 
-/** Each version of a project's configuration is another account; orders stay with theirs. */
+/** Each version of a project's configuration is another account; orders keep theirs. */
 async function configure({ keys }: Stage, { url, adminToken }: Service, { alipay, wechat }: Backlog): Promise<void> {
   for (let n = 1; n < alipay.accounts; n++)
     await post(`${url}/api/v1/payment/config/alipay`, alipayConfiguration(keys, accountOf('alipay', n)), adminToken);
@@ -153,10 +153,10 @@ function accountOf(payWay: keyof typeof FIRST, n: number): string {
   return String(FIRST[payWay] + BigInt(n));
 }
 
-/** So often was asked before that the next time is in an hour. */
+/** After so many checks the next one is an hour later. */
 const CHECKS = 6;
 
-/** All due with one commit, both channels in turns. */
+/** Makes all orders due with one commit, alternating between the channels. */
 async function insertDue({ sql }: Service, { alipay, wechat }: Backlog): Promise<void> {
   await sql(
     `insert into orders (order_no, kind, client_id, project, mode, pay_way, account, config_version, scene, subject,

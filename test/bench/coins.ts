@@ -5,7 +5,7 @@ const PAIRS = 1_000;
 const COIN = 'bench-bean';
 const PAYER = 'bench-payer';
 
-/** A call that coins pay beside a bare debit of the same account, one after the other in turns: the slowest hundredth of each. */
+/** Measures a call paid with coins beside a bare debit of the same account, in alternation: the slowest hundredth of each. */
 export async function measureCoinCalls({ service }: Stage): Promise<Line[]> {
   await prepare(service);
   const took = { call: [] as number[], debit: [] as number[] };

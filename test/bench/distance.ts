@@ -1,5 +1,5 @@
-// Stands between a program and its database, at BENCH_DATABASE_URL, and holds each answer for BENCH_DISTANCE_MS milliseconds: a
-// round trip takes so much longer, as it does to another machine. It prints the address of the database behind it as its only line.
+// A proxy between a program and its database at BENCH_DATABASE_URL that delays each response by BENCH_DISTANCE_MS milliseconds, like
+// a network to another machine. It prints the address of the database behind it as its only line.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
 
-/** Writes many events to the embedded database in a folder and dies by `kill -9` among them: what the next start has to recover. */
+/** Writes many events to the embedded database in a folder and dies by `kill -9` during the writes, so that the next start must recover. */
 const [folder = '', transactions = '0'] = process.argv.slice(2);
 const database = await openDatabase({ kind: 'pglite', url: `pglite://${folder}`, folder });
 const store = createStore(database, () => {});

@@ -5,10 +5,10 @@ import { freePort, payctl, type Processes, untilHealthy } from './processes.ts';
 
 const MOST_MS = 3_000;
 
-/** Transactions of 20 events that are killed before the start: some 50 MB of log that nobody has written back. */
+/** Transactions of 20 events that are killed before the start: some 50 MB of log without a checkpoint. */
 const TRANSACTIONS = 800;
 
-/** A start on the embedded database after a `kill -9` among writes, beside one on an empty folder. */
+/** Measures a start on the embedded database after a `kill -9` during writes, beside one on an empty folder. */
 export async function measureEmbeddedStarts(processes: Processes, rounds: number): Promise<Line> {
   const empty: number[] = [];
   const killed: number[] = [];

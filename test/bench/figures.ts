@@ -1,11 +1,11 @@
-/** The middle of some figures. */
+/** The median of some figures. */
 export function median(figures: readonly number[]): number {
   const sorted = figures.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** One line of the report: what, the service's figure, the baseline's, and what they come to. */
+/** One line of the report: name, the service's figure, the baseline's, and the comparison. */
 export interface Line {
   what: string;
   ours: string;

@@ -1,8 +1,8 @@
 import type { Service } from './stage.ts';
 
-/** Rows of one statement: what PostgreSQL takes in some seconds. */
+/** Rows of one statement: an amount that PostgreSQL inserts in some seconds. */
 const PART = 100_000;
-/** Above so many new orders the indexes are made anew: row by row they would take most of the time. */
+/** Above this many new orders the indexes are rebuilt: row by row they would take most of the time. */
 const REBUILT = 1_000_000;
 
 interface Index {
@@ -11,8 +11,8 @@ interface Index {
 }
 
 /**
- * Closed and paid orders, one every three seconds until the beginning of 2026, for 997 payers; with histories and events as the
- * service writes them, though shorter. Numbers go on from `from` up to `to`.
+ * Inserts closed and paid orders, one every three seconds until the beginning of 2026, for 997 payers; with histories and events as
+ * the service writes them, though shorter. Numbers run from `from` to `to`.
  */
 export async function seedOrders(service: Service, from: number, to: number): Promise<void> {
   const { sql } = service;
@@ -24,7 +24,7 @@ export async function seedOrders(service: Service, from: number, to: number): Pr
   await sql('checkpoint');
 }
 
-/** Indexes that are no constraints; the unique ones stay, for nothing here may be twice. */
+/** Drops indexes that are no constraints; unique ones stay, to prevent duplicates. */
 async function dropIndexes({ sql }: Service): Promise<Index[]> {
   const rows = await sql(
     `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition from pg_index i

@@ -5,16 +5,16 @@ import { dataOf, PAYMENT, post, type Service, type Stage } from './stage.ts';
 
 const SMALL = [1_000];
 const LARGE = [1_000, 100_000, 1_000_000, 10_000_000];
-/** Orders of the service that is asked in turns with the one that grows: a day of them and some more, so that a day's figures are of as many. */
+/** The orders of the comparison service: somewhat more than a day, so that a day's figures cover equal numbers. */
 const BESIDE = 30_000;
 const TIMES = 30;
-/** Of the figure beside. */
+/** The allowed ratio to the comparison figure. */
 const MOST_GROWTH = 1.2;
-/** A difference that is smaller than this is the clock's, and that of a machine with other work (ms). */
+/** Smaller differences are clock noise and other load of the machine (ms). */
 const NOISE_MS = 3;
 const MOST_START_MS = 2_000;
 
-/** A figure of the service that grows, and of the one beside it in the same moments. */
+/** A figure of the growing service, and the comparison figure at the same time. */
 interface Pair {
   ours: number;
   beside: number;
@@ -23,8 +23,8 @@ interface Pair {
 type Figures = Map<string, Pair>;
 
 /**
- * What the number of orders does to what people ask for; from a thousand to ten million when asked, which takes half an hour. Every
- * figure is taken in turns with that of a service that keeps its number, so that other work of the machine strikes both.
+ * Measures how the number of orders affects common requests, from a thousand to ten million with `large`, which takes half an hour.
+ * Every figure alternates with that of a service of constant size, so that other load of the machine affects both.
  */
 export async function measureGrowth(stage: Stage, large: boolean): Promise<Line[]> {
   const service = await stage.onCopy('growth');
@@ -65,7 +65,7 @@ function lineOf(what: string, sizes: readonly number[], tables: readonly Figures
   };
 }
 
-/** Where the books begin for a look at their middle. */
+/** A ledger check cursor in the middle of the orders. */
 const AFTER = Buffer.from('orders|S').toString('base64url');
 
 type Sized = readonly [service: Service, orders: number];
@@ -117,7 +117,7 @@ function asksOf([service, orders]: Sized): [what: string, ask: () => Promise<voi
   ];
 }
 
-/** The middle of what both are measured as, one after the other; the first of each is for warmth. */
+/** The medians of both measurements, taken in alternation after one warm-up each. */
 async function inTurns(times: number, ours: () => Promise<number>, beside: () => Promise<number>): Promise<Pair> {
   const found = { ours: [] as number[], beside: [] as number[] };
   for (let turn = -1; turn < times; turn += 1) {
@@ -135,7 +135,7 @@ async function get(url: string, token: string): Promise<void> {
 
 async function pay({ url, token, sql }: Service): Promise<void> {
   const { orderNo } = dataOf(await post(`${url}/api/v2/payment/pay`, PAYMENT, token));
-  // The channel of the benchmark answers no questions about it.
+  // The benchmark's channel answers no queries about this order.
   await sql(`update orders set next_check_at = null where order_no = $1`, [orderNo]);
 }
 
@@ -148,7 +148,7 @@ const latencyOf = (ask: () => Promise<void>) => async (): Promise<number> => {
 const EXPORTS = 5;
 const EXPORTED = 20_000;
 
-/** Rows a second of an export that is ended after a while, or when everything was told. */
+/** Rows per second of an export that is aborted after a while, or completed. */
 async function exportRate({ url, adminToken }: Service): Promise<number> {
   const started = performance.now();
   const answer = await fetch(`${url}/api/v1/orders/export?format=ndjson`, {

@@ -1,5 +1,5 @@
-// One replica as far as jobs go: the scheduler over orders whose work is one update. Its orders come as JSON in
-// BENCH_JOBS; a line on standard input is the number of an order that it commits as due. It prints what it does, and when.
+// A replica reduced to its jobs: the scheduler over orders whose work is one update. Its orders come as JSON in BENCH_JOBS; a line
+// on standard input is an order number that it commits as due. It prints each action with its time.
 import { createInterface } from 'node:readline';
 import { dueOrders, lookForDue, planTask, takeTask } from '../../server/db/queries/due.ts';
 import { openDatabase } from '../../server/db/orm.ts';
@@ -13,7 +13,7 @@ const store = createStore(database, (by, row) => scheduler.wake(by, row));
 const tell = (what: string, orderNo: string) =>
   process.stdout.write(`${what} ${orderNo} ${performance.timeOrigin + performance.now()}\n`);
 
-/** As many as the service has by default. */
+/** The default concurrency of the service. */
 const PLACES = concurrencyOfAccounts({ perAccount: 16, perChannel: 32 });
 
 async function work(orderNo: string): Promise<void> {

@@ -12,7 +12,7 @@ const WAKES = 60;
 const BACKLOG = 100_000;
 const IDLE_SECONDS = 60;
 
-/** How soon a commit is worked, what an idle replica costs, and how fast a backlog is drained. */
+/** Measures how soon a commit is worked, the cost of an idle replica, and the speed of draining a backlog. */
 export async function measureJobs(stage: Stage): Promise<Line[]> {
   const program = join(import.meta.dirname, 'jobs-replica.ts');
   const own = await measureWakes(stage, program, 'wakes_own', 'same');
@@ -38,7 +38,7 @@ function wakeText(ms: readonly number[]): string {
   return `median ${median(ms).toFixed(1)} p99 ${worst.toFixed(1)} ms`;
 }
 
-/** Milliseconds from the commit to the beginning of the work; `another` has a replica commit that works nothing itself. */
+/** Milliseconds from the commit to the start of the work; with `another`, a replica that works no jobs commits. */
 export async function measureWakes(
   stage: Stage,
   program: string,
@@ -54,9 +54,9 @@ export async function measureWakes(
     const orderNo = `W${n}`;
     const [began, committed] = [worker.said('began', orderNo), first.said('committed', orderNo)];
     first.child.stdin!.write(`${orderNo}\n`);
-    // A replica may begin before the one that committed has heard of it.
+    // Another replica may start before the committing one receives its confirmation.
     times.push(Math.max(0, (await began) - (await committed)));
-    // Commits fall anywhere between two looks.
+    // Spreads the commits over the poll interval.
     await sleep(37 * (n % 23));
   }
   await Promise.all([first, worker].map(({ child }) => stage.processes.end(child)));
@@ -64,7 +64,7 @@ export async function measureWakes(
   return times;
 }
 
-/** Rows a second from the first that is worked to the last. */
+/** Rows per second from the first worked row to the last. */
 export async function measureDrain(stage: Stage, program: string, database: string): Promise<number> {
   const { url, sql, end } = await makeDatabase(stage, database);
   await insertOrders(sql, 'B', BACKLOG, `now() - interval '1 hour'`);
@@ -81,7 +81,7 @@ export async function measureDrain(stage: Stage, program: string, database: stri
   return first / seconds;
 }
 
-/** What a service that nobody calls costs: transactions, and the CPU time of its process and of its connections. */
+/** The cost of an idle service: transactions, and the CPU time of its process and connections. */
 export async function measureIdle(
   { service: { sql } }: Stage,
   { child }: Pick<Service, 'child'>,

@@ -2,16 +2,16 @@ import autocannon from 'autocannon';
 import { type Line, median } from './figures.ts';
 import { processorMs } from './processes.ts';
 
-/** One request that both programs are asked again and again. */
+/** A request that is sent repeatedly to both programs. */
 export interface Scenario {
   name: string;
-  /** What `baseline` is. */
+  /** The kind of the baseline. */
   of: 'bare' | 'before' | 'one worker';
-  /** The least that the service should reach of the baseline; without one the ratio is only told. */
+  /** The minimum ratio to the baseline; without one the ratio is only reported. */
   aim?: number;
   ours: Shot;
   baseline: Shot;
-  /** Puts off what the shots before left to be done, which is not what is measured. */
+  /** Postpones work left over from earlier shots, which is not measured. */
   putOff(): Promise<void>;
 }
 
@@ -21,13 +21,13 @@ export interface Shot {
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: string;
-  /** Status that every answer must have. */
+  /** The status that every response must have. */
   status: number;
-  /** The process that answers. */
+  /** The process that responds. */
   pid: number;
 }
 
-/** How long and how hard. */
+/** The duration and the number of connections. */
 export interface Effort {
   rounds: number;
   seconds: number;
@@ -36,13 +36,13 @@ export interface Effort {
 
 interface Fired {
   rate: number;
-  /** Milliseconds of a processor for one request; NaN where the system does not tell. */
+  /** Milliseconds of processor time per request; NaN where the system does not report it. */
   cpu: number;
   p50: number;
   p99: number;
 }
 
-/** Asks both programs in turns (A B B A …) after a warm-up, and compares the medians of their rates. */
+/** Sends load to both programs alternately (A B B A …) after a warm-up, and compares the median rates. */
 export async function compare({ name, of, aim, ours, baseline, putOff }: Scenario, effort: Effort): Promise<Line> {
   const shots = { ours, baseline };
   const fired: Record<keyof typeof shots, Fired[]> = { ours: [], baseline: [] };
@@ -74,7 +74,7 @@ async function fire({ status, pid, ...shot }: Shot, { seconds, connections }: Ef
   const spent = processorMs(pid);
   const result = await autocannon({ ...shot, connections, duration: seconds });
   const { errors, timeouts, non2xx } = result;
-  // A payment that is asked for is no refusal: an offer is 402.
+  // A 402 is an offer and not a refusal.
   const refused = status < 300 ? non2xx : result.requests.total - non2xx;
   if (errors + timeouts + refused > 0)
     throw new Error(`${shot.url}: ${errors} errors, ${timeouts} timeouts, ${refused} other answers`);

@@ -7,7 +7,7 @@ declare module 'autocannon' {
     timeouts: number;
     non2xx: number;
   }
-  /** One of several requests that are made in turns. */
+  /** One of several requests that are sent alternately. */
   export interface Request {
     method: string;
     path: string;
@@ -22,7 +22,7 @@ declare module 'autocannon' {
     headers?: Record<string, string>;
     body?: string;
     requests?: Request[];
-    /** Requests a second of all connections together. */
+    /** Requests per second of all connections together. */
     overallRate?: number;
   }
   export default function autocannon(options: Options): Promise<Result>;

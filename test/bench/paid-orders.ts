@@ -8,10 +8,10 @@ const FEW = 1_500;
 const MANY = 10_000;
 /** Orders that are placed at the same time. */
 const SIDE_BY_SIDE = 16;
-/** How long after the last order the memory is read once more. */
+/** The pause after the last order before the memory is read again. */
 const CALM_MS = 120_000;
 
-/** What one paid order costs: placed through the API, paid at the simulator, told by a notice and sent to the shop's webhook. */
+/** Measures the cost of one paid order: placed through the API, paid at the simulator, notified and sent to the shop's webhook. */
 export async function measurePaidOrders(stage: Stage, large: boolean): Promise<Line[]> {
   const simulator = await openSimulator(stage.processes);
   const ours = await measure(await stage.onCopy('paid', simulator.env, 'simulator'), large ? MANY : FEW, large);
@@ -25,7 +25,7 @@ export async function measurePaidOrders(stage: Stage, large: boolean): Promise<L
 
 interface Cost {
   bytes: number;
-  /** Of each table with its indexes, the largest first. */
+  /** The size of each table with its indexes, the largest first. */
   tables: [table: string, bytes: number][];
   cpuMs: number;
   peak: number;
@@ -86,7 +86,7 @@ async function measure(service: Service, orders: number, waits: boolean): Promis
   return { bytes: tables.reduce((sum, [, bytes]) => sum + bytes, 0), tables, cpuMs, peak, calm };
 }
 
-/** Places orders that the simulator pays at once, and waits until each was told. */
+/** Places orders that the simulator pays at once, and waits until each was notified. */
 async function payMany({ url, token }: Service, receiver: Receiver, orders: number): Promise<void> {
   const told = receiver.told() + orders;
   let left = orders;
@@ -102,12 +102,12 @@ async function payMany({ url, token }: Service, receiver: Receiver, orders: numb
   while (receiver.told() < told) await sleep(50);
 }
 
-/** An order whose payer was faster than the answer of its create is there, and is told by the webhook as the others are. */
+/** Ignores an order whose payment was faster than the create response: it exists, and the webhook reports it. */
 function unlessPlaced(error: Error): void {
   if (!/: 504 .*"orderNo"/.test(error.message)) throw error;
 }
 
-/** Bytes of each table with its indexes and long values; parts count as their table. */
+/** Bytes of each table with its indexes and long values; partitions count for their table. */
 async function sizes({ sql }: Service): Promise<Map<string, number>> {
   const rows = await sql(
     `select coalesce(i.inhparent::regclass, c.oid::regclass)::text as name, sum(pg_total_relation_size(c.oid))::float8 as bytes

@@ -12,10 +12,10 @@ export const root = join(import.meta.dirname, '../..');
 /** The command as an installed package runs it. */
 export const payctl = join(root, 'dist/bin/payctl.js');
 
-/** Processes and files of one benchmark; everything ends with `close`, and with this process at the latest. */
+/** Processes and files of one benchmark; `close`, or the end of this process, ends them all. */
 export interface Processes {
   folder: string;
-  /** The environment of every child: nothing of the caller's settings, and a compile cache of its own. */
+  /** The environment of every child: none of the caller's settings, and a compile cache of its own. */
   env: Record<string, string>;
   begin(argv: readonly string[], env?: Record<string, string>): ChildProcess;
   /** Starts a program that prints its address as its first line. */
@@ -24,14 +24,14 @@ export interface Processes {
   close(): Promise<void>;
 }
 
-/** What the first line of a program tells Node.js, as when it is run by its name: `#!/usr/bin/env -S node --flag`. */
+/** The Node.js flags in a program's first line, as for `#!/usr/bin/env -S node --flag`. */
 function flagsOf(program = ''): string[] {
   if (!isAbsolute(program)) return [];
   const [, flags = ''] = /^#!.* node( .*)?\n/.exec(readFileSync(program, 'utf8')) ?? [];
   return flags.split(' ').filter(Boolean);
 }
 
-/** Opens the stage on which children run. */
+/** Creates the folder and environment of child processes. */
 export function openProcesses(): Processes {
   const folder = mkdtempSync(join(tmpdir(), 'pay-bench-'));
   const running = new Set<ChildProcess>();
@@ -77,7 +77,7 @@ export function openProcesses(): Processes {
   };
 }
 
-/** A simulator in a process of its own, and what a service needs to know to pay through it. */
+/** Starts a simulator process; returns the settings that a service needs to pay through it. */
 export async function openSimulator(
   processes: Processes,
 ): Promise<{ env: Record<string, string>; close(): Promise<void> }> {
@@ -90,7 +90,7 @@ export async function openSimulator(
   return { env, close: () => processes.end(child) };
 }
 
-/** Memory of a process and of those that it started (MB). */
+/** Memory of a process and its children (MB). */
 export function residentMegabytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
@@ -98,10 +98,10 @@ export function residentMegabytes(pid: number): number {
   return children.reduce((sum, child) => sum + residentMegabytes(Number(child)), own);
 }
 
-/** One tick of the kernel's books, which is what it tells programs on every system (ms). */
+/** One tick of the kernel's accounting, as it is reported to programs on every system (ms). */
 const TICK_MS = 10;
 
-/** How long a process and those that it started were on a processor so far (ms); NaN where the system does not tell. */
+/** Processor time of a process and its children so far (ms); NaN where the system does not report it. */
 export function processorMs(pid: number): number {
   if (process.platform !== 'linux') return Number.NaN;
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
@@ -110,7 +110,7 @@ export function processorMs(pid: number): number {
 
 function ownMs(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // Behind the name, which may hold anything: user and system time are the 12th and 13th.
+  // The fields after the name, which may contain anything: user and system time are the 12th and 13th.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
@@ -126,7 +126,7 @@ function cleanEnvironment(folder: string): Record<string, string> {
   };
 }
 
-/** A port that was free a moment ago, below those that the system gives away by itself. */
+/** Returns a port that was just free, below the system's ephemeral ports. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000);
@@ -141,13 +141,13 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Asks until the answer is 200; throws when the process ends before, or after two minutes. */
+/** Polls until the answer is 200; throws if the process ends before, or after two minutes. */
 export async function untilHealthy(url: string, child: ChildProcess): Promise<void> {
   const end = performance.now() + 120_000;
   for (;;) {
     const answer = await fetch(`${url}/health`).catch(() => undefined);
     await answer?.arrayBuffer();
-    // Somebody else may have the port: then the process ends, and the answer is not its own.
+    // If another process holds the port, this process ends, and the answer is not its own.
     if (answer?.status === 200 && child.exitCode === null) return;
     if (child.exitCode !== null || performance.now() > end) throw new Error(`${url} did not become ready`);
     await new Promise((resolve) => setTimeout(resolve, 4));

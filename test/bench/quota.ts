@@ -1,13 +1,13 @@
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where Linux keeps who may have how much of a processor (cgroup v1 and v2). */
+/** Where Linux configures processor quotas (cgroup v1 and v2). */
 const ROOTS = ['/sys/fs/cgroup/cpu', '/sys/fs/cgroup'];
 const PERIOD_US = 20_000;
 
 /**
- * Lets a process have so much of a processor and no more, as a container's limit does; gives how to end it. Undefined where this
- * system or this user cannot.
+ * Limits a process to a share of a processor, as a container's limit does; returns a function that ends the limit, or undefined
+ * where the system or the user cannot set one.
  */
 export function limitProcessor(pid: number, share: number): (() => void) | undefined {
   for (const root of ROOTS) {
@@ -28,14 +28,14 @@ export function limitProcessor(pid: number, share: number): (() => void) | undef
       try {
         rmdirSync(group);
       } catch {
-        // It was not made.
+        // The group was not created.
       }
     }
   }
   return undefined;
 }
 
-/** The processes that a process has started. */
+/** The child processes of a process. */
 export function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }

@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net';
 /** A shop's webhook on this machine. */
 export interface Receiver {
   url: string;
-  /** How many payments it was told of. */
+  /** The number of reported payments. */
   told(): number;
   close(): void;
 }
 
-/** Opens a webhook that takes everything and counts what was paid. */
+/** Opens a webhook that accepts everything and counts payments. */
 export async function openReceiver(): Promise<Receiver> {
   let told = 0;
   const server = createServer((request, response) => {

@@ -1,8 +1,8 @@
-// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --workers 1 --large --soak 10 --before DIR --pooler --distance 1]`: each figure
-// beside a baseline, in one run; DIR is another checkout, built, which is measured in turns with this one.
-// It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` goes on to ten
-// million orders, 100,000 due checks and bills of a million lines, which takes most of an hour; `--workers` are those that make
-// the checks; `--soak 10` asks for ten minutes. With `--pooler` every program reaches the database through PgBouncer, with
+// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --workers 1 --large --soak 10 --before DIR --pooler --distance 1]`:
+// measures each figure beside a baseline in one run. DIR is another built checkout, measured alternately with this one. The benchmark
+// starts its own PostgreSQL (fsync on), its own channel and the bare program, and exits by itself. `--large` extends to ten million
+// orders, 100,000 due checks and bills of a million lines, which takes most of an hour; `--workers` sets the workers that run the
+// checks; `--soak 10` runs for ten minutes. With `--pooler` every program reaches the database through PgBouncer, with
 // `--distance 1` a round trip to it takes a millisecond longer.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
@@ -81,7 +81,7 @@ try {
   await stop(0);
 } catch (error) {
   console.error(error);
-  // What was measured before is told.
+  // Prints the results so far even after a failure.
   console.log(`\n${table(lines)}\n`);
   await stop(1);
 }

@@ -1,13 +1,13 @@
 import type { Scenario, Shot } from './load.ts';
 import { CALL, type Caller, PAYMENT, type Stage } from './stage.ts';
 
-/** Of the speed of the release before, the least that a release may have. */
+/** The minimum speed relative to the previous release. */
 const KEPT = 0.97;
 
-/** What a merchant's server does all day, and pay-per-call: an offer, and the repeat of a call that was paid and given. */
+/** The common calls of a merchant's server, and pay-per-call: an offer, and the repeat of a paid and delivered call. */
 export function scenarios({ service, bare, before }: Pick<Stage, 'service' | 'bare' | 'before'>): Scenario[] {
-  // The services ask the channel about every order that nobody pays, each at its own pace; and offers that can be paid are
-  // counted. So the orders of earlier rounds end before the next one.
+  // The services query the channel about every unpaid order, each at its own pace, and open offers are counted. So the orders of
+  // earlier rounds end before the next one.
   const putOff = async () => {
     for (const { sql } of before ? [service, before] : [service])
       await sql(
@@ -33,10 +33,10 @@ export function scenarios({ service, bare, before }: Pick<Stage, 'service' | 'ba
   ];
 }
 
-/** A request, whoever answers it. */
+/** A request to any program. */
 export type Ask = Omit<Shot, 'pid'>;
 
-/** A token for an application. */
+/** A token request of an application. */
 export function token({ url, clientId, secret }: Caller): Ask {
   const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
   return {
@@ -48,7 +48,7 @@ export function token({ url, clientId, secret }: Caller): Ask {
   };
 }
 
-/** The state of an order. */
+/** A query of an order's state. */
 export function query({ url, token: bearer }: Caller, orderNo: string): Ask {
   const headers = { authorization: `Bearer ${bearer}` };
   return { url: `${url}/api/v2/payment/query/${orderNo}`, method: 'GET', headers, status: 200 };

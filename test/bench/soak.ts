@@ -7,18 +7,18 @@ import { post, type Service, type Stage } from './stage.ts';
 
 const CONNECTIONS = 32;
 const SAMPLE_MS = 15_000;
-/** Below the speed at which everything waits: a soak asks what time does, not what load does. */
+/** Below saturation: a soak measures the effect of time, not of load. */
 const PER_SECOND = 60;
 
 interface Sample {
   minute: number;
   megabytes: number;
-  /** How late due work was, and what was said to a channel and not written down yet, in seconds. */
+  /** In seconds: the delay of due work, and the age of unwritten channel messages. */
   dueLag: number;
   messageLag: number;
 }
 
-/** What minutes of payments, queries and tokens do to memory and to work that waits; paid by a simulator, told to a webhook. */
+/** Measures how minutes of payments, queries and tokens affect memory and waiting work; a simulator pays, and a webhook receives. */
 export async function measureSoak(stage: Stage, minutes: number): Promise<Line[]> {
   const simulator = await openSimulator(stage.processes);
   const port = await freePort();

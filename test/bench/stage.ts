@@ -7,25 +7,25 @@ import { startPgbouncer } from '../support/pgbouncer.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { freePort, openProcesses, payctl, type Processes, untilHealthy } from './processes.ts';
 
-/** Everything that is measured, on a PostgreSQL that keeps its promises (fsync on). */
+/** All measured programs, on a durable PostgreSQL (fsync on). */
 export interface Stage {
   processes: Processes;
   service: Service;
   bare: Caller;
-  /** What starts the bare program again. */
+  /** The environment that restarts the bare program. */
   bareEnvironment: Record<string, string>;
-  /** The service of the other checkout, when there is one. */
+  /** The service of the other checkout, if there is one. */
   before?: Service;
-  /** The service on a copy of the empty schema; it pays through the channel of the benchmark, or through a simulator. */
+  /** The service on a copy of the empty schema; it pays through the benchmark's channel or a simulator. */
   onCopy(name: string, env?: Record<string, string>, through?: 'channel' | 'simulator'): Promise<Service>;
-  /** The same of the other checkout, on a copy of its own schema. */
+  /** The other checkout's service on a copy of its own schema. */
   onCopyBefore?: Stage['onCopy'];
-  /** Of the application and of the channel. */
+  /** The keys of the application and of the channel. */
   keys: Keys;
   close(): Promise<void>;
 }
 
-/** A program with an application that may call it, and two orders about which no channel has to be asked. */
+/** A program with an application that may call it, and two orders that need no channel query. */
 export interface Caller {
   url: string;
   pid: number;
@@ -34,7 +34,7 @@ export interface Caller {
   token: string;
   closedOrder: string;
   paidOrder: string;
-  /** A pay-per-call order that was paid and given. */
+  /** A pay-per-call order that was paid and delivered. */
   givenOffer: string;
 }
 
@@ -48,21 +48,21 @@ export interface Service extends Caller {
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
 }
 
-/** Two pairs, as PEM. */
+/** Two key pairs, as PEM. */
 export interface Keys {
   app: { privateKey: string; publicKey: string };
   channel: { privateKey: string; publicKey: string };
 }
 
-/** What stands between every measured program and its database. */
+/** The connection between every measured program and its database. */
 export interface Between {
   /** PgBouncer in transaction mode. */
   pooler: boolean;
-  /** Milliseconds that a round trip takes longer. */
+  /** The extra milliseconds of a round trip. */
   distanceMs: number;
 }
 
-/** Starts the database, the channel, the service and the bare program, and the service of another checkout if asked. */
+/** Starts the database, the channel, the service and the bare program, and optionally another checkout's service. */
 export async function openStage(beforePayctl: string | undefined, between: Between): Promise<Stage> {
   const processes = openProcesses();
   const postgres = await startPostgres({ durable: true });
@@ -120,7 +120,7 @@ export async function openStage(beforePayctl: string | undefined, between: Betwe
 
 type Sql = Service['sql'];
 
-/** The address by which measured programs reach the database. */
+/** The address at which measured programs reach the database. */
 async function placeBetween(processes: Processes, url: string, { pooler, distanceMs }: Between): Promise<string> {
   const far =
     distanceMs === 0
@@ -149,7 +149,7 @@ const SECRETS = {
   PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64'),
 };
 
-/** A migrated database with one administrator, whose password is returned. */
+/** Creates a migrated database with one administrator; returns the password. */
 async function makeSchema(
   { env, folder }: Processes,
   admin: Sql,
@@ -181,14 +181,14 @@ interface ToStart {
   processes: Processes;
   payctl: string;
   url: string;
-  /** The channel of the benchmark; without it the simulator that the environment names. */
+  /** The benchmark's channel; without it the simulator that the environment names. */
   channel: { gateway: string; keys: Keys } | undefined;
   password: string;
   sql: Sql;
   env: Record<string, string>;
 }
 
-/** Debug is on, because only then may a channel be at an address of the test's own; everything else is as in production. */
+/** Debug is on because only then may a channel have a private address; everything else is as in production. */
 async function startService({ processes, channel, password, sql, ...given }: ToStart): Promise<Service> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -216,7 +216,7 @@ async function startService({ processes, channel, password, sql, ...given }: ToS
   return { ...caller, child, payctl: given.payctl, env, adminToken, sql };
 }
 
-/** An account of Alipay at a channel of the benchmark's own. */
+/** An Alipay account at the benchmark's own channel. */
 export function alipayConfiguration({ app, channel }: Keys, appId = '2021000000000001'): object {
   return {
     mode: 'simulator',
@@ -226,7 +226,7 @@ export function alipayConfiguration({ app, channel }: Keys, appId = '20210000000
   };
 }
 
-/** An account of WeChat Pay at a channel of the benchmark's own. */
+/** A WeChat Pay account at the benchmark's own channel. */
 export function wechatConfiguration({ app, channel }: Keys, mchid: string): object {
   return {
     mode: 'simulator',
@@ -262,7 +262,7 @@ async function startBare({
   return { bare: await introduce(address, service.clientId, service.secret, sql), bareEnvironment };
 }
 
-/** A token, an order that was closed and one that is paid. */
+/** Creates a token, a closed order and a paid one. */
 async function introduce(
   { url, pid }: Pick<Caller, 'url' | 'pid'>,
   clientId: string,
@@ -286,7 +286,7 @@ async function introduce(
   return { url, pid, clientId, secret, token, closedOrder, paidOrder, givenOffer };
 }
 
-/** What is called for in every scenario of pay-per-call; Debug brings the resource. */
+/** The call of every pay-per-call scenario; Debug provides the resource. */
 export const CALL = { resource: 'demo', payWay: 'alipay' };
 
 async function redeemOne(url: string, token: string, sql: Sql): Promise<string> {
@@ -309,10 +309,10 @@ async function redeemOne(url: string, token: string, sql: Sql): Promise<string> 
   return outTradeNo;
 }
 
-/** What is paid for in every scenario. */
+/** The payment of every scenario. */
 export const PAYMENT = { subject: 'Two coffees', amount: 12.5, payWay: 'alipay' };
 
-/** Sends JSON; throws when the answer is a refusal. */
+/** Sends JSON; throws if the response is a refusal. */
 export async function post(
   url: string,
   body: object,
@@ -327,7 +327,7 @@ export async function post(
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** The `data` member of an answer. */
+/** The `data` member of a response. */
 export function dataOf(answer: Record<string, unknown>): Record<string, unknown> {
   return answer['data'] as Record<string, unknown>;
 }

@@ -4,7 +4,7 @@ import { type Line, median } from './figures.ts';
 import { freePort, payctl, type Processes, residentMegabytes, untilHealthy } from './processes.ts';
 import type { Service, Stage } from './stage.ts';
 
-/** From the start of the process to the first 200 of /health, and the memory of a service that does nothing. */
+/** Measures the time from the process start to the first 200 of /health, and the memory of an idle service. */
 export async function measureStarts(stage: Stage, rounds: number): Promise<Line[]> {
   const { service, before, bareEnvironment } = stage;
   const serve = ({ payctl: command, env }: Service, own: Record<string, string>): Started => ({
@@ -13,7 +13,7 @@ export async function measureStarts(stage: Stage, rounds: number): Promise<Line[
     tellsPort: false,
   });
   const bare = { argv: [join(import.meta.dirname, 'bare.ts')], env: bareEnvironment, tellsPort: true };
-  // The release before may not know the setting; it is killed when it takes its time to stop.
+  // The previous release may not know the setting; it is killed if it stops slowly.
   const who = [serve(service, { PAY_SERVER_DRAIN_SECONDS: '0' }), bare, ...(before ? [serve(before, {})] : [])];
   const figures = who.map(() => ({ ready: [] as number[], memory: Number.NaN }));
   for (let round = 0; round <= rounds; round++)
@@ -38,13 +38,13 @@ export async function measureStarts(stage: Stage, rounds: number): Promise<Line[
   ];
 }
 
-/** As it runs in production: no Debug, and none of the benchmark's channel. */
+/** A production environment: no Debug, and none of the benchmark's channel. */
 function production(env: Record<string, string>): Record<string, string> {
   const { PAY_DEBUG: _debug, PAY_SIMULATOR_URL: _simulator, ...rest } = env;
   return { ...rest, PAY_SERVER_PUBLIC_URL: 'https://pay.example', NODE_ENV: 'production' };
 }
 
-/** Long enough for the jobs to be up and for the garbage of the start to be collected (ms). */
+/** Long enough for the jobs to start and for the garbage of the start to be collected (ms). */
 const SETTLED_MS = 5_000;
 
 interface Started {
@@ -72,7 +72,7 @@ async function startOnce(
   return { ms, megabytes };
 }
 
-/** What a command costs over a Node that does nothing. */
+/** Measures the time of a command over that of an empty Node program. */
 export async function measurePayctl({ processes, service, before }: Stage, rounds: number): Promise<Line[]> {
   const env = { PAYCTL_SERVER: service.url, PAYCTL_TOKEN: service.adminToken };
   const words = {

@@ -6,12 +6,12 @@ import { type Ask, pay, query } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
 const MANY = 32;
-/** The slowest hundredth in times of the middle. */
+/** The allowed ratio of the slowest hundredth to the median. */
 const MOST_TAIL = 2.5;
 const MOST_MEGABYTES = 180;
 const MEMORY_SECONDS = 10;
 
-/** What many at once bring: how much longer the slowest hundredth waits, and the memory after ten seconds. */
+/** Measures many concurrent requests: the wait of the slowest hundredth, and the memory after ten seconds. */
 export async function measureTails({ service, bare }: Stage, { rounds, seconds }: Effort): Promise<Line[]> {
   const fire = async ({ status: _status, ...ask }: Ask, duration: number) =>
     (await autocannon({ ...ask, connections: MANY, duration })).latency;

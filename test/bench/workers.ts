@@ -4,14 +4,15 @@ import { childrenOf, limitProcessor } from './quota.ts';
 import { type Ask, query, token } from './scenarios.ts';
 import type { Caller, Stage } from './stage.ts';
 
-/** What a second worker brings where the database is not the limit. */
+/** The minimum gain of a second worker where the database is not the limit. */
 const AIM = 1.7;
-/** Of a processor, for each process of the service: two processors are enough for two workers, the database and the load. */
+/** The processor share of each process of the service: two processors are enough for two workers, the database and the load. */
 const SHARE = 0.25;
 
 /**
- * Two workers beside one, each over a database of its own on the same server. Each process may have a quarter of a processor, so that
- * neither the database nor whoever asks is the limit; where that cannot be had, they share what there is with everybody.
+ * Measures two workers beside one, each over its own database on the same server. Each process may use a quarter of a processor, so
+ * that neither the database nor the load generator is the limit; where no quota can be set, they share the processors with all other
+ * processes.
  */
 export async function measureWorkers({ onCopy, processes }: Stage, effort: Effort): Promise<Line[]> {
   const one = await onCopy('one_worker');

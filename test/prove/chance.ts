@@ -1,15 +1,15 @@
-/** Chance that a seed repeats. */
+/** A seeded random source that repeats its numbers. */
 export interface Chance {
   /** From 0 to below 1. */
   next(): number;
   /** A whole number from `low` to `high`, both included. */
   whole(low: number, high: number): number;
-  /** Whether something with this probability happens. */
+  /** Returns true with this probability. */
   happens(probability: number): boolean;
   pick<T>(all: readonly T[]): T;
   /** One of the names, by its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name;
-  /** Chance of its own for somebody else, so that one's haste does not change the other's fate. */
+  /** A separate source, so that draws from one do not change the other. */
   fork(): Chance;
 }
 

@@ -1,4 +1,4 @@
-// The entry of `npm run prove`: chooses the form of the command by its options.
+// The entry of `npm run prove`: selects the command by its options.
 import { parseArgs } from 'node:util';
 import type { Command } from './commands/command.ts';
 import { everythingCommand } from './commands/everything.ts';
@@ -8,7 +8,7 @@ import { mutantsCommand } from './commands/mutants.ts';
 import { recordCommand } from './commands/record.ts';
 import { seedCommand, seedsCommand } from './commands/seeds.ts';
 
-/** The first whose own option is there is run. */
+/** The first command whose option is present runs. */
 const COMMANDS: readonly Command[] = [
   exploreCommand,
   historyCommand,

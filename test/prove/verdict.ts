@@ -7,10 +7,10 @@ export function readLines(file: string): Line[] {
   return lines.map((line) => JSON.parse(line) as Line);
 }
 
-/** Of a violation so many events are told in full. */
+/** The number of events shown in full for a violation. */
 const TOLD = 6;
 
-/** What there was, and every violation in words with the events that show it. */
+/** A summary of the history, and every violation with the events that show it. */
 export function describeVerdict(lines: readonly Line[], violations: readonly Violation[]): string {
   const count = (type: string) => lines.filter((one) => one.type === type && typeof one.process === 'number').length;
   const byIndex = new Map(lines.map((line) => [line.index, line]));

@@ -4,7 +4,7 @@ import { firstAdmin } from '../support/admin.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { request, startService } from '../support/service.ts';
 
-test('G12: a hundred connections of bad logins and bad token requests do not keep others from being answered', async (t) => {
+test('G12: a hundred connections of failed logins and token requests do not block other requests', async (t) => {
   const service = await startService(t, { env: { PAY_RATE_LIMIT_BAD_CREDENTIALS_PER_MINUTE: '100000' } });
   const admin = await firstAdmin(service);
   const shop = await service.merchant();

@@ -8,11 +8,11 @@ import { startService, until, type Service } from '../support/service.ts';
 const PROJECT = 'changing';
 const DAY = 86_400;
 
-/** A project in certificate mode whose order was paid, and whose Alipay signs with another certificate since then. */
+/** A project in certificate mode with a paid order, whose Alipay has since changed its signing certificate. */
 async function stage(t: ExecutionContext) {
   const service = await startService(t);
   const { logIn, call } = await firstAdmin(service);
-  // Days of the clock pass between two calls, and sessions end.
+  // The clock advances by days between calls, so sessions expire.
   const admin: typeof call = async (...request) => (await logIn()).call(...request);
   await service.sim('/sim/accounts', { payWay: 'alipay', name: PROJECT, signMode: 'certificate' });
   await admin('POST', '/api/v1/projects', { code: PROJECT, name: PROJECT });
@@ -29,13 +29,13 @@ function certs({ app }: Service) {
   return app.store.read((tx) => tx.certs.list(which, { orderBy: { createdAt: 'asc' } }));
 }
 
-/** The jobs ask about every open order. */
+/** Runs the jobs that query every open order. */
 async function look(service: Service): Promise<void> {
   service.clock.advance(61);
   await service.app.sweep.once();
 }
 
-/** It is written beside the work. */
+/** The certificate is stored after the response, so wait for it. */
 function kept(service: Service) {
   return until('the new certificate is kept', async () => (await certs(service)).length === 2);
 }
@@ -49,7 +49,7 @@ function downloads({ app }: Service) {
   return app.store.read((tx) => tx.audit.list({ action: 'cert.download' }));
 }
 
-/** Has the notice of an order delivered by hand, and says how it was answered. */
+/** Delivers the notification of an order; resolves to the status of the response. */
 async function deliver(service: Service, orderNo: string): Promise<number> {
   await service.sim('/sim/notify', { orderNo });
   const deliveries = await service.deliveries(orderNo);
@@ -58,7 +58,7 @@ async function deliver(service: Service, orderNo: string): Promise<number> {
   return (await fetch(`${service.url}/notify/alipay/${PROJECT}`, { method: 'POST', headers, body })).status;
 }
 
-test("Alipay's certificate changes: nobody uploads anything, the new one is kept for every replica and audited", async (t) => {
+test('an Alipay certificate that changes is stored without an upload, for every replica, and audited', async (t) => {
   const { service, admin, shop, orderNo } = await stage(t);
   const [former] = await certs(service);
   const version = await versionOf(service);
@@ -69,19 +69,19 @@ test("Alipay's certificate changes: nobody uploads anything, the new one is kept
   const [, found, ...others] = await certs(service);
   t.deepEqual(others, []);
   t.like(found, { trustedBy: 'channel:alipay', createdBy: 'channel:alipay', isDefault: true });
-  t.is((await certs(service))[0]?.id, former?.id, 'the one before goes on verifying');
+  t.is((await certs(service))[0]?.id, former?.id, 'the former certificate still verifies');
   t.is(await versionOf(service), version + 1);
   const lines = await downloads(service);
   t.is(lines.length, 1);
   t.like(lines[0], { actorKind: 'system', actor: 'channel:alipay', target: `${PROJECT}/alipay/${found!.id}` });
   const { data } = (await admin('POST', '/api/v1/certs/list', { payWay: 'alipay' })).body;
-  t.deepEqual(data, [], 'another project has none of it');
+  t.deepEqual(data, [], 'another project is unaffected');
 
   const soon = new Date(Date.now() + 10 * DAY * 1000);
   const ending = () => watchExpiry({ store: service.app.store, now: service.clock.now, log: () => undefined });
   const endSoon = (id: string) => service.app.store.transaction((tx) => tx.certs.update({ id }, { notAfter: soon }));
   await endSoon(former!.id);
-  t.deepEqual(await ending(), [], 'the next one has taken over');
+  t.deepEqual(await ending(), [], 'the next certificate is the default');
   await endSoon(found!.id);
   t.is((await ending()).length, 2);
 
@@ -94,11 +94,11 @@ test("Alipay's certificate changes: nobody uploads anything, the new one is kept
   await service.sim('/sim/pay', { orderNo: second });
   await look(replica);
   t.is(await stateOf(replica, second), 'paid');
-  t.is((await downloads(replica)).length, 1, 'what is kept is not downloaded again');
+  t.is((await downloads(replica)).length, 1, 'a stored certificate is not downloaded again');
   await assertBooksBalance(t, replica);
 });
 
-test('a notice that the new key signs counts only when the channel confirms it, until the key is a day old', async (t) => {
+test('a notification signed by a new key counts only if the channel confirms it, until the key is a day old', async (t) => {
   const { service, shop, orderNo } = await stage(t);
   t.is(await deliver(service, orderNo), 400, 'before anything named the new certificate');
   await look(service);
@@ -115,7 +115,7 @@ test('a notice that the new key signs counts only when the channel confirms it, 
   t.is(await stateOf(service, unconfirmed), 'paid');
 });
 
-test('what an administrator takes away stays away', async (t) => {
+test('a certificate that an administrator removed stays removed', async (t) => {
   const { service, admin, shop } = await stage(t);
   await look(service);
   await kept(service);

@@ -24,7 +24,7 @@ async function heard(shop: Merchant, refundNo: string) {
   return (await shop.call('GET', `/api/v2/payment/refunds/${refundNo}`)).body.data;
 }
 
-test('every code that Alipay refuses a refund with ends it and frees its amount, or has the same refund sent again', async (t) => {
+test('every Alipay refund refusal code either fails the refund and frees its amount, or retries the same refund', async (t) => {
   const { service, shop } = await stage(t);
   const refunds = new Map<string, { orderNo: string; refundNo: string }>();
   for (const code of Object.keys(REFUND)) {
@@ -54,7 +54,7 @@ test('every code that Alipay refuses a refund with ends it and frees its amount,
   await assertBooksBalance(t, service);
 });
 
-test('a payment that takes no partial refund is refunded in full as soon as the partial one is over', async (t) => {
+test('a payment that takes no partial refund is refunded in full after the partial refund failed', async (t) => {
   const { service, shop } = await stage(t);
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   await refuse(service, orderNo, 'NOT_ALLOW_PARTIAL_REFUND');
@@ -67,7 +67,7 @@ test('a payment that takes no partial refund is refunded in full as soon as the 
   await assertBooksBalance(t, service);
 });
 
-test('a refund call that moved nothing is asked about after ten seconds, and sent again under its number when the channel has not got it', async (t) => {
+test('a refund call without fund change is queried after ten seconds, and resent under its number if the channel lacks it', async (t) => {
   const { service, shop } = await stage(t);
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'lost-refund', orderNo });
@@ -84,7 +84,7 @@ test('a refund call that moved nothing is asked about after ten seconds, and sen
   await assertBooksBalance(t, service);
 });
 
-test('a refund that was made although its answer was lost says "nothing moved" the second time, and goes back once', async (t) => {
+test('a refund whose answer was lost returns "no fund change" on the second call and is refunded once', async (t) => {
   const { service, shop } = await stage(t);
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   const set = (call: string, fault: string) => service.sim('/sim/faults', { payWay: 'alipay', call, fault, orderNo });
@@ -97,7 +97,7 @@ test('a refund that was made although its answer was lost says "nothing moved" t
   await assertBooksBalance(t, service);
 });
 
-test('a refund that moved nothing and is then refused ends, but not while the first call could still land', async (t) => {
+test('a refund without fund change that is then refused fails only after the first call can no longer land', async (t) => {
   const { service, shop } = await stage(t);
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'lost-refund', orderNo });
@@ -111,7 +111,7 @@ test('a refund that moved nothing and is then refused ends, but not while the fi
   await assertBooksBalance(t, service);
 });
 
-test("a refund that the payer's bank did not take stays done, and is listed once until somebody has seen it", async (t) => {
+test("a refund that the payer's bank rejected stays succeeded and has one exception until an operator resolves it", async (t) => {
   const { service, shop } = await stage(t);
   const { token } = await firstAdmin(service);
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });

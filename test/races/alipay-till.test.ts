@@ -10,7 +10,7 @@ async function stage(t: ExecutionContext) {
 }
 
 let counted = 0;
-/** An order at the till, with a code that nobody has shown before. */
+/** An order by payment code, with a code that was not used before. */
 function atTheTill(payer: Parameters<typeof shownCode>[1], also: object = {}) {
   counted += 1;
   const payCode = shownCode(`order ${counted}`, payer);
@@ -34,7 +34,7 @@ async function refundsOf({ app }: Service, orderNo: string) {
 
 const openExceptions = ({ app }: Service) => app.store.read((tx) => tx.exceptions.list({ state: 'open' }));
 
-test("a payer's code pays at once, and the answer is the paid order", async (t) => {
+test("a payer's code is charged at once, and the response is the paid order", async (t) => {
   const { service, shop } = await stage(t);
   const { status, body } = await pay(shop, atTheTill('pays'));
   t.is(status, 201, JSON.stringify(body));
@@ -42,7 +42,7 @@ test("a payer's code pays at once, and the answer is the paid order", async (t) 
   await assertBooksBalance(t, service);
 });
 
-test('a payer who types a password is waited for, and found within seconds without a notice', async (t) => {
+test('a payment that needs a password is found within seconds without a notification', async (t) => {
   const { service, shop } = await stage(t);
   await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
   const { status, body } = await pay(shop, atTheTill('asks-password'));
@@ -56,7 +56,7 @@ test('a payer who types a password is waited for, and found within seconds witho
   await assertBooksBalance(t, service);
 });
 
-test('a code that Alipay refuses fails the order, with the word that tells the payer what to do', async (t) => {
+test('a code that Alipay refuses fails the order with an error that tells the payer the next step', async (t) => {
   const { service, shop } = await stage(t);
   for (const [payer, code] of [
     ['has-no-money', 'ACQ.BUYER_BALANCE_NOT_ENOUGH'],
@@ -71,7 +71,7 @@ test('a code that Alipay refuses fails the order, with the word that tells the p
 });
 
 for (const fault of ['500-after-commit', 'html', 'wrong-key']) {
-  test(`an answer that is lost (${fault}) charges nobody twice: the same request finds the payment`, async (t) => {
+  test(`an answer lost by ${fault} does not charge twice: the same request finds the payment`, async (t) => {
     const { service, shop } = await stage(t);
     await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
     await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', fault });
@@ -85,7 +85,7 @@ for (const fault of ['500-after-commit', 'html', 'wrong-key']) {
   });
 }
 
-test('an order at the till that is closed is cancelled, and can no longer be paid', async (t) => {
+test('an order by payment code that is closed is cancelled and can no longer be paid', async (t) => {
   const { service, shop } = await stage(t);
   const { orderNo } = (await pay(shop, atTheTill('asks-password'))).body.data;
   const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
@@ -94,7 +94,7 @@ test('an order at the till that is closed is cancelled, and can no longer be pai
   t.deepEqual(await refundsOf(service, orderNo), []);
 });
 
-test('a close that crosses the payment gives the money back, once, and nobody has anything to do', async (t) => {
+test('a close that races the payment refunds the money once and opens no exception', async (t) => {
   const { service, shop } = await stage(t);
   await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
   const { orderNo } = (await pay(shop, atTheTill('asks-password'))).body.data;
@@ -106,13 +106,13 @@ test('a close that crosses the payment gives the money back, once, and nobody ha
   await service.sim('/sim/notices', { payWay: 'alipay', enabled: true });
   await service.sim('/sim/notify', { orderNo });
   await runUntilQuiet(service, 2 * 86_400, 3600);
-  t.deepEqual(await refundsOf(service, orderNo), gone, 'what comes late about it changes nothing');
+  t.deepEqual(await refundsOf(service, orderNo), gone, 'a late report changes nothing');
   t.deepEqual(await openExceptions(service), []);
   t.like((await ledgerOf(service)).get(orderNo), { paid: 1000, refunded: 1000 });
   await assertBooksBalance(t, service);
 });
 
-test('a payer who never confirms: the order expires, and Alipay is told to cancel it', async (t) => {
+test('an order that the payer never confirms expires and is cancelled at Alipay', async (t) => {
   const { service, shop } = await stage(t);
   const { orderNo } = (await pay(shop, atTheTill('asks-password', { expireSeconds: 60 }))).body.data;
   await runUntilQuiet(service, 300, 60);
@@ -121,7 +121,7 @@ test('a payer who never confirms: the order expires, and Alipay is told to cance
   t.is((trade as { state?: string }).state, 'closed');
 });
 
-test('a code whose call never reached Alipay: the order ends after its expiry, and nothing was paid', async (t) => {
+test('an order whose pay call never reached Alipay is closed after its expiry, unpaid', async (t) => {
   const { service, shop } = await stage(t);
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', fault: '502' });
   const first = await pay(shop, atTheTill('pays', { expireSeconds: 60 }));
@@ -131,7 +131,7 @@ test('a code whose call never reached Alipay: the order ends after its expiry, a
   t.deepEqual(await openExceptions(service), []);
 });
 
-test('a mini program is handed the number that it pays with', async (t) => {
+test('a mini program order returns the trade number that the payer pays with', async (t) => {
   const { service, shop } = await stage(t);
   const order = { subject: 'Tea', amount: 10, payWay: 'alipay', scene: 'mini', openId: 'a-user' };
   const { status, body } = await pay(shop, order);

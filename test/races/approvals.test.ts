@@ -29,7 +29,7 @@ async function startTwo() {
   return { service, beside: await startService(here, { env, url, simulator, now: clock.now }) };
 }
 
-/** The replicas of all tests, which run one after the other; a shop of a test's own has a new token. */
+/** The replicas of all tests, which run serially; each test's shop has a new token. */
 async function twoReplicas() {
   const { service, beside } = await (common ??= startTwo());
   const shop = await service.merchant();
@@ -49,7 +49,7 @@ async function wordOf(done: Promise<unknown>): Promise<string> {
 const refundsOf = ({ app }: Service, orderNo: string) => app.store.read((tx) => tx.refunds.list({ orderNo }));
 
 test.serial(
-  'approved and rejected at once, twice each, at two replicas: one decision, and at most one refund',
+  'an approval and a rejection sent twice each to two replicas give one decision and at most one refund',
   async (t) => {
     const { service, shop, desks } = await twoReplicas();
     const orders = count(200, 8);
@@ -84,7 +84,7 @@ test.serial(
 );
 
 test.serial(
-  'racing refunds of one order reserve what waits: no two of them are more than was paid, and parts are no way around',
+  'racing refunds of one order reserve pending approvals: neither two refunds nor partial refunds exceed the payment',
   async (t) => {
     const { service, beside, shop } = await twoReplicas();
     const rounds = count(60, 3);
@@ -110,7 +110,7 @@ test.serial(
   },
 );
 
-test.serial('a replica that dies right behind an approval, or behind the request, loses nothing', async (t) => {
+test.serial('a replica that dies right after an approval or after the refund request loses nothing', async (t) => {
   const { service, shop, desks } = await twoReplicas();
   const orderNo = await payOrder(service, shop, { payWay: 'wechat', amount: 100 });
   const replica = await startReplica(t, {
@@ -118,7 +118,7 @@ test.serial('a replica that dies right behind an approval, or behind the request
     simulatorUrl: service.simulator.url,
     port: await freePort(),
     crashAt: 'refund.intent',
-    // The tests before this one put the clock forward.
+    // Earlier tests advanced the clock.
     aheadMs: service.clock.now().getTime() - Date.now(),
   });
   const asked = { orderNo, refundAmount: 70, merchantRefundNo: 'crash-1' };
@@ -127,7 +127,7 @@ test.serial('a replica that dies right behind an approval, or behind the request
   const { refundNo, status } = (await shop.call('POST', REFUND, asked)).body.data;
   t.is(status, 'waiting_for_approval');
   await runUntilQuiet(service, 7200, 600);
-  t.is((await refundsOf(service, orderNo))[0]!.tries, 0, 'nobody sends what waits');
+  t.is((await refundsOf(service, orderNo))[0]!.tries, 0, 'a refund that waits for approval is not sent');
   const dying = paymentOperations({
     ...service.app.ports,
     checkpoint: (name) => {
@@ -142,7 +142,7 @@ test.serial('a replica that dies right behind an approval, or behind the request
   await assertBooksBalance(t, service);
 });
 
-test.serial('whoever asked cannot approve it, at any replica', async (t) => {
+test.serial('the requester of a refund cannot approve it at any replica', async (t) => {
   const { service, shop, desks } = await twoReplicas();
   const orderNo = await payOrder(service, shop, { payWay: 'wechat', amount: 100 });
   const { refund } = service.app.payments;

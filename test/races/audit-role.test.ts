@@ -7,7 +7,7 @@ import { createDatabase, PATIENT } from '../support/database.ts';
 import { payOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 
-/** The statements of the document, for these roles. */
+/** The documented SQL statements, with these roles. */
 function statements(owner: string, service: string): string[] {
   const readme = readFileSync(new URL('../../config/README.md', import.meta.url), 'utf8');
   const [, sql = ''] = /```sql\n(grant[\s\S]*?)```/.exec(readme) ?? [];

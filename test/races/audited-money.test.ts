@@ -21,7 +21,7 @@ const payee = {
 };
 const request = { subject: 'Tea', payWay: 'alipay', amount: 10 } as const;
 
-/** What a person does to money: the line that it leaves, and how it is done to a paid order, its refund and its exception. */
+/** An operator's action on money: its audit line, and how it is applied to a paid order, its refund or its exception. */
 interface Scene {
   action: string;
   how?: string;
@@ -107,34 +107,34 @@ const states = (world: CatalogWorld) =>
   }));
 
 for (const { action, how = '', act } of SCENES) {
-  test.serial(
-    `${action}${how} by a person and its line in the audit log are there together or not at all`,
-    async (t) => {
-      const world = await catalogWorld(t);
-      const of = await subjects(world);
-      const before = await states(world);
-      const calls: string[] = [];
-      const channels = {
-        ...world.ports.channels,
-        forOrder: async (...args: Parameters<Ports['channels']['forOrder']>) => {
-          calls.push(action);
-          return world.ports.channels.forOrder(...args);
-        },
-      };
-      const full = { ...world.ports, channels, audit: () => Promise.reject(new Error('the log is full')) };
-      await t.throwsAsync(act(full, of), { message: 'the log is full' });
-      t.deepEqual(await states(world), before);
-      t.deepEqual(calls, [], 'the channel is not asked for what is not written down');
-      await act(world.ports, of);
-      const lines = await world.store.read((tx) => tx.audit.list({ action }));
-      t.is(lines.length, 1);
-      t.like(lines[0], { actorKind: 'admin', actor: 'tester' });
-    },
-  );
+  test.serial(`${action}${how} by an operator commits with its audit line or not at all`, async (t) => {
+    const world = await catalogWorld(t);
+    const of = await subjects(world);
+    const before = await states(world);
+    const calls: string[] = [];
+    const channels = {
+      ...world.ports.channels,
+      forOrder: async (...args: Parameters<Ports['channels']['forOrder']>) => {
+        calls.push(action);
+        return world.ports.channels.forOrder(...args);
+      },
+    };
+    const full = { ...world.ports, channels, audit: () => Promise.reject(new Error('the log is full')) };
+    await t.throwsAsync(act(full, of), { message: 'the log is full' });
+    t.deepEqual(await states(world), before);
+    t.deepEqual(calls, [], 'the channel is not called without a stored intent');
+    await act(world.ports, of);
+    const lines = await world.store.read((tx) => tx.audit.list({ action }));
+    t.is(lines.length, 1);
+    t.like(lines[0], { actorKind: 'admin', actor: 'tester' });
+  });
 }
 
-test.serial('what an application does to its own orders is in their history and not in the audit log', async (t) => {
-  const world = await catalogWorld(t);
-  await subjects(world);
-  t.is(await world.store.read((tx) => tx.audit.count({})), 0);
-});
+test.serial(
+  "an application's actions on its own orders are in the order history and not in the audit log",
+  async (t) => {
+    const world = await catalogWorld(t);
+    await subjects(world);
+    t.is(await world.store.read((tx) => tx.audit.count({})), 0);
+  },
+);

@@ -6,7 +6,7 @@ import { freePort } from '../support/free-port.ts';
 import { startReplica } from '../support/replica.ts';
 import { type Service, startService } from '../support/service.ts';
 
-/** Where a replica dies among the work on a bill, in their order. */
+/** The checkpoints of bill processing at which a replica dies, in order. */
 const CHECKPOINTS = [
   'bill.asked',
   'bill.spooled',
@@ -18,7 +18,7 @@ const CHECKPOINTS = [
   'bill-difference.settled',
 ] as const;
 
-/** A day with a payment of which nobody was told and one that the bill has not; what its bill must come to. */
+/** A day with one unreported payment and one payment missing from the bill, and the expected differences. */
 async function plantedDay(service: Service): Promise<{ shop: BilledShop; expected: string[]; untold: string }> {
   const shop = await billedShop(service, 'wechat');
   await shop.paid();
@@ -51,7 +51,7 @@ async function allOnce(t: ExecutionContext, { shop, expected, untold }: Awaited<
   await assertBooksBalance(t, shop.service);
 }
 
-/** Works what is due of bills in a process that kills itself at the checkpoint; what it had claimed is free again afterwards. */
+/** Runs the due bill work in a process that kills itself at the checkpoint; its leases are expired afterwards. */
 async function dieAt(t: ExecutionContext, service: Service, crashAt: string): Promise<void> {
   const began = Date.now();
   const victim = await startReplica(t, {
@@ -63,20 +63,20 @@ async function dieAt(t: ExecutionContext, service: Service, crashAt: string): Pr
     aheadMs: service.clock.now().getTime() - Date.now(),
   });
   t.is(await victim.ended, 'SIGKILL', crashAt);
-  // Its clock went on, and that of the service stands still.
+  // The victim's clock runs on while the service's clock stands still.
   service.clock.advance(120 + (Date.now() - began) / 1000);
 }
 
 /**
- * Each alone in a long run; in a short one every second one over the same bill, so that what one death left is taken up by a replica
- * that dies two steps further on, and at the end by one that lives.
+ * A long run tries each checkpoint alone. A short run takes every second one over the same bill, so that a later replica resumes the
+ * work of the one that died; the last replica survives.
  */
 const DEATHS = isLong
   ? CHECKPOINTS.map((checkpoint) => [checkpoint])
   : [0, 1].map((first) => CHECKPOINTS.filter((_, at) => at % 2 === first));
 
 for (const deaths of DEATHS)
-  test(`replicas that die at ${deaths.join(', ')} leave the same differences, each once`, async (t) => {
+  test(`replicas that die at ${deaths.join(', ')} store the same differences, each once`, async (t) => {
     const service = await startService(t);
     const day = await plantedDay(service);
     for (const checkpoint of deaths) await dieAt(t, service, checkpoint);
@@ -84,7 +84,7 @@ for (const deaths of DEATHS)
     await allOnce(t, day);
   });
 
-test('two replicas at once, and the same run again, come to the same', async (t) => {
+test('two concurrent replicas and a repeated run store the same differences', async (t) => {
   const service = await startService(t);
   const day = await plantedDay(service);
   const { databaseUrl: url, simulator, clock } = service;

@@ -3,10 +3,10 @@ import type { BillPorts } from '../../server/payments/bills/payees.ts';
 import { type BillAnswer, type BillDesk, type BillLine, BillMalformed } from '../../server/payments/channel.ts';
 import { billLine } from '../support/bill-rows.ts';
 
-/** The account of WeChat Pay of these desks. */
+/** The account of WeChat Pay of these bills. */
 const PAYEE = '1900000001';
 
-/** A desk whose files are JSON: a list of lines, or a fault of the line where it stands. */
+/** A bill source whose files are JSON: a list of lines, or a line's error in its place. */
 export function jsonDesk(answer: () => BillAnswer): BillDesk {
   return {
     fetch: async () => answer(),
@@ -29,13 +29,13 @@ export function jsonDesk(answer: () => BillAnswer): BillDesk {
   };
 }
 
-/** Bytes in pieces of seven. */
+/** The bytes in chunks of seven. */
 export async function* inPieces(text: string): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += 7) yield bytes.subarray(at, at + 7);
 }
 
-/** What work on bills needs, with one account of WeChat Pay whose desk this is. */
+/** Bill ports with one WeChat Pay account that uses this bill source. */
 export function billPorts(store: Store, desk: BillDesk, more: Partial<BillPorts> = {}): BillPorts {
   const calendar = { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 90 };
   const account = { channel: { bills: desk }, account: PAYEE, mode: 'live', payeeVersions: new Set([1]) };

@@ -2,7 +2,7 @@ import test from 'ava';
 import { billedShop } from '../support/billed-shop.ts';
 import { startService } from '../support/service.ts';
 
-/** The ordinary life of disputes: what the payer, the merchant and PayPal do in it. */
+/** Usual dispute histories: the actions of payer, merchant and PayPal. */
 const LIVES: Readonly<Record<string, readonly object[]>> = {
   open: [{ act: 'open' }],
   'open in part': [{ act: 'open', amount: 4 }],
@@ -42,7 +42,7 @@ const LIVES: Readonly<Record<string, readonly object[]>> = {
   ],
 };
 
-test('no life of a dispute that is known here is a difference', async (t) => {
+test('a dispute that is stored here causes no difference in any of its states', async (t) => {
   const service = await startService(t);
   const shop = await billedShop(service, 'paypal');
   const names = new Map<string, string>();

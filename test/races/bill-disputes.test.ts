@@ -6,7 +6,7 @@ import { scenesOnBoth } from './on-both.ts';
 
 const onBoth = scenesOnBoth('disputes in bills');
 
-/** A line about money that a dispute of an order took (negative) or gave back. */
+/** A line about money that a dispute of an order took (negative) or returned. */
 function disputeLine(
   { orderNo, channelTradeNo }: OrderRow,
   amount: bigint,
@@ -17,7 +17,7 @@ function disputeLine(
   return { kind: 'dispute', event, orderNo, channelTradeNo, channelRefundNo, amount, fee: 0n, ...(at && { at }) };
 }
 
-/** The numbers of the transactions of disputes that our books do not explain, with the day of their bill. */
+/** The transaction numbers of disputes that the ledger does not explain, with the day of their bill. */
 async function unexplained(store: Store): Promise<string[]> {
   const rows = await store.read((tx) => tx.billDifferences.list({ kind: 'dispute_unknown_to_us' }));
   return rows
@@ -29,7 +29,7 @@ async function unexplained(store: Store): Promise<string[]> {
 const LOST = { state: 'lost', closedAt: beijing('13:00') } as const;
 const NEXT_DAY = beijing('12:00', 1).toISOString().slice(0, 10);
 
-onBoth('money of a dispute that nobody knows here is a difference, with both sides', async (t, store) => {
+onBoth('money of a dispute that is not stored here is a difference with both sides', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();
   const bill = await shop.bill([
@@ -50,7 +50,7 @@ onBoth('money of a dispute that nobody knows here is a difference, with both sid
   t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 1 healed']);
 });
 
-onBoth('a dispute that is known explains what was held, taken and given back, on whatever day', async (t, store) => {
+onBoth('a stored dispute explains the amounts held, taken and returned, on any day', async (t, store) => {
   const shop = account(store);
   const open = await shop.order();
   const lost = await shop.order();
@@ -90,7 +90,7 @@ onBoth('a dispute that is known explains what was held, taken and given back, on
   t.deepEqual(await shop.differences(), []);
 });
 
-onBoth('what a dispute held and released leaves nothing to ask about, also a day later', async (t, store) => {
+onBoth('an amount that a dispute held and released causes no difference, also a day later', async (t, store) => {
   const shop = account(store);
   const [same, later] = [await shop.order(), await shop.order()];
   const first = await shop.bill([
@@ -109,7 +109,7 @@ onBoth('what a dispute held and released leaves nothing to ask about, also a day
   t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 2 healed']);
 });
 
-onBoth('of two disputes of an order the one that is not known is the difference', async (t, store) => {
+onBoth('the dispute that is not stored is the difference if an order has two', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();
   await shop.dispute(order, { ...LOST, amount: 400n });
@@ -121,7 +121,7 @@ onBoth('of two disputes of an order the one that is not known is the difference'
   t.deepEqual(await unexplained(store), [`${first.day} D-unknown`]);
 });
 
-onBoth('money that comes back although the dispute is lost here, or unknown, is a difference', async (t, store) => {
+onBoth('money that returns although the dispute is lost or unknown here is a difference', async (t, store) => {
   const shop = account(store);
   const [lost, stranger, late] = [await shop.order(), await shop.order(), await shop.order()];
   for (const order of [lost, late])
@@ -137,7 +137,7 @@ onBoth('money that comes back although the dispute is lost here, or unknown, is 
     [
       disputeLine(lost, 1000n, 'D1-back'),
       disputeLine(stranger, 300n, 'D2-back'),
-      // What is released before midnight may be taken after it.
+      // A release before midnight can be followed by a debit after it.
       { ...disputeLine(late, 1000n, 'D3-released'), at: beijing('23:59', 1) },
     ],
     1,
@@ -147,7 +147,7 @@ onBoth('money that comes back although the dispute is lost here, or unknown, is 
   await shop.match(await shop.bill([{ ...disputeLine(late, -1000n, 'D3-taken'), at: beijing('00:01', 2) }], 2));
   await shop.match(next);
   t.deepEqual(await unexplained(store), [`${NEXT_DAY} D1-back`, `${NEXT_DAY} D2-back`]);
-  // The channel says that it was won after all.
+  // The channel reports that the dispute was won after all.
   await store.transaction(async (tx) => {
     await tx.disputes.update({ orderNo: lost.orderNo }, { state: 'won', amountLost: 0n });
     await tx.refunds.update({ orderNo: lost.orderNo }, { state: 'abnormal' });
@@ -156,22 +156,19 @@ onBoth('money that comes back although the dispute is lost here, or unknown, is 
   t.deepEqual(await unexplained(store), [`${NEXT_DAY} D2-back`]);
 });
 
-onBoth(
-  'money that a dispute takes before midnight may come back after it: the next bill is waited for',
-  async (t, store) => {
-    const shop = account(store);
-    const [held, taken] = [await shop.order(), await shop.order()];
-    const take = (order: OrderRow, no: string) => ({ ...disputeLine(order, -1000n, no), at: beijing('23:59') });
-    const bill = await shop.bill([paidLine(held), paidLine(taken), take(held, 'D1'), take(taken, 'D2')]);
-    await shop.match(bill);
-    t.deepEqual(await unexplained(store), []);
-    await shop.match(await shop.bill([{ ...disputeLine(held, 1000n, 'D1-released'), at: beijing('00:01', 1) }], 1));
-    await shop.match(bill);
-    t.deepEqual(await unexplained(store), [`${bill.day} D2`]);
-  },
-);
+onBoth('money that a dispute takes before midnight may return after it: the next bill is awaited', async (t, store) => {
+  const shop = account(store);
+  const [held, taken] = [await shop.order(), await shop.order()];
+  const take = (order: OrderRow, no: string) => ({ ...disputeLine(order, -1000n, no), at: beijing('23:59') });
+  const bill = await shop.bill([paidLine(held), paidLine(taken), take(held, 'D1'), take(taken, 'D2')]);
+  await shop.match(bill);
+  t.deepEqual(await unexplained(store), []);
+  await shop.match(await shop.bill([{ ...disputeLine(held, 1000n, 'D1-released'), at: beijing('00:01', 1) }], 1));
+  await shop.match(bill);
+  t.deepEqual(await unexplained(store), [`${bill.day} D2`]);
+});
 
-onBoth('the bill that was waited for, and has nothing about the dispute, makes it a difference', async (t, store) => {
+onBoth('the awaited bill without a line about the dispute makes the debit a difference', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();
   const bill = await shop.bill([paidLine(order), { ...disputeLine(order, -1000n, 'D1'), at: beijing('23:45') }]);
@@ -181,7 +178,7 @@ onBoth('the bill that was waited for, and has nothing about the dispute, makes i
   t.deepEqual(await unexplained(store), [`${bill.day} D1`]);
 });
 
-onBoth('money that a dispute takes is a difference although the next bill never comes', async (t, store) => {
+onBoth('a dispute debit becomes a difference if the next bill never arrives', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();
   const bill = await shop.bill([paidLine(order), { ...disputeLine(order, -1000n, 'D1'), at: beijing('23:59') }]);
@@ -191,7 +188,7 @@ onBoth('money that a dispute takes is a difference although the next bill never 
   t.deepEqual(await unexplained(store), [`${bill.day} D1`]);
 });
 
-onBoth('a transaction of a dispute that stands there twice took its money once', async (t, store) => {
+onBoth('a dispute transaction that is listed twice counts once', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();
   await shop.dispute(order, LOST);
@@ -204,7 +201,7 @@ onBoth('a transaction of a dispute that stands there twice took its money once',
   t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 1 healed', 'line_twice 1 open']);
 });
 
-onBoth('a refund of which the channel told, and that its bill has for a dispute, is not missing', async (t, store) => {
+onBoth('a refund that the channel reported and the bill lists as a dispute is not missing', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();
   await shop.refund(order, { origin: 'channel', channelRefundNo: 'REVERSAL', amount: 1000n });
@@ -212,7 +209,7 @@ onBoth('a refund of which the channel told, and that its bill has for a dispute,
   t.deepEqual(await shop.differences(), []);
 });
 
-/** The refund by which an order counts what a dispute took. */
+/** The refund that an order counts for the amount a dispute took. */
 function taken() {
   return { origin: 'dispute', amount: 1000n } as const;
 }
@@ -233,7 +230,7 @@ onBoth('a chargeback is found although an earlier dispute of the order was won',
   t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 1 open']);
 });
 
-onBoth('a dispute that was lost in part explains what was lost, and not another loss', async (t, store) => {
+onBoth('a dispute that was lost in part explains that loss and no other', async (t, store) => {
   const shop = account(store, 'paypal');
   const order = await shop.order();
   const { refundNo } = await shop.refund(order, { origin: 'dispute', amount: 400n });

@@ -6,20 +6,19 @@ import { startService, until } from '../support/service.ts';
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 const ORDERS = 10;
-/** Three of ten. */
 const isLost = (at: number): boolean => at % 10 < 3;
 
-/** The same run once more changes nothing. */
+/** A second run with the same bill changes nothing. */
 async function sameAgain(t: ExecutionContext, shop: BilledShop): Promise<void> {
   const before = await shop.differences();
   await shop.rerun();
   t.deepEqual(await shop.differences(), before);
 }
 
-/** An empty day counts at Alipay and WeChat Pay once the day is over by the machine's clock, which no test puts forward. */
+/** Alipay and WeChat Pay accept an empty day only once it is over by the machine's clock, which tests do not advance. */
 const EMPTY_FAULTS = { alipay: 'isp.bill_not_exist', wechat: 'NO_STATEMENT_EXIST', paypal: 'empty_bill' } as const;
 
-/** That nothing happened is said of a day that was read: its lines go on to count. */
+/** An empty-day answer does not replace a day that already has lines; the lines keep counting. */
 async function neverEmptied(t: ExecutionContext, shop: BilledShop, payWay: (typeof PAY_WAYS)[number]): Promise<void> {
   const before = await shop.differences();
   const { lines, sums } = await shop.bill();
@@ -32,7 +31,7 @@ async function neverEmptied(t: ExecutionContext, shop: BilledShop, payWay: (type
   t.like(await shop.bill(), { state: 'done', fault: null, lines });
 }
 
-/** What is planted, and whether the channel's own answer ends it: then nobody has to look. */
+/** The planted differences, and whether the channel's own answer heals them without an operator. */
 const PLANTS: Readonly<Record<DifferenceKind, 'listed' | 'healed'>> = {
   paid_unknown_to_us: 'healed',
   paid_missing_at_channel: 'listed',
@@ -45,12 +44,12 @@ const PLANTS: Readonly<Record<DifferenceKind, 'listed' | 'healed'>> = {
   line_twice: 'listed',
   order_unknown_here: 'listed',
   line_unreadable: 'listed',
-  // The channel tells of both payments, and the second is then an exception of its own; PayPal tells of one of them.
+  // The channel reports both payments, and the second is then an exception of its own; PayPal reports one of them.
   duplicate_payment: 'healed',
   dispute_unknown_to_us: 'healed',
 };
 
-/** A shop whose bill of the day has money that a dispute of one of its orders took; nobody was told of the dispute. */
+/** A shop whose bill of the day has money that an unreported dispute of one of its orders took. */
 async function disputedShop(t: ExecutionContext) {
   const shop = await billedShop(await startService(t), 'paypal');
   const orderNo = await shop.paid();
@@ -71,7 +70,7 @@ async function disputedShop(t: ExecutionContext) {
   return { shop, service, orderNo, number, compare, books };
 }
 
-test('a dispute that was opened and lost in an outage comes with its bill, and its money is counted', async (t) => {
+test('a dispute that was opened and lost in an outage is found by its bill and counted', async (t) => {
   const { shop, compare, books, number, orderNo } = await disputedShop(t);
   await compare();
   t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
@@ -84,7 +83,7 @@ test('a dispute that was opened and lost in an outage comes with its bill, and i
   await sameAgain(t, shop);
 });
 
-test('a dispute that was won after it had been lost comes with its bill, too', async (t) => {
+test('a dispute that was won after it had been lost is found by its bill', async (t) => {
   const { shop, service, compare, books, orderNo } = await disputedShop(t);
   await compare();
   t.is((await books()).refunded, 1000n);
@@ -92,18 +91,18 @@ test('a dispute that was won after it had been lost comes with its bill, too', a
   await service.sim('/sim/dispute', { orderNo, act: 'win' });
   await compare();
   const healed = `dispute_unknown_to_us ${orderNo} healed`;
-  t.deepEqual(await shop.differences(), [healed, healed], 'one of each day');
+  t.deepEqual(await shop.differences(), [healed, healed], 'one per day');
   const { disputes, refunds } = await books();
   t.like(disputes, [{ state: 'won', amountLost: 0n }]);
   t.like(refunds, [{ origin: 'dispute', state: 'abnormal' }]);
-  // What becomes of the money that came back is said by a person.
+  // An operator decides about the money that came back.
   t.deepEqual(
     (await shop.exceptions(orderNo)).map(({ kind }) => kind),
     ['refund_reversed'],
   );
 });
 
-test('where the app may not read disputes the money that one took is listed with the reason, until it may', async (t) => {
+test('a dispute debit is listed with the reason while the app may not read disputes, and heals afterwards', async (t) => {
   const { shop, service, compare, books, number, orderNo } = await disputedShop(t);
   const may = { payWay: 'paypal', call: 'dispute', fault: 'refused', word: 'PERMISSION_DENIED', times: 100 };
   await service.sim('/sim/faults', may);
@@ -122,7 +121,7 @@ test('where the app may not read disputes the money that one took is listed with
   t.is((await books()).refunded, 1000n);
 });
 
-test('a dispute that a person has ended while the channel is asked once more stays ended', async (t) => {
+test('a dispute that an operator resolved stays resolved while the channel is queried again', async (t) => {
   const { shop, service, compare, number, orderNo } = await disputedShop(t);
   const refused = { payWay: 'paypal', call: 'dispute', fault: 'refused', word: 'PERMISSION_DENIED', times: 1 };
   await service.sim('/sim/faults', refused);
@@ -138,7 +137,7 @@ test('a dispute that a person has ended while the channel is asked once more sta
   t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} ended`]);
 });
 
-test('a channel that does not answer about disputes is asked again before anything is listed', async (t) => {
+test('a channel that does not answer dispute queries is queried again before an exception opens', async (t) => {
   const { shop, service, compare, orderNo } = await disputedShop(t);
   await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute', fault: '502', times: 1 });
   await compare();
@@ -149,7 +148,7 @@ test('a channel that does not answer about disputes is asked again before anythi
   t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
 });
 
-/** A shop at PayPal with a payment that PayPal holds, and how a day passes in it: it is asked for bills once. */
+/** A shop at PayPal with a held payment, and a function that passes a day and requests bills once. */
 async function holdingShop(t: ExecutionContext) {
   const service = await startService(t);
   const shop = await billedShop(service, 'paypal');
@@ -180,7 +179,7 @@ async function holdingShop(t: ExecutionContext) {
   return { shop, service, held, daysPass, complete };
 }
 
-test('a payment that PayPal holds for nine days enters the settlement of its day', async (t) => {
+test('a payment that PayPal holds for nine days is in the settlement of its day', async (t) => {
   const { shop, daysPass, complete } = await holdingShop(t);
   await daysPass(8);
   const paid = (await shop.bill()).sums?.map(({ payments, paid: sum }) => [payments, sum]);
@@ -195,10 +194,10 @@ test('a payment that PayPal holds for nine days enters the settlement of its day
     [[2, '2000']],
   );
   t.deepEqual(await shop.differences(), []);
-  t.is(nextCheckAt, null, 'nothing of the day is held any more');
+  t.is(nextCheckAt, null, 'no payment of the day is still held');
 });
 
-test('a held payment that its bill still lacks when it is completed is listed, and heals when the bill has it', async (t) => {
+test('a held payment that is completed but missing from its bill is listed, and heals when the bill has it', async (t) => {
   const { shop, held, daysPass, complete } = await holdingShop(t);
   await daysPass(8);
   await complete();
@@ -215,7 +214,7 @@ test('a held payment that its bill still lacks when it is completed is listed, a
 });
 
 for (const payWay of PAY_WAYS)
-  test(`${payWay}: after its bill a day of which three notices of ten are lost is right without a hand, every planted difference is found, and nothing else`, async (t) => {
+  test(`${payWay}: after its bill a day that lost three of ten notifications is correct without an operator, and exactly the planted differences are found`, async (t) => {
     const shop = await billedShop(await startService(t), payWay);
     const orders: string[] = [];
     for (let at = 0; at < ORDERS; at += 1) orders.push(await shop.place());

@@ -6,9 +6,9 @@ import { billPorts, jsonDesk } from './bill-desk.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
 import { scenesOnBoth } from './on-both.ts';
 
-const onBoth = scenesOnBoth('what a bill has and orders');
+const onBoth = scenesOnBoth('bill lines against orders');
 
-onBoth('each kind of difference is found, with both sides, and what agrees is not', async (t, store) => {
+onBoth('each kind of difference is found with both sides, and matching lines are not', async (t, store) => {
   const shop = account(store);
   const fine = await shop.order();
   const back = await shop.refund(fine);
@@ -66,7 +66,7 @@ onBoth('each kind of difference is found, with both sides, and what agrees is no
   t.is(side('refund_unknown_to_us')?.refundNo, 'portal-1');
 });
 
-onBoth('a transaction that stands in bills twice is a difference, and its fee counts once', async (t, store) => {
+onBoth('a transaction that is listed in two bills is a difference, and its fee counts once', async (t, store) => {
   const shop = account(store);
   const once = await shop.order();
   const twice = await shop.order();
@@ -79,17 +79,17 @@ onBoth('a transaction that stands in bills twice is a difference, and its fee co
     paidLine(late, { at: beijing('23:59') }),
     paidLine(twice),
     refundLine(back),
-    // Another system's affairs.
+    // An order of another system.
     { orderNo: 'another-system', channelTradeNo: 'T-other' },
     { orderNo: 'another-system', channelTradeNo: 'T-other' },
-    // Lines without a number are lines of their own.
+    // Lines without a transaction number are not merged.
     { kind: 'refund', orderNo: once.orderNo, channelTradeNo: once.channelTradeNo, amount: 100n },
     { kind: 'refund', orderNo: once.orderNo, channelTradeNo: once.channelTradeNo, amount: 200n },
   ]);
   t.is((await shop.match(first)).found, 4);
   const next = await shop.bill([paidLine(late, { at: beijing('00:01', 1) })], 1);
   t.is((await shop.match(next)).found, 1);
-  t.is((await shop.match(first)).found, 4, 'the first of two days has it rightly');
+  t.is((await shop.match(first)).found, 4, 'the first of two days is correct');
   t.is(await store.read((tx) => tx.billDifferences.count({ kind: 'refund_unknown_to_us' })), 2);
   const orderBy = { day: 'asc', key: 'asc' } as const;
   const rows = await store.read((tx) => tx.billDifferences.list({ kind: 'line_twice' }, { orderBy }));
@@ -110,63 +110,64 @@ onBoth('a transaction that stands in bills twice is a difference, and its fee co
   );
 });
 
-onBoth('a line is known by its transaction: what a person ended stays ended when the line moves', async (t, store) => {
-  const shop = account(store);
-  const other = await shop.order();
-  const bill = await shop.bill([paidLine(other, { amount: 999n })]);
-  await shop.match(bill);
-  const [found] = await store.read((tx) => tx.billDifferences.list({}));
-  const ended = { state: 'ended', nextCheckAt: null, finishedAt: beijing('09:00', 3) } as const;
-  await store.transaction((tx) => tx.billDifferences.update({ id: found!.id }, ended));
-  const moved = await shop.bill([{ orderNo: 'another-system' }, paidLine(other, { amount: 999n })]);
-  await shop.match({ ...moved, reading: 2 });
-  const [after] = await store.read((tx) => tx.billDifferences.list({}));
-  t.like(after, ended);
-  t.is(after?.theirs?.line, 2);
-  await shop.match({ ...(await shop.bill([paidLine(other, { amount: 998n })])), reading: 3 });
-  t.deepEqual(await shop.differences(), ['amount_differs 1 open'], 'another amount is news');
-});
-
 onBoth(
-  'the same once more changes nothing; what agrees by now is healed, what comes back is open again',
+  'a line is identified by its transaction: a difference that an operator resolved stays resolved if the line moves',
   async (t, store) => {
     const shop = account(store);
-    const unpaid = await shop.order({ state: 'closed', paid: 0n, channelTradeNo: null, paidAt: null });
-    const bill = await shop.bill([paidLine(unpaid, { channelTradeNo: 'T1' })]);
+    const other = await shop.order();
+    const bill = await shop.bill([paidLine(other, { amount: 999n })]);
     await shop.match(bill);
-    const [first] = await store.read((tx) => tx.billDifferences.list({}));
-    await store.transaction((tx) =>
-      tx.billDifferences.update({ id: first!.id }, { state: 'listed', nextCheckAt: null }),
-    );
-    t.is((await shop.match(bill)).found, 1);
-    t.deepEqual(await store.read((tx) => tx.billDifferences.list({})), [
-      { ...first!, state: 'listed', nextCheckAt: null },
-    ]);
-    const paid = { state: 'paid', paid: 1000n, channelTradeNo: 'T1', paidAt: beijing('12:00') } as const;
-    await store.transaction((tx) => tx.orders.update({ orderNo: unpaid.orderNo }, paid));
-    const healed = await shop.match(bill, { only: unpaid.orderNo });
-    t.deepEqual(healed.relieved, [{ orderNo: unpaid.orderNo, kind: 'paid_unknown_to_us', key: 'T1' }]);
-    t.deepEqual(await shop.differences(), ['paid_unknown_to_us 1 healed']);
-    t.deepEqual((await shop.match(bill)).relieved, [], 'told once');
-    await store.transaction((tx) => tx.orders.update({ orderNo: unpaid.orderNo }, { paid: 0n, state: 'closed' }));
-    await shop.match(bill);
-    t.deepEqual(await shop.differences(), ['paid_unknown_to_us 1 open']);
+    const [found] = await store.read((tx) => tx.billDifferences.list({}));
+    const ended = { state: 'ended', nextCheckAt: null, finishedAt: beijing('09:00', 3) } as const;
+    await store.transaction((tx) => tx.billDifferences.update({ id: found!.id }, ended));
+    const moved = await shop.bill([{ orderNo: 'another-system' }, paidLine(other, { amount: 999n })]);
+    await shop.match({ ...moved, reading: 2 });
+    const [after] = await store.read((tx) => tx.billDifferences.list({}));
+    t.like(after, ended);
+    t.is(after?.theirs?.line, 2);
+    await shop.match({ ...(await shop.bill([paidLine(other, { amount: 998n })])), reading: 3 });
+    t.deepEqual(await shop.differences(), ['amount_differs 1 open'], 'another amount is news');
   },
 );
 
-onBoth('what a person ended stays ended until the bill or the order says something else', async (t, store) => {
+onBoth('a second run changes nothing; a matching difference heals, and one that recurs reopens', async (t, store) => {
   const shop = account(store);
-  const order = await shop.order();
-  const bill = await shop.bill([paidLine(order, { amount: 999n })]);
+  const unpaid = await shop.order({ state: 'closed', paid: 0n, channelTradeNo: null, paidAt: null });
+  const bill = await shop.bill([paidLine(unpaid, { channelTradeNo: 'T1' })]);
   await shop.match(bill);
-  await store.transaction((tx) => tx.billDifferences.update({ orderNo: order.orderNo }, { state: 'ended' }));
+  const [first] = await store.read((tx) => tx.billDifferences.list({}));
+  await store.transaction((tx) => tx.billDifferences.update({ id: first!.id }, { state: 'listed', nextCheckAt: null }));
+  t.is((await shop.match(bill)).found, 1);
+  t.deepEqual(await store.read((tx) => tx.billDifferences.list({})), [
+    { ...first!, state: 'listed', nextCheckAt: null },
+  ]);
+  const paid = { state: 'paid', paid: 1000n, channelTradeNo: 'T1', paidAt: beijing('12:00') } as const;
+  await store.transaction((tx) => tx.orders.update({ orderNo: unpaid.orderNo }, paid));
+  const healed = await shop.match(bill, { only: unpaid.orderNo });
+  t.deepEqual(healed.relieved, [{ orderNo: unpaid.orderNo, kind: 'paid_unknown_to_us', key: 'T1' }]);
+  t.deepEqual(await shop.differences(), ['paid_unknown_to_us 1 healed']);
+  t.deepEqual((await shop.match(bill)).relieved, [], 'reported once');
+  await store.transaction((tx) => tx.orders.update({ orderNo: unpaid.orderNo }, { paid: 0n, state: 'closed' }));
   await shop.match(bill);
-  t.deepEqual(await shop.differences(), ['amount_differs 1 ended']);
-  await shop.match(await shop.bill([paidLine(order, { amount: 998n })]));
-  t.deepEqual(await shop.differences(), ['amount_differs 1 open']);
+  t.deepEqual(await shop.differences(), ['paid_unknown_to_us 1 open']);
 });
 
-onBoth('around midnight the bill of the neighbouring day is waited for', async (t, store) => {
+onBoth(
+  'a difference that an operator resolved stays resolved until the bill or the order changes',
+  async (t, store) => {
+    const shop = account(store);
+    const order = await shop.order();
+    const bill = await shop.bill([paidLine(order, { amount: 999n })]);
+    await shop.match(bill);
+    await store.transaction((tx) => tx.billDifferences.update({ orderNo: order.orderNo }, { state: 'ended' }));
+    await shop.match(bill);
+    t.deepEqual(await shop.differences(), ['amount_differs 1 ended']);
+    await shop.match(await shop.bill([paidLine(order, { amount: 998n })]));
+    t.deepEqual(await shop.differences(), ['amount_differs 1 open']);
+  },
+);
+
+onBoth('a payment around midnight waits for the bill of the neighbouring day', async (t, store) => {
   const shop = account(store);
   const late = await shop.order({ paidAt: beijing('23:45') });
   await shop.order({ paidAt: beijing('23:50') });
@@ -182,7 +183,7 @@ onBoth('around midnight the bill of the neighbouring day is waited for', async (
   t.deepEqual(await shop.differences(), ['paid_missing_at_channel 2 open']);
 });
 
-onBoth('a neighbouring bill that never comes is not waited for without an end', async (t, store) => {
+onBoth('the wait for a neighbouring bill that never arrives ends', async (t, store) => {
   const shop = account(store);
   await shop.order({ paidAt: beijing('23:50') });
   const bill = await shop.bill([]);
@@ -192,7 +193,7 @@ onBoth('a neighbouring bill that never comes is not waited for without an end', 
   t.deepEqual(await shop.differences(), ['paid_missing_at_channel 1 open']);
 });
 
-onBoth('orders of another account, mode or channel are none of it', async (t, store) => {
+onBoth('orders of another account, mode or channel are not compared', async (t, store) => {
   const shop = account(store);
   const others = [
     await shop.order({ account: '1900000002' }),
@@ -203,7 +204,7 @@ onBoth('orders of another account, mode or channel are none of it', async (t, st
   t.deepEqual({ found: matched.found, notOurs: matched.notOurs }, { found: 0, notOurs: 3 });
 });
 
-onBoth('fees are kept beside orders and refunds, once, and what the lines come to per project', async (t, store) => {
+onBoth('fees are stored beside orders and refunds once, with the sums per project', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();
   const refund = await shop.refund(order);
@@ -242,7 +243,7 @@ onBoth('fees are kept beside orders and refunds, once, and what the lines come t
   );
 });
 
-onBoth('the net of a payment that was held is kept by the day on which it was completed', async (t, store) => {
+onBoth('the net of a payment that was held is stored under the day of its completion', async (t, store) => {
   const shop = account(store, 'paypal');
   const completed = (at: Date) => ({ settlement: { completedAt: at.toISOString() } });
   const orders = [
@@ -266,81 +267,81 @@ onBoth('the net of a payment that was held is kept by the day on which it was co
   );
 });
 
-onBoth(
-  'a fee is that of what the channel charges on: the amount less the merchant’s own discount',
-  async (t, store) => {
-    const shop = account(store);
-    const rate = { share: '0.006', fixed: 0n, fixedCurrency: null };
-    const bill = await shop.bill([
-      paidLine(await shop.order(), { discount: 500n, fee: 3n }),
-      paidLine(await shop.order(), { discount: 500n, fee: 6n }),
-      // Shares leave afterwards: the channel charges on all that the merchant received.
-      paidLine(await shop.order(), { share: 500n, fee: 6n }),
-      paidLine(await shop.order(), { share: 500n, fee: 3n }),
-    ]);
-    t.is((await shop.match(bill, { rate })).found, 2);
-    t.deepEqual(await shop.differences(), ['fee_differs 2 open', 'fee_differs 4 open']);
-  },
-);
-
-onBoth('a refund that the bill says is under way is ours, or a question; it stands in no sum', async (t, store) => {
+onBoth("a fee is charged on the amount less the merchant's own discount", async (t, store) => {
   const shop = account(store);
-  const order = await shop.order();
-  const pending = { kind: 'pending', fee: -2n } as const;
-  const done = await shop.refund(order);
-  const under = await shop.refund(await shop.order(), { state: 'processing', finishedAt: null });
-  const closed = await shop.refund(await shop.order(), { state: 'failed' });
-  const wrong = await shop.refund(await shop.order());
-  const portal = await shop.order();
+  const rate = { share: '0.006', fixed: 0n, fixedCurrency: null };
   const bill = await shop.bill([
-    refundLine(done, pending),
-    refundLine(under, pending),
-    refundLine(closed, pending),
-    refundLine(wrong, { ...pending, amount: 399n }),
-    { ...pending, orderNo: portal.orderNo, refundNo: 'portal-1', channelRefundNo: '500', amount: 300n },
-    { ...pending, orderNo: 'another-system', refundNo: 'theirs', amount: 5n },
+    paidLine(await shop.order(), { discount: 500n, fee: 3n }),
+    paidLine(await shop.order(), { discount: 500n, fee: 6n }),
+    // Profit shares are paid out later: the channel charges on everything that the merchant received.
+    paidLine(await shop.order(), { share: 500n, fee: 6n }),
+    paidLine(await shop.order(), { share: 500n, fee: 3n }),
   ]);
-  const { sums, lines, notOurs } = await shop.match(bill);
-  t.deepEqual([lines, notOurs], [6, 1]);
-  t.like(sums, [
-    { project: 'default', refunds: 0, refunded: '0', fees: '0', other: '0', pending: 5 },
-    { project: null, refunds: 0, refunded: '0', other: '0', pending: 1 },
-  ]);
-  t.deepEqual(
-    (await shop.differences()).filter((line) => !line.startsWith('paid_missing')),
-    ['refund_amount_differs 4 open', 'refund_unknown_to_us 5 open'],
-  );
-  const fees = await store.read((tx) => tx.orderFees.list({}));
-  t.deepEqual(
-    fees.map(({ refundNo, fee }) => [refundNo, fee]).toSorted(),
-    [
-      [done.refundNo, -2n],
-      [under.refundNo, -2n],
-      [closed.refundNo, -2n],
-      [wrong.refundNo, -2n],
-    ].toSorted(),
-    'a fee comes back with a refund, also with one that ends when the bill is compared no more',
-  );
-  const shown = fees.map((fee) => {
-    const refund = [done, under, closed, wrong].find(({ refundNo }) => refundNo === fee.refundNo)!;
-    return viewRefund(refund, fee).fee === null;
-  });
-  t.is(shown.filter(Boolean).length, 2, 'of a refund that was not made no fee is shown');
-  const ends = await store.read((tx) => pendingRefunds(tx, [bill]));
-  t.deepEqual(
-    ends.map((one) => [one.project, one.end, one.refunds, one.refunded, one.fees]),
-    [
-      ['default', 'failed', 1, '400', '-2'],
-      ['default', 'open', 2, '700', '-4'],
-      ['default', 'succeeded', 2, '799', '-4'],
-      [null, 'open', 1, '5', '-2'],
-    ],
-  );
-  t.deepEqual(await store.read((tx) => pendingRefunds(tx, [])), []);
+  t.is((await shop.match(bill, { rate })).found, 2);
+  t.deepEqual(await shop.differences(), ['fee_differs 2 open', 'fee_differs 4 open']);
 });
 
 onBoth(
-  'a refund under way stays in the settlement when its order comes back, and when its line is removed',
+  'a refund that the bill lists as processing matches a refund row or is a difference, and is in no sum',
+  async (t, store) => {
+    const shop = account(store);
+    const order = await shop.order();
+    const pending = { kind: 'pending', fee: -2n } as const;
+    const done = await shop.refund(order);
+    const under = await shop.refund(await shop.order(), { state: 'processing', finishedAt: null });
+    const closed = await shop.refund(await shop.order(), { state: 'failed' });
+    const wrong = await shop.refund(await shop.order());
+    const portal = await shop.order();
+    const bill = await shop.bill([
+      refundLine(done, pending),
+      refundLine(under, pending),
+      refundLine(closed, pending),
+      refundLine(wrong, { ...pending, amount: 399n }),
+      { ...pending, orderNo: portal.orderNo, refundNo: 'portal-1', channelRefundNo: '500', amount: 300n },
+      { ...pending, orderNo: 'another-system', refundNo: 'theirs', amount: 5n },
+    ]);
+    const { sums, lines, notOurs } = await shop.match(bill);
+    t.deepEqual([lines, notOurs], [6, 1]);
+    t.like(sums, [
+      { project: 'default', refunds: 0, refunded: '0', fees: '0', other: '0', pending: 5 },
+      { project: null, refunds: 0, refunded: '0', other: '0', pending: 1 },
+    ]);
+    t.deepEqual(
+      (await shop.differences()).filter((line) => !line.startsWith('paid_missing')),
+      ['refund_amount_differs 4 open', 'refund_unknown_to_us 5 open'],
+    );
+    const fees = await store.read((tx) => tx.orderFees.list({}));
+    t.deepEqual(
+      fees.map(({ refundNo, fee }) => [refundNo, fee]).toSorted(),
+      [
+        [done.refundNo, -2n],
+        [under.refundNo, -2n],
+        [closed.refundNo, -2n],
+        [wrong.refundNo, -2n],
+      ].toSorted(),
+      'a fee comes back with a refund, also with one that ends when the bill is compared no more',
+    );
+    const shown = fees.map((fee) => {
+      const refund = [done, under, closed, wrong].find(({ refundNo }) => refundNo === fee.refundNo)!;
+      return viewRefund(refund, fee).fee === null;
+    });
+    t.is(shown.filter(Boolean).length, 2, 'a refund that was not made has no fee');
+    const ends = await store.read((tx) => pendingRefunds(tx, [bill]));
+    t.deepEqual(
+      ends.map((one) => [one.project, one.end, one.refunds, one.refunded, one.fees]),
+      [
+        ['default', 'failed', 1, '400', '-2'],
+        ['default', 'open', 2, '700', '-4'],
+        ['default', 'succeeded', 2, '799', '-4'],
+        [null, 'open', 1, '5', '-2'],
+      ],
+    );
+    t.deepEqual(await store.read((tx) => pendingRefunds(tx, [])), []);
+  },
+);
+
+onBoth(
+  'a refund in progress stays in the settlement if its order returns and if its line is removed',
   async (t, store) => {
     const shop = account(store);
     const known = await shop.order();
@@ -383,7 +384,7 @@ onBoth(
 );
 
 onBoth(
-  'refunds are found by any of their numbers, and by the payment where the bill has no order',
+  'refunds are found by any of their numbers, or by the payment if the bill has no order number',
   async (t, store) => {
     const shop = account(store, 'paypal');
     const order = await shop.order({ currency: 'USD', channelTradeNo: 'CAPTURE' });
@@ -407,7 +408,7 @@ onBoth(
   },
 );
 
-onBoth('a second payment that is listed or on its way back is no difference', async (t, store) => {
+onBoth('a second payment that is listed or being refunded is no difference', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();
   await shop.refund(order, {

@@ -11,7 +11,7 @@ import { type Merchant, type Service, startService, until } from '../support/ser
 
 const DAY_SECONDS = 86_400;
 
-/** Projects with shops of their own at one channel, at noon in Beijing; jobs do not run by themselves. */
+/** Projects with shops of their own at one channel, at noon in Beijing; jobs run only when the test runs them. */
 async function market(t: ExecutionContext, payWay: PayWay) {
   const service = await startService(t);
   const { store } = service.app;
@@ -36,7 +36,7 @@ async function market(t: ExecutionContext, payWay: PayWay) {
     fetch,
   };
 
-  /** A shop of a project; `account` and `what` are what the simulator hands over for its configuration. */
+  /** A shop of a project; `account` and `what` select the simulator data for its configuration. */
   async function shop(code: string, account: string, what?: string): Promise<Shop> {
     const on = await project(code);
     if (what === undefined) await configure(on, await handedOver(account));
@@ -44,21 +44,20 @@ async function market(t: ExecutionContext, payWay: PayWay) {
     return on;
   }
 
-  /** A project without a configuration of this channel. */
   async function project(code: string): Promise<Shop> {
     const made = await (await logIn()).call('POST', '/api/v1/projects', { code, name: code });
     if (made.status !== 201) throw new Error(JSON.stringify(made.body));
     return { service, shop: await service.merchant({ project: code }), logIn, payWay, project: code };
   }
 
-  /** What the simulator hands over for an account. */
+  /** The data that the simulator issues for an account. */
   async function handedOver(account: string): Promise<Record<string, unknown>> {
     const given = await service.sim(`/sim/config?account=${account}`);
     const { fields, pems } = given[payWay] as unknown as { fields: object; pems: object };
     return { ...fields, ...pems };
   }
 
-  /** An administrator of one project alone. */
+  /** An administrator with access to one project only. */
   async function limitedTo(code: string) {
     return madeOffline(service, `of-${code}`, { role: 'operator', projects: [code] });
   }
@@ -68,7 +67,7 @@ async function market(t: ExecutionContext, payWay: PayWay) {
     if (status !== 200) throw new Error(`config: ${status}`);
   }
 
-  /** Writes a configuration, as an administrator or as an application of the project; the status of the answer. */
+  /** Writes a configuration as an administrator or as an application of the project; returns the status. */
   async function tryToConfigure({ project: code }: Shop, fields: Facts, by?: Merchant): Promise<number> {
     const sent = { mode: 'simulator', ...fields };
     const path = `/payment/config/${payWay}`;
@@ -81,7 +80,7 @@ async function market(t: ExecutionContext, payWay: PayWay) {
     await read();
   }
 
-  /** Plans and works whatever is due of bills and differences. */
+  /** Plans and runs all due bill and difference work. */
   async function read(): Promise<void> {
     await service.app.bills.plan();
     await service.app.bills.sweep.once();
@@ -91,7 +90,7 @@ async function market(t: ExecutionContext, payWay: PayWay) {
     return store.read((tx) => tx.bills.list({ payWay, day }, { orderBy: { account: 'asc' } }));
   }
 
-  /** The orders of the lines that count, by the account of the bill. */
+  /** The order numbers of the counted lines, by the account of the bill. */
   async function lines(): Promise<Record<string, string[]>> {
     const found: Record<string, string[]> = {};
     for (const { billNo, reading, account } of await bills()) {
@@ -112,7 +111,7 @@ async function market(t: ExecutionContext, payWay: PayWay) {
     return settlement(ports)({ mode: 'simulator', payWay, from: day, to: day, ...(of && { project: [of] }) });
   }
 
-  /** `payctl bill fetch` of a project's bill of the day, and how it ended. */
+  /** Runs `payctl bill fetch` for a project's bill of the day; returns the bill row. */
   async function fetch(of: string): Promise<BillRow> {
     const { status, body } = await (await logIn()).call('POST', '/api/v1/bills', { project: of, payWay, day });
     if (status !== 200) throw new Error(`fetch: ${status} ${JSON.stringify(body)}`);
@@ -135,14 +134,14 @@ async function paid(on: Shop): Promise<string> {
   return orderNo;
 }
 
-/** The payer pays, and the service hears of it from the bill alone. */
+/** The payer pays, and the service learns of it only from the bill. */
 async function paidUntold(on: Shop, day: string): Promise<string> {
   const orderNo = await place(on);
   await on.service.sim('/sim/bills/plants', { kind: 'paid_unknown_to_us', payWay: on.payWay, date: day, orderNo });
   return orderNo;
 }
 
-/** Two merchants that one account asks for: behind a partner, or by two tokens of an app. */
+/** Two merchants behind one account: under a partner, or by two tokens of an app. */
 const TWO_MERCHANTS = {
   wechat: { first: 'public-key', second: 'sub-merchant' },
   alipay: { first: 'merchant', second: 'merchant' },
@@ -176,7 +175,7 @@ for (const payWay of ['wechat', 'alipay'] as const)
   });
 
 for (const payWay of ['wechat', 'alipay'] as const)
-  test(`${payWay}: the day on which a project changes its merchant has a bill of each, and is read again with the merchant of then`, async (t) => {
+  test(`${payWay}: a day on which a project changes its merchant has a bill of each, and is reread with the former merchant`, async (t) => {
     const on = await market(t, payWay);
     await accountFor(on.service, payWay, 'partner');
     const shop = await on.shop('pa', 'partner', TWO_MERCHANTS[payWay].first);
@@ -201,7 +200,7 @@ for (const payWay of ['wechat', 'alipay'] as const)
   });
 
 for (const payWay of ['alipay', 'paypal'] as const)
-  test(`${payWay}: two apps of one merchant have one bill, whoever of them asks, and it counts once`, async (t) => {
+  test(`${payWay}: two apps of one merchant share one bill, requested by either app, and it counts once`, async (t) => {
     const on = await market(t, payWay);
     await on.service.sim('/sim/accounts', {
       payWay,
@@ -235,8 +234,8 @@ for (const payWay of ['alipay', 'paypal'] as const)
   });
 
 /**
- * What another project may write into its configuration without a key of the account that it names: each field of the account that is no
- * secret, alone and all together, with another rate, and what the channel has for merchants that others act for.
+ * The fields that another project can write into its configuration without the keys of the account that it names: each non-secret
+ * account field alone, all together, with another rate, and the channel's fields for merchants under a partner.
  */
 function claimsOf(payWay: PayWay, own: Facts, victim: Facts): Facts[] {
   const open = CHANNEL_KINDS.get(payWay)!.fields.filter(({ name, secret }) => !secret && victim[name] !== undefined);
@@ -258,7 +257,7 @@ function claimsOf(payWay: PayWay, own: Facts, victim: Facts): Facts[] {
 type Facts = Record<string, unknown>;
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
-  test(`${payWay}: a project that names the account of another, without its keys, changes nothing of its bills`, async (t) => {
+  test(`${payWay}: a project that names another project's account without its keys does not change its bills`, async (t) => {
     const on = await market(t, payWay);
     await on.service.sim('/sim/accounts', {
       payWay,
@@ -270,19 +269,19 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     const own = await on.handedOver('another');
     const victim = await on.handedOver('default');
     const victimAccount = CHANNEL_KINDS.get(payWay)!.accountOf(victim as Record<string, string>);
-    // The first in the order of projects, so that its claims are planned first.
+    // The project code sorts first, so its claims are planned first.
     const thieves: Shop[] = [];
     const claims = claimsOf(payWay, own, victim);
     for (const [at, claim] of claims.entries()) {
       const thief = await on.project(`a${at}`);
-      // The last one is written by an application.
+      // An application writes the last configuration.
       const by =
         at === claims.length - 1
           ? await on.service.merchant({ project: `a${at}`, scopes: ['config:write', 'cert:manage'], trusted: true })
           : undefined;
       const status = await on.tryToConfigure(thief, claim, by);
       if (status === 200) thieves.push(thief);
-      else t.is(status, 400, 'what does not fit the keys is no configuration');
+      else t.is(status, 400, 'a configuration that does not fit the keys is refused');
     }
     t.log(`${thieves.length} of ${claims.length} claims are configurations`);
     t.true(thieves.length >= 3);
@@ -313,7 +312,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     t.is((await limited('POST', '/api/v1/bills', { payWay, day: on.day, project: 'pb' })).status, 200);
     const peeper = await on.limitedTo(thieves[0]!.project!);
     t.is((await peeper('GET', `/api/v1/bills/${mine[0]!.billNo}`)).status, 404);
-    // Corrected, a claim that was never proved is forgotten.
+    // A claim that was never proven is deleted once the configuration is corrected.
     for (const thief of thieves) await on.configure(thief, { ...own, ...NAMED_NO_MORE[payWay] });
     await on.advance(DAY_SECONDS);
     await on.read();
@@ -328,7 +327,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     t.deepEqual(
       rows.filter(({ account, day }) => account.startsWith(`${victimAccount.slice(0, 40)}@`) && day > on.day),
       [],
-      'nor has it bills that are asked for',
+      'it has no requested bills either',
     );
   });
 
@@ -338,7 +337,7 @@ const NAMED_NO_MORE: Readonly<Record<PayWay, Facts>> = {
   paypal: {},
 };
 
-test('wechat: a small merchant of a partner has its payments in the bill of all of them, and nothing of the others', async (t) => {
+test("wechat: a sub-merchant of a partner has its own payments from the partner's bill and no others", async (t) => {
   const on = await market(t, 'wechat');
   await on.service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', partner: true, small: true });
   const small = await on.shop('small', 'partner');
@@ -356,7 +355,7 @@ test('wechat: a small merchant of a partner has its payments in the bill of all 
   t.deepEqual([settled.missing, settled.disagreements], [[], []]);
 });
 
-test('wechat: a refund that somebody made in the portal of a small merchant on a day without payments is found', async (t) => {
+test("wechat: a refund made in a sub-merchant's portal on a day without payments is found", async (t) => {
   const on = await market(t, 'wechat');
   await on.service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', partner: true, small: true });
   const small = await on.shop('small', 'partner');
@@ -371,7 +370,7 @@ test('wechat: a refund that somebody made in the portal of a small merchant on a
   t.deepEqual(await on.differences(), [`small refund_unknown_to_us ${orderNo} healed`]);
 });
 
-test('wechat: an unpaid order of a small merchant that was paid untold, alone on its day, is found', async (t) => {
+test('wechat: an unpaid sub-merchant order whose payment was unreported, alone on its day, is found', async (t) => {
   const on = await market(t, 'wechat');
   await on.service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', partner: true, small: true });
   const small = await on.shop('small', 'partner');

@@ -63,7 +63,7 @@ function deskOf(lines: readonly object[], of = PID): BillDesk {
 
 const LOST = { orderNo: GONE, channelTradeNo: 'T-lost' };
 
-test('a bill that is set aside does not end the exception that the payee’s own bill still lists', async (t) => {
+test("a bill that is set aside does not resolve an exception that the payee's own bill still lists", async (t) => {
   const on = await claims(t, { one: deskOf([LOST]), two: deskOf([LOST]) });
   const [ours, theirs] = [await on.add('one'), await on.add('two')];
   await on.bring('two', theirs, [LOST]);
@@ -72,10 +72,10 @@ test('a bill that is set aside does not end the exception that the payee’s own
   await on.work(theirs);
   t.like(await on.read(theirs), { fault: 'same_account' });
   t.true((await on.differences()).includes(`${ours} order_unknown_here ${GONE} listed`));
-  t.deepEqual(await on.exceptions(), [`order_unknown_here ${GONE} open`], 'the difference is listed still');
+  t.deepEqual(await on.exceptions(), [`order_unknown_here ${GONE} open`], 'the difference is still listed');
 });
 
-test('nothing brings that exception back: the bill is compared again', async (t) => {
+test('an exception that was resolved by mistake reopens because the bill is compared again', async (t) => {
   const on = await claims(t, { one: deskOf([LOST]), two: deskOf([LOST]) });
   const [ours, theirs] = [await on.add('one'), await on.add('two')];
   await on.bring('two', theirs, [LOST]);
@@ -87,7 +87,7 @@ test('nothing brings that exception back: the bill is compared again', async (t)
   t.deepEqual(await on.exceptions(), [`order_unknown_here ${GONE} open`]);
 });
 
-test('a bill that was set aside is no bill that became shorter, none that is not there, and none that is watched', async (t) => {
+test('a bill that was set aside is not reported as shortened, missing or watched', async (t) => {
   const on = await claims(t, { one: deskOf([LOST]), two: deskOf([LOST, { orderNo: 'b' }]) });
   const [ours, theirs] = [await on.add('one'), await on.add('two')];
   await on.bring('two', theirs, [LOST, { orderNo: 'b' }]);
@@ -102,7 +102,7 @@ test('a bill that was set aside is no bill that became shorter, none that is not
   );
 });
 
-test('bills of the payee are compared again when a claim with orders of its own becomes it', async (t) => {
+test('bills of the payee are compared again if a claim with its own orders turns out to be the payee', async (t) => {
   const line = { orderNo: 'P2', channelTradeNo: 'T2' };
   const on = await claims(t, { one: deskOf([line]), two: deskOf([line]) });
   const [ours, theirs] = [await on.add('one'), await on.add('two')];
@@ -131,7 +131,7 @@ test('bills of the payee are compared again when a claim with orders of its own 
   t.true((await on.differences()).some((one) => one.includes('amount_differs P2')));
 });
 
-test('what the channel said late of a bill that was set aside meanwhile does not have it asked for again', async (t) => {
+test('a late answer about a bill that was set aside does not request the bill again', async (t) => {
   let during = async (): Promise<void> => {};
   const notYet: BillDesk = {
     ...deskOf([LOST]),
@@ -151,7 +151,7 @@ test('what the channel said late of a bill that was set aside meanwhile does not
   t.deepEqual({ state, fault, nextCheckAt }, { state: 'done', fault: 'same_account', nextCheckAt: null });
 });
 
-test('a file that was brought goes on to count where the payee’s own bill of the day cannot be had', async (t) => {
+test("an imported file keeps counting if the payee's own bill of the day is unavailable", async (t) => {
   const on = await claims(t, {
     one: {
       ...deskOf([LOST]),
@@ -180,7 +180,7 @@ test('a file that was brought goes on to count where the payee’s own bill of t
   );
 });
 
-test('two days of a claim that are read at once are both the payee’s', async (t) => {
+test("two days of a claim that are read concurrently both become the payee's", async (t) => {
   const on = await claims(t, { shop: deskOf([{ orderNo: 'a' }]) });
   const bills = [await on.add('shop', '2026-11-19'), await on.add('shop', '2026-11-20')];
   await Promise.all(bills.map(on.work));
@@ -192,7 +192,7 @@ test('two days of a claim that are read at once are both the payee’s', async (
   );
 });
 
-test('of two projects that are found to have one payee at the same time one bill is left', async (t) => {
+test('two projects that prove the same payee concurrently keep one bill', async (t) => {
   const on = await claims(t, { one: deskOf([{ orderNo: 'a' }]), two: deskOf([{ orderNo: 'a' }]) });
   const bills = [await on.add('one', '2026-11-20'), await on.add('two', '2026-11-20')];
   await Promise.all(bills.map(on.work));
@@ -204,7 +204,7 @@ test('of two projects that are found to have one payee at the same time one bill
   t.is(await on.store.read((tx) => tx.billLines.count({})), 1);
 });
 
-test('a file that was imported for a claim counts no more once the payee’s own bill is there', async (t) => {
+test("a file imported for a claim stops counting once the payee's own bill is stored", async (t) => {
   const on = await claims(t, { one: deskOf([{ orderNo: 'a' }]), two: deskOf([{ orderNo: 'a' }, { orderNo: 'b' }]) });
   const [ours, theirs] = [await on.add('one', '2026-11-20'), await on.add('two', '2026-11-20')];
   const order = orderRow({ project: 'two', payWay: 'alipay', mode: 'live', orderNo: 'P1', state: 'pending', paid: 0n });
@@ -226,13 +226,13 @@ test('a file that was imported for a claim counts no more once the payee’s own
   );
 });
 
-/** A desk that gives these lines for each day, and finds the payee in a file: a line for another payee names it as its order. */
+/** A bill source that returns these lines for each day and finds the payee in the file: another payee's line names it as its order. */
 function deskOfTwo(lines: readonly object[]): BillDesk {
   const isOther = async (file: string) => (await readFile(file, 'utf8')).includes(OTHER);
   return { ...deskOf(lines), payeeIn: async (file) => ((await isOther(file)) ? OTHER : PID) };
 }
 
-/** This desk, for whose files with a word in them something happens while they are read. */
+/** Wraps the bill source: a file that contains `word` runs `meanwhile` while it is read. */
 function interrupted(desk: BillDesk, word: string, meanwhile: () => Promise<void>): BillDesk {
   return {
     ...desk,
@@ -243,7 +243,7 @@ function interrupted(desk: BillDesk, word: string, meanwhile: () => Promise<void
   };
 }
 
-test('a file of another payee that was brought for a claim counts no more once the channel has answered', async (t) => {
+test('a file of another payee imported for a claim stops counting once the channel answered', async (t) => {
   const on = await claims(t, { shop: deskOfTwo([LOST]) });
   const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
   await on.bring('shop', other, [{ orderNo: OTHER }, { orderNo: GONE, channelTradeNo: 'T-theirs' }]);
@@ -260,7 +260,7 @@ test('a file of another payee that was brought for a claim counts no more once t
   t.like(await on.read(other), { account: PID, state: 'done', lines: 1, fault: null, payeeInFile: null });
 });
 
-test('the day itself that is asked for loses such a file, too, and gets the channel’s own bill', async (t) => {
+test("a requested day drops a file of another payee and gets the channel's own bill", async (t) => {
   const on = await claims(t, { shop: deskOfTwo([LOST]) });
   const bill = await on.add('shop');
   await on.bring('shop', bill, [{ orderNo: OTHER }]);
@@ -269,7 +269,7 @@ test('the day itself that is asked for loses such a file, too, and gets the chan
   t.is(await on.store.read((tx) => tx.billLines.count({})), 1);
 });
 
-test('a file of another payee that is still being read when the channel names the payee is refused', async (t) => {
+test('a file of another payee is refused if the channel names the payee while the file is read', async (t) => {
   const on = await claims(t, { shop: interrupted(deskOfTwo([LOST]), OTHER, () => on.work(asked)) });
   const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
   const error = await t.throwsAsync(on.bring('shop', other, [{ orderNo: OTHER }]));
@@ -278,7 +278,7 @@ test('a file of another payee that is still being read when the channel names th
   t.is(await on.store.read((tx) => tx.billLines.count({ billNo: other })), 0);
 });
 
-test('a day whose file is dropped is asked for, also when a second file was being read meanwhile', async (t) => {
+test('a day whose file is dropped is requested although a second file was read meanwhile', async (t) => {
   const on = await claims(t, { shop: interrupted(deskOfTwo([LOST]), 'second', () => on.work(asked)) });
   const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
   await on.bring('shop', other, [{ orderNo: OTHER }]);
@@ -290,7 +290,7 @@ test('a day whose file is dropped is asked for, also when a second file was bein
   t.deepEqual([reading, state, nextCheckAt], [0, 'waiting', on.ports.now()]);
 });
 
-test('a bill that a person asked for is asked for, although another project proves the same payee meanwhile', async (t) => {
+test('a bill that an operator requested is fetched although another project proves the same payee meanwhile', async (t) => {
   let fetched = 0;
   const desk = deskOf([LOST]);
   const counting: BillDesk = { ...desk, fetch: async (day) => (fetched++, desk.fetch(day)) };
@@ -303,7 +303,7 @@ test('a bill that a person asked for is asked for, although another project prov
   t.deepEqual([(await on.read(ours)).state, fetched], ['done', 2]);
 });
 
-test('a file that was imported for a claim is compared with the orders of all projects once it is the payee’s', async (t) => {
+test("a file imported for a claim is compared with the orders of all projects once it is the payee's", async (t) => {
   const desk: BillDesk = {
     ...deskOf([LOST]),
     fetch: async (day) =>
@@ -324,7 +324,7 @@ test('a file that was imported for a claim is compared with the orders of all pr
   t.is(sums?.[0]?.project, 'one');
 });
 
-test('an unknown order that was found for a claim is of no project once two projects share the payee', async (t) => {
+test('an unknown order found for a claim belongs to no project once two projects share the payee', async (t) => {
   const on = await claims(t, { one: deskOf([LOST]), two: deskOf([LOST]) });
   await on.work(await on.add('one', '2026-11-21'));
   const theirs = await on.add('two');
@@ -340,7 +340,7 @@ test('an unknown order that was found for a claim is of no project once two proj
   t.deepEqual(await projects(), ['', '']);
 });
 
-test('a project whose keys are wrong keeps the bill from nobody else, and no rate of its own counts for others', async (t) => {
+test("a project with wrong keys blocks no other project's bill, and its rate counts for no other project", async (t) => {
   const refused: BillAnswer = { kind: 'refused', code: 'SIGN_ERROR', reason: 'no' };
   const one = { ...jsonDesk(() => refused), rate: { share: '0.9', fixed: 0n, fixedCurrency: null } };
   const two = {
@@ -372,7 +372,7 @@ test('a project whose keys are wrong keeps the bill from nobody else, and no rat
   t.deepEqual(await on.store.read((tx) => tx.billDifferences.list({})), []);
 });
 
-test('keys that answer for another payee than before give no bill of it', async (t) => {
+test('keys that now answer for another payee return no bill of that payee', async (t) => {
   let who = PID;
   const desk = { ...deskOf([{ orderNo: 'a' }]), payeeIn: async () => who };
   const on = await claims(t, { shop: desk });

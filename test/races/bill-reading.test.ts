@@ -11,7 +11,7 @@ import { postgresDatabase } from '../support/database.ts';
 const PERSON = { owner: 'any', actor: 'admin:test' } as const;
 const OF = { project: 'default', payWay: 'wechat', day: DAY } as const;
 
-/** A bill that is due, and the answers of its channel. */
+/** A due bill, and the responses of its channel. */
 async function bills(t: ExecutionContext) {
   const { store } = await postgresDatabase(t);
   let answer: () => BillAnswer = () => ({ kind: 'not_ready', code: 'STATEMENT_CREATING' });
@@ -43,7 +43,7 @@ async function countLines(store: Store): Promise<number> {
   return store.read((tx) => tx.billLines.count({}));
 }
 
-test('a bill is fetched, read and compared, and asked for again a day later', async (t) => {
+test('a bill is fetched, read and compared, and requested again a day later', async (t) => {
   const { store, gives, work, read, lines } = await bills(t);
   const order = await account(store).order();
   gives([paidLine(order), { orderNo: 'else', channelTradeNo: 'X' }]);
@@ -58,7 +58,7 @@ test('a bill is fetched, read and compared, and asked for again a day later', as
   t.is(await store.read((tx) => tx.billDifferences.count({})), 0);
 });
 
-test('a bill whose payments a channel may hold is asked for again daily while one is held, for five weeks', async (t) => {
+test('a bill of a channel that can hold payments is requested daily for up to five weeks while one is held', async (t) => {
   const { store, ports, billNo, gives, answers, read } = await bills(t);
   const calendar = { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 90 };
   const channels = { ...ports.channels, kindOf: () => ({ bills: { ...calendar, heldDays: 35 } }) } as never;
@@ -72,28 +72,28 @@ test('a bill whose payments a channel may hold is asked for again daily while on
   gives([{ orderNo: 'else' }]);
   t.is(await workAt('2026-11-22T04:00:00Z'), '2026-11-23T02:30:00.000Z', 'when the bill of the newest day is');
   t.is(await workAt('2026-11-29T04:00:00Z'), '2026-11-30T02:30:00.000Z');
-  t.is(await workAt('2026-11-29T04:00:00Z', ports), null, 'where nothing is held it is complete');
+  t.is(await workAt('2026-11-29T04:00:00Z', ports), null, 'a bill without held payments is complete');
   answers(() => ({ kind: 'unknown', cause: 'timeout' }));
-  t.is(await workAt('2026-11-30T04:00:00Z'), '2026-12-01T02:30:00.000Z', 'silence ends nothing');
+  t.is(await workAt('2026-11-30T04:00:00Z'), '2026-12-01T02:30:00.000Z', 'silence does not complete it');
   t.like(await read(), { state: 'done', lines: 1, fault: 'timeout' });
   gives([{ orderNo: 'else' }]);
   t.is(await workAt('2026-12-24T04:00:00Z'), '2026-12-25T02:30:00.000Z');
-  t.is(await workAt('2026-12-25T04:00:00Z'), null, 'what is held for longer is read when somebody asks');
+  t.is(await workAt('2026-12-25T04:00:00Z'), null, 'a bill held for longer is read on request only');
   await store.transaction((tx) => tx.orders.update({ orderNo: order.orderNo }, { captureState: null }));
   t.is(await workAt('2026-11-30T04:00:00Z'), null);
-  // Paid by now, and not in the bill.
+  // Paid by now, and missing from the bill.
   const paid = { state: 'paid', paid: 1000n, channelTradeNo: 'T1', paidAt: beijing('12:00') } as const;
   await store.transaction((tx) => tx.orders.update({ orderNo: order.orderNo }, paid));
   t.is(await workAt('2026-12-01T04:00:00Z'), '2026-12-02T02:30:00.000Z');
   gives([paidLine({ ...order, ...paid })]);
   t.is(await workAt('2026-12-02T04:00:00Z'), null);
-  // The day before and the day after have nothing to wait for.
+  // The neighbouring days have nothing to wait for.
   const others = { createdAt: beijing('22:00', -1), expiresAt: beijing('22:05', -1) };
   await account(store).order({ ...held, ...others, orderNo: 'P20261119000000000000000009' });
   t.is(await workAt('2026-12-03T04:00:00Z'), null);
 });
 
-test('a bill that has not come is asked for every hour, for a week', async (t) => {
+test('a bill that is not available is requested every hour for a week', async (t) => {
   const { ports, billNo, work, read, store } = await bills(t);
   await work();
   t.like(await read(), { state: 'waiting', fault: 'STATEMENT_CREATING', checks: 1 });
@@ -103,12 +103,12 @@ test('a bill that has not come is asked for every hour, for a week', async (t) =
   t.is(await countLines(store), 0);
 });
 
-test('a refused file says where, nothing of it counts, and what counted before still does', async (t) => {
+test('a refused file reports the line, none of it counts, and the previous lines keep counting', async (t) => {
   const { store, gives, work, read, lines } = await bills(t);
   gives([{ orderNo: 'a' }, { fault: 'wrong_cell' }]);
   await work();
   t.like(await read(), { state: 'refused', reading: 0, fault: 'wrong_cell', faultLine: 2, faultColumn: 7 });
-  t.is(await countLines(store), 0, 'nor is it kept');
+  t.is(await countLines(store), 0, 'nor is it stored');
   gives([{ orderNo: 'b' }]);
   await work();
   t.like(await read(), { state: 'done', lines: 1, fault: null, faultLine: null });
@@ -125,7 +125,7 @@ test('a refused file says where, nothing of it counts, and what counted before s
   t.is(await countLines(store), 1);
 });
 
-/** A store that loses the answer to the commit by which a reading begins to count. */
+/** A store that loses the response to the commit that makes a reading count. */
 function losingTheCommit(store: Store, billNo: string): Store {
   return {
     ...store,
@@ -140,7 +140,7 @@ function losingTheCommit(store: Store, billNo: string): Store {
 }
 
 for (const source of ['fetched', 'imported'] as const)
-  test(`a bill that is ${source} keeps the lines that count, though the answer to their commit was lost`, async (t) => {
+  test(`a bill that is ${source} keeps the counted lines although the response to their commit was lost`, async (t) => {
     const { store, ports, gives, billNo, work, read, lines } = await bills(t);
     const losing = { ...ports, store: losingTheCommit(store, billNo) };
     const given = [{ orderNo: 'a' }, { orderNo: 'b' }];
@@ -156,7 +156,7 @@ for (const source of ['fetched', 'imported'] as const)
     t.like(await read(), { state: 'done', lines: 2 });
   });
 
-test('the same file again keeps its lines; another one takes their place at once', async (t) => {
+test('the same file keeps its lines, and a changed file replaces them at once', async (t) => {
   const { store, gives, work, read, lines } = await bills(t);
   gives([{ orderNo: 'a' }]);
   await work();
@@ -169,7 +169,7 @@ test('the same file again keeps its lines; another one takes their place at once
   t.is(await countLines(store), 2);
 });
 
-test('of two readings at once the later one counts, whole', async (t) => {
+test('the later of two concurrent readings counts completely', async (t) => {
   const { store, ports, billNo, read } = await bills(t);
   const inside = Promise.withResolvers<void>();
   const second = Promise.withResolvers<void>();
@@ -192,7 +192,7 @@ test('of two readings at once the later one counts, whole', async (t) => {
   );
 });
 
-test('a download that breaks off is tried again', async (t) => {
+test('a download that breaks off is retried', async (t) => {
   const { answers, work, read } = await bills(t);
   async function* broken() {
     yield Buffer.from('[');
@@ -203,7 +203,7 @@ test('a download that breaks off is tried again', async (t) => {
   t.like(await read(), { state: 'waiting', fault: 'network', reading: 0 });
 });
 
-test('a day on which nothing happened is a bill without lines', async (t) => {
+test('a day without transactions is a bill without lines', async (t) => {
   const { answers, work, read, store } = await bills(t);
   await account(store).order();
   answers(() => ({ kind: 'empty', code: 'NO_STATEMENT_EXIST' }));
@@ -214,10 +214,10 @@ test('a day on which nothing happened is a bill without lines', async (t) => {
 });
 
 for (const [title, word] of [
-  ['an answer that nothing happened', () => ({ kind: 'empty', code: 'NO_STATEMENT_EXIST' })],
+  ['an answer without transactions', () => ({ kind: 'empty', code: 'NO_STATEMENT_EXIST' })],
   ['a file without lines', () => ({ kind: 'bill', bytes: inPieces('[]') })],
 ] as const satisfies [string, () => BillAnswer][])
-  test(`${title} takes the place of no lines that came before`, async (t) => {
+  test(`${title} does not replace earlier lines`, async (t) => {
     const { answers, gives, work, read, store, lines } = await bills(t);
     const order = await account(store).order();
     const given = [paidLine(order), { orderNo: 'else', channelTradeNo: 'X' }];
@@ -227,7 +227,7 @@ for (const [title, word] of [
     answers(word);
     await work();
     t.like(await read(), { state: 'done', reading, lines: 2, sums, fault: 'empty_bill', leasedUntil: null });
-    t.deepEqual((await read()).nextCheckAt, nextCheckAt, 'it is asked for again as a bill that came');
+    t.deepEqual((await read()).nextCheckAt, nextCheckAt, 'it is requested again like an available bill');
     t.is((await lines()).length, 2);
     t.is(await store.read((tx) => tx.billDifferences.count({})), 0);
     gives(given);
@@ -235,7 +235,7 @@ for (const [title, word] of [
     t.like(await read(), { state: 'done', lines: 2, fault: null });
   });
 
-test('a file without lines that a person brings is refused where lines were read', async (t) => {
+test('an imported file without lines is refused if lines were read', async (t) => {
   const { ports, gives, work, read } = await bills(t);
   gives([{ orderNo: 'a' }]);
   await work();
@@ -247,7 +247,7 @@ test('a file without lines that a person brings is refused where lines were read
   t.like(await read(), { state: 'done', reading: before.reading, lines: 1 });
 });
 
-test('a bill that becomes shorter counts, and keeps how many lines it had', async (t) => {
+test('a bill that becomes shorter counts, and keeps its earlier number of lines', async (t) => {
   const { gives, work, read } = await bills(t);
   gives([{ orderNo: 'a' }, { orderNo: 'b' }]);
   await work();
@@ -259,7 +259,7 @@ test('a bill that becomes shorter counts, and keeps how many lines it had', asyn
   t.like(await read(), { state: 'done', lines: 3, mostLines: 3 });
 });
 
-test('a bill that was asked for during its day is asked for when it is made', async (t) => {
+test('a bill requested during its day is fetched again once the channel makes it', async (t) => {
   const { ports, gives, billNo, read } = await bills(t);
   gives([{ orderNo: 'a' }]);
   await workBill({ ...ports, now: () => new Date(`${DAY}T12:00:00Z`) })(billNo);
@@ -287,7 +287,7 @@ test('lines that vanished are no differences: the bill is read again', async (t)
   t.like(await read(), { state: 'done', lines: 1 });
 });
 
-test('an imported file is a bill; one that is none leaves nothing behind', async (t) => {
+test('an imported file becomes a bill, and an invalid file stores nothing', async (t) => {
   const { store, ports, billNo, work, read } = await bills(t);
   const { importBill, rerunBill } = billRepairs(ports);
   const made = await importBill(PERSON, OF, inPieces('[{"orderNo":"a"}]'));
@@ -305,7 +305,7 @@ test('an imported file is a bill; one that is none leaves nothing behind', async
     await t.throwsAsync(importBill(PERSON, { ...OF, day }, inPieces('[]')), { message: /day/ });
 });
 
-test('rows that cannot be read are counted beside the lines, and what the sums of the bill say of them is kept', async (t) => {
+test("unreadable rows are counted beside the lines, and the comparison with the bill's sums is stored", async (t) => {
   const { gives, work, read, ports, desk } = await bills(t);
   const asked: boolean[] = [];
   const given: typeof desk.read = async function* (file, day, { isLenient = false } = {}) {
@@ -327,5 +327,5 @@ test('rows that cannot be read are counted beside the lines, and what the sums o
   await billRepairs(lenient).importBill(PERSON, OF, inPieces(file));
   await work();
   t.like(await read(), { state: 'done', lines: 2, unreadable: 0 });
-  t.deepEqual(asked, [true, false], 'what a person brings is read strictly');
+  t.deepEqual(asked, [true, false], 'an imported file is read strictly');
 });

@@ -5,10 +5,9 @@ import { type BilledShop, billedShop } from '../support/billed-shop.ts';
 import { proveBooks } from '../support/prove.ts';
 import { startService } from '../support/service.ts';
 
-/** The rows of a table as JSON. */
 type Backup = ReadonlyMap<string, string>;
 
-/** All tables but those of the database itself and of the audit log, whose lines nothing may change. */
+/** All tables except the database's own and the audit log, whose lines are immutable. */
 const TABLES = `select c.relname as name from pg_class c
   where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     and c.relname not in ('schema_migrations', 'schema_origin', 'audit_log', 'audit_keys')`;
@@ -26,7 +25,7 @@ async function backUp(store: Store): Promise<Backup> {
   });
 }
 
-/** Everything since then is lost. */
+/** Everything since the backup is lost. */
 async function restore(store: Store, backup: Backup): Promise<void> {
   await store.transaction(async (tx) => {
     await tx.sql`truncate ${sql.raw([...backup.keys()].map((name) => `"${name}"`).join(', '))}`;
@@ -34,7 +33,7 @@ async function restore(store: Store, backup: Backup): Promise<void> {
   });
 }
 
-/** What is missing comes back, and nothing is lost. */
+/** Reinserts missing rows and deletes nothing. */
 async function putBack(tx: Tx, backup: Backup): Promise<void> {
   for (const [name, rows] of backup)
     await tx.sql`insert into "${sql.raw(name)}" select * from json_populate_recordset(null::"${sql.raw(name)}", cast(${rows} as json)) on conflict do nothing`;
@@ -44,7 +43,7 @@ const audited = async (shop: BilledShop): Promise<boolean | undefined> =>
   (await proveBooks({ store: shop.service.app.store })).proofs.find(({ check }) => check === 'bills')?.ok;
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
-  test(`${payWay}: after a restore the bill names every payment and refund that was lost, and nothing says that all is well until they are back`, async (t: ExecutionContext) => {
+  test(`${payWay}: after a restore the bill lists every lost payment and refund, and no check passes until they are back`, async (t: ExecutionContext) => {
     const service = await startService(t);
     const { store } = service.app;
     const shop = await billedShop(service, payWay);
@@ -69,7 +68,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     const listed = await shop.exceptions();
     t.is(listed.filter(({ kind }) => kind === 'order_unknown_here').length, 3);
     t.is((await shop.bill()).notOurs, 0);
-    // What was lost of an order that is here is asked about, as ever.
+    // The lost payments and refunds of orders that still exist are queried as usual.
     t.true(await shop.knowsRefund(kept, ''));
     t.is(await audited(shop), false);
 

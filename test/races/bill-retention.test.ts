@@ -4,7 +4,7 @@ import type { Store } from '../../server/db/store.ts';
 import { account } from '../support/bill-rows.ts';
 import { type TestDatabase, postgresDatabase } from '../support/database.ts';
 
-/** Days after the day of the bills in these tests, at noon. */
+/** Noon, so many days after the day of the bills. */
 const later = (days: number): Date => new Date(Date.parse('2026-11-20T12:00:00Z') + days * 86_400_000);
 
 /** `day lines` of every day that has lines. */
@@ -25,18 +25,18 @@ async function threeBills(store: Store): Promise<void> {
   for (const day of [0, 10, 11]) await at.bill([{}, {}, {}], day);
 }
 
-test('lines of a month that is over go at once, those of the month by their days; bills stay', async (t) => {
+test('lines of a past month are dropped at once, lines of the current month by day; bills stay', async (t) => {
   const on = await postgresDatabase(t);
   await makeMonth(on.store, '2026-11-20');
   await threeBills(on.store);
   t.deepEqual(await days(on), ['2026-11-20 3', '2026-11-30 3', '2026-12-01 3']);
   t.is(await removeBillLines(on.store, later(0)), 0);
-  t.is(await removeBillLines(on.store, later(10)), 3, 'of the month that is not over, by the day');
+  t.is(await removeBillLines(on.store, later(10)), 3, 'lines of the current month are dropped by day');
   t.deepEqual(await days(on), ['2026-11-30 3', '2026-12-01 3']);
   const both = await Promise.all([removeBillLines(on.store, later(11)), removeBillLines(on.store, later(11))]);
   t.deepEqual(both, [0, 0], 'a month is dropped, not emptied');
   t.deepEqual(await days(on), ['2026-12-01 3']);
-  t.is(await removeBillLines(on.store, later(12)), 3, 'of December there is no table of its own');
+  t.is(await removeBillLines(on.store, later(12)), 3, 'December has no table of its own');
   t.deepEqual(await days(on), []);
   const bills = await on.store.read((tx) => tx.bills.list({}));
   t.is(bills.length, 3);
@@ -52,7 +52,7 @@ test('a month can be filled again after it was dropped', async (t) => {
   t.deepEqual(await days(on), ['2026-11-20 1']);
 });
 
-test('a role that may not drop a table removes its rows; a table that is being read stays until the next time', async (t) => {
+test('a role that may not drop a table deletes its rows, and a table that is being read stays until the next run', async (t) => {
   const on = await postgresDatabase(t);
   await makeMonth(on.store, '2026-11-20');
   await threeBills(on.store);

@@ -9,7 +9,7 @@ import { askAlipay, targetOf, unzip } from '../unit/simulator/bills/desk.ts';
 import { call } from '../unit/simulator/wechat/merchant.ts';
 import type { World } from '../unit/simulator/world.ts';
 
-/** What the statement of the account (账务明细, 资金账单) says that it gained on a day, in fen: the channel's word for what it settled. */
+/** The day's gain according to the account statement (账务明细, 资金账单), in fen: the channel's own settled amount. */
 async function statementOf(service: Service, payWay: 'alipay' | 'wechat', day: string): Promise<number> {
   const configs = await service.sim('/sim/config');
   const world = { url: service.simulator.url, config: async () => configs } as unknown as World;
@@ -51,12 +51,12 @@ function fen(text: string | undefined): number {
 
 type PayWay = 'alipay' | 'wechat' | 'paypal';
 
-/** Ten scenes, each on a day of its own: in the long run three times. */
+/** Ten scenes, each on its own day; a long run plays them three times. */
 const DAYS = 10 * count(3, 1);
 /** Closed refunds come back a week later. */
 const MORE_DAYS = 9;
 
-/** A month of a shop: each of its days has other movements, and its bill is read on the next. */
+/** A month of a shop: each day has other transactions, and its bill is read on the next day. */
 async function month(t: ExecutionContext, payWay: PayWay) {
   const service = await startService(t);
   const shop = await billedShop(service, payWay);
@@ -68,7 +68,7 @@ async function month(t: ExecutionContext, payWay: PayWay) {
   const self = {
     service,
     days,
-    /** An order over some ten yuan or dollars, paid with what these bear of it. */
+    /** An order over some ten yuan or dollars, and the shares that merchant and channel bear of it. */
     async paid(offers: { merchant?: number; channel?: number; share?: number } = {}): Promise<string> {
       const orderNo = await self.place();
       if (payWay !== 'paypal') await service.sim('/sim/offers', { orderNo, ...offers });
@@ -80,7 +80,7 @@ async function month(t: ExecutionContext, payWay: PayWay) {
       const currency = payWay === 'paypal' ? { currency: 'USD' } : {};
       return placeOrder(merchant, { payWay, amount: Number((10 + orders * 1.37).toFixed(2)), ...currency });
     },
-    /** Asks for a refund, and does not wait for it. */
+    /** Requests a refund without waiting for it. */
     async ask(orderNo: string, refundAmount: number): Promise<string> {
       const { status, body } = await merchant.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount });
       t.true(status < 300, JSON.stringify(body));
@@ -88,7 +88,7 @@ async function month(t: ExecutionContext, payWay: PayWay) {
     },
     async ended(orderNo: string, refundNo: string): Promise<void> {
       await until(`${refundNo} ended`, async () => {
-        // What is not done yet is asked about some minutes later.
+        // Unfinished refunds are queried some minutes later.
         await self.later(60);
         await service.app.sweep.once();
         const refund = (await refundsOf(orderNo)).find((one) => one.refundNo === refundNo);
@@ -97,7 +97,7 @@ async function month(t: ExecutionContext, payWay: PayWay) {
     },
     async refund(orderNo: string, amount: number): Promise<void> {
       await self.ended(orderNo, await self.ask(orderNo, amount));
-      // Refunds of one order may not follow each other within a minute.
+      // Refunds of one order must be at least a minute apart.
       await self.later(90);
     },
     async later(seconds: number): Promise<void> {
@@ -110,11 +110,11 @@ async function month(t: ExecutionContext, payWay: PayWay) {
     today: () => new Date(service.clock.now().getTime() + 8 * 3_600_000).toISOString().slice(0, 10),
     async nextDay(): Promise<void> {
       days.push(self.today());
-      // Noon again, whatever the day took.
+      // Back to noon, however long the day took.
       const now = service.clock.now().getTime();
       const noon = (Math.floor((now - 4 * 3_600_000) / 86_400_000) + 1) * 86_400_000 + 4 * 3_600_000;
       await self.later((noon - now) / 1000);
-      // The token of yesterday is over.
+      // Yesterday's token has expired.
       merchant = await service.merchant();
       await service.app.bills.plan();
       for (let rest = 1; rest > 0;) rest = await service.app.bills.sweep.once();
@@ -129,13 +129,13 @@ async function month(t: ExecutionContext, payWay: PayWay) {
 
 type Month = Awaited<ReturnType<typeof month>>;
 
-/** A refund that is to be made in three days. */
+/** A refund that the channel makes in three days. */
 interface Slow {
   orderNo: string;
   refundNo: string;
 }
 
-/** What happens on a day. */
+/** The transactions of a day. */
 const SCENES: Readonly<Record<string, (on: Month, at: 'alipay' | 'wechat') => Promise<Slow | void>>> = {
   plain: async (on) => void (await on.paid()),
   discounted: async (on) => void (await on.paid({ merchant: 2.01, channel: 1.5 })),
@@ -189,7 +189,7 @@ const SCENES: Readonly<Record<string, (on: Month, at: 'alipay' | 'wechat') => Pr
 };
 
 for (const payWay of ['alipay', 'wechat'] as const)
-  test(`${payWay}: what days of every kind settle is what the channel's own statement says, to the fen`, async (t) => {
+  test(`${payWay}: the settlement of each day equals the channel's own account statement to the fen`, async (t) => {
     const on = await month(t, payWay);
     const scenes = Object.values(SCENES);
     const ends: (Slow & { day: number })[] = [];
@@ -217,21 +217,21 @@ for (const payWay of ['alipay', 'wechat'] as const)
       const closed = pendingRefunds.some((one) => one.day === day);
       if (!closed && !isReturned(pendingRefunds, day)) t.is(net, statements.get(day)!, day);
     }
-    t.deepEqual(await on.open(), [], 'no difference is made up');
+    t.deepEqual(await on.open(), [], 'no false difference opens');
   });
 
-/** A refund of a week before came back on this day. */
+/** A refund from a week before was returned on this day. */
 function isReturned(pending: Settlement['pendingRefunds'], day: string): boolean {
   return pending.some((one) => Date.parse(day) - Date.parse(one.day) === 7 * 86_400_000);
 }
 
-/** What is held at the end is completed by then. */
+/** Amounts held at the end are completed within these days. */
 const MORE_DAYS_AT_PAYPAL = 4;
 
-/** Something that is to happen so many days later. */
+/** An action that runs so many days later. */
 type Later = readonly [days: number, act: () => Promise<void>];
 
-/** What happens on a day at PayPal, and what of it ends later. */
+/** The transactions of a day at PayPal, and their later endings. */
 const PAYPAL_SCENES: Readonly<Record<string, (on: Month) => Promise<Later[] | void>>> = {
   'held and completed days later': async (on) => [await held(on, 3)],
   plain: async (on) => void (await on.paid()),
@@ -266,7 +266,7 @@ const PAYPAL_SCENES: Readonly<Record<string, (on: Month) => Promise<Later[] | vo
   },
 };
 
-/** A payment that PayPal holds for so many days; one that is not told is not waited for. */
+/** A payment that PayPal holds for so many days; an unreported one is not awaited. */
 async function held(on: Month, days: number, isTold = true): Promise<Later> {
   const { service } = on;
   const orderNo = await on.place();
@@ -290,14 +290,14 @@ async function held(on: Month, days: number, isTold = true): Promise<Later> {
   ];
 }
 
-/** A payment that is disputed, and how that ends so many days later. */
+/** A payment that is disputed, and the dispute's end so many days later. */
 async function disputed(on: Month, opened: object, days: number, deed: object): Promise<Later> {
   const orderNo = await on.paid();
   await on.service.sim('/sim/dispute', { orderNo, act: 'open', ...opened });
   return [days, async () => void (await on.service.sim('/sim/dispute', { orderNo, ...deed }))];
 }
 
-/** What the balances of every period of these days disagree about. */
+/** The balance mismatches of every period of these days. */
 async function disagreeing(on: Month, days: readonly string[]): Promise<Settlement['balances']> {
   const found: Settlement['balances'] = [];
   for (let from = 0; from < days.length; from += 1)
@@ -306,7 +306,7 @@ async function disagreeing(on: Month, days: readonly string[]): Promise<Settleme
   return found;
 }
 
-test('paypal: the lines of every period come to what the balances moved by, and a row that is left out is named to the cent', async (t) => {
+test('paypal: the lines of every period sum to the balance changes, and an omitted row is reported to the cent', async (t) => {
   const on = await month(t, 'paypal');
   const scenes = Object.values(PAYPAL_SCENES);
   const ends: { day: number; act: () => Promise<void> }[] = [];
@@ -324,7 +324,7 @@ test('paypal: the lines of every period come to what the balances moved by, and 
   t.deepEqual(await disagreeing(on, on.days.slice(-MORE_DAYS_AT_PAYPAL - 2)), []);
   const [first, last] = [on.days[0]!, on.days.at(-1)!];
   t.like(await on.settlement(first, last), { missing: [], unchecked: [], balances: [], disagreements: [] });
-  t.deepEqual(await on.open(), [], 'no difference is made up');
+  t.deepEqual(await on.open(), [], 'no false difference opens');
 
   const lost = on.today();
   const orderNo = await on.paid();
@@ -347,7 +347,7 @@ test('paypal: the lines of every period come to what the balances moved by, and 
   t.deepEqual(await ofProject('other'), []);
 });
 
-test('paypal: a held payment whose completion only the bill tells counts on the day on which it was completed', async (t) => {
+test('paypal: a held payment whose completion only the bill reports counts on the day of its completion', async (t) => {
   const on = await month(t, 'paypal');
   const [, complete] = await held(on, 1, false);
   await on.nextDay();
@@ -361,7 +361,7 @@ test('paypal: a held payment whose completion only the bill tells counts on the 
   t.like((await on.settlement(on.days[0]!, on.days[1]!)).totals, [{ payments: 2 }]);
 });
 
-test('paypal: a day whose balances are refused is named as not checked, and the days before and after it are compared', async (t) => {
+test('paypal: a day whose balances are refused is reported as unchecked, and the days around it are compared', async (t) => {
   const on = await month(t, 'paypal');
   const day = async (isRefused = false) => {
     await on.paid();
@@ -376,7 +376,7 @@ test('paypal: a day whose balances are refused is named as not checked, and the 
   await day();
   await day(true);
   const [first, before, refused] = on.days as [string, string, string];
-  // Of the day before, which was asked for once more, the former balances are gone, too.
+  // The former balances of the day before, which was requested again, are gone too.
   const { unchecked, days, missing } = await on.settlement(first, refused);
   t.deepEqual(
     unchecked.map((one) => one.day),

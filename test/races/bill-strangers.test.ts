@@ -24,7 +24,7 @@ const counted = ({ listed, ...matched }: Matched) => ({
 const GONE = 'P20261120030000ABCDEFGHJK';
 const UNKNOWN_BACK = 'R20261120040000ABCDEFGHJK';
 
-/** What the bill has of an order that a restore lost. */
+/** The bill lines of an order that a restore lost. */
 const LOST_LINES = [
   { orderNo: GONE, channelTradeNo: 'T-lost' },
   { kind: 'refund', orderNo: GONE, refundNo: UNKNOWN_BACK, channelTradeNo: 'T-lost', channelRefundNo: '500' },
@@ -34,7 +34,7 @@ const LOST_LINES = [
 ] as const;
 
 onBoth(
-  'a number of ours that no order here has is a difference of its own, which is listed at once and heals',
+  'an order number of ours that no stored order has is a difference of its own, listed at once, and heals',
   async (t, store) => {
     const shop = account(store);
     const fine = await shop.order();
@@ -71,7 +71,7 @@ onBoth(
     t.like(payment, { clientId: '', project: 'default', receivedMinor: 1000n, receivedCurrency: 'CNY' });
     t.like(payment?.detail, { billNo: bill.billNo, day: bill.day, theirs: { amount: '1000' } });
 
-    t.like(counted(await shop.match(bill)), { found: 5, listed: 0 }, 'the same again changes nothing');
+    t.like(counted(await shop.match(bill)), { found: 5, listed: 0 }, 'a repeated run changes nothing');
     t.deepEqual(await store.read((tx) => tx.billDifferences.list({}, { orderBy })), rows);
 
     const over = { orderNo: GONE, kind: 'order_unknown_here', dedupe: '500' };
@@ -84,7 +84,7 @@ onBoth(
     t.is(
       (await exceptions(store)).filter((line) => line.endsWith('resolved')).length,
       1,
-      'what a person ended stays so',
+      'a difference that an operator resolved stays resolved',
     );
 
     await shop.order({ orderNo: GONE, channelTradeNo: 'T-lost' });
@@ -98,7 +98,7 @@ onBoth(
   },
 );
 
-onBoth('what came back after it was healed is listed again, and its exception is open again', async (t, store) => {
+onBoth('a difference that recurs after it healed is listed again, and its exception reopens', async (t, store) => {
   const shop = account(store);
   const bill = await shop.bill(LOST_LINES.slice(0, 1));
   await shop.match(bill);
@@ -111,7 +111,7 @@ onBoth('what came back after it was healed is listed again, and its exception is
   t.deepEqual(await exceptions(store), [`order_unknown_here ${GONE} T-lost open`]);
 });
 
-onBoth('a line that stands in the bill of the day before, too, is listed once', async (t, store) => {
+onBoth("a line that is also in the previous day's bill is listed once", async (t, store) => {
   const shop = account(store);
   const late = { orderNo: GONE, channelTradeNo: 'T-lost', at: beijing('23:59') };
   await shop.match(await shop.bill([late]));
@@ -120,102 +120,112 @@ onBoth('a line that stands in the bill of the day before, too, is listed once', 
   t.is(await store.read((tx) => tx.billDifferences.count({})), 1);
 });
 
-onBoth('an order that retention may have removed is told apart, once its time is over', async (t, store) => {
-  const shop = account(store);
-  const old = { orderNo: 'P20250101030000ABCDEFGHJK', channelTradeNo: 'T-old' };
-  const bill = await shop.bill([old, LOST_LINES[0]]);
-  t.like(await shop.match(bill), { found: 2, notOurs: 0 }, 'nothing was ever removed');
-  await noteRemoved(store, 'orders', beijing('12:00', -365));
-  t.like(await shop.match(bill), { found: 1, notOurs: 1 });
-  await noteRemoved(store, 'orders', beijing('12:00', 1));
-  t.like(await shop.match(bill), { found: 1, notOurs: 1 }, 'of five weeks everything is told, whatever is removed');
-});
-
-onBoth('an account that is quiet has no such differences, and has them again when it is not', async (t, store) => {
-  const shop = account(store);
-  const fine = await shop.order();
-  const bill = await shop.bill([paidLine(fine, { amount: 999n }), ...LOST_LINES]);
-  await shop.match(bill);
-  const of = { payWay: bill.payWay, account: bill.account, mode: bill.mode };
-  const quiet = { ...of, since: beijing('09:00', 3), by: 'alice', reason: 'A second installation' };
-  const elsewhere = await shop.bill([LOST_LINES[0]], 1);
-  await store.transaction((tx) => tx.bills.update({ billNo: elsewhere.billNo }, { account: 'another' }));
-  await shop.match({ ...elsewhere, account: 'another' });
-  t.is(await store.transaction((tx) => quieten(tx, quiet)), 5);
-  t.deepEqual(await shop.differences(), ['amount_differs 1 open', `order_unknown_here NaN listed`]);
-  const rows = await store.read((tx) => tx.exceptions.list({ state: 'resolved' }));
-  t.is(rows.length, 4, 'one of them is listed for another account, too');
-  for (const row of rows) t.like(row, { resolution: 'quiet', resolvedBy: 'alice', reason: 'A second installation' });
-  t.like(counted(await shop.match(bill)), { found: 1, listed: 0, notOurs: 4 });
-  await store.transaction((tx) => tx.quietAccounts.delete(of));
-  t.like(counted(await shop.match(bill)), { found: 6, listed: 4, notOurs: 0 });
-  t.is(await store.read((tx) => tx.exceptions.count({ state: 'open' })), 5);
-});
-
-onBoth('a line that could not be read is listed at once, is in no sum, and is not missed', async (t, store) => {
-  const shop = account(store);
-  const [paid, other, back] = [await shop.order(), await shop.order(), await shop.order()];
-  const refund = await shop.refund(back);
-  const unreadable = {
-    kind: 'unreadable',
-    event: '7:12 订单金额 cannot be read',
-    currency: 'XXX',
-    amount: 0n,
-    fee: 0n,
-  } as const;
-  const lines = [
-    paidLine(paid, unreadable),
-    paidLine(other),
-    paidLine(back),
-    refundLine(refund, unreadable),
-    unreadable,
-  ];
-  const bill = await shop.bill(lines);
-  const matched = await shop.match(bill);
-  t.like(matched, { found: 3, lines: 5, notOurs: 0, listed: { line_unreadable: 3 } });
-  t.deepEqual(
-    matched.sums.map(({ currency, payments, paid: sum, refunds }) => [currency, payments, sum, refunds]),
-    [['CNY', 2, '2000', 0]],
-  );
-  const rows = await store.read((tx) => tx.billDifferences.list({}, { orderBy: { orderNo: 'asc' } }));
-  const [bare, paidRow] = rows;
-  t.deepEqual(
-    rows.map(({ kind, orderNo, refundNo, key, state }) => [kind, orderNo, refundNo, key, state].join(' ')),
-    [
-      `line_unreadable   ${bare!.key} listed`,
-      `line_unreadable ${paid.orderNo}  T1 listed`,
-      `line_unreadable ${back.orderNo} ${refund.refundNo} ${refund.refundNo} listed`,
-    ],
-  );
-  t.true(bare!.key.endsWith(` ${bill.billNo}`), 'a row without a number is known by its text');
-  t.deepEqual(paidRow?.theirs, { line: 1, reason: '7:12 订单金额 cannot be read' });
-  t.is((await exceptions(store)).length, 3);
-  t.deepEqual((await shop.match(bill)).listed, {}, 'the same again changes nothing');
-  const corrected = await shop.bill([paidLine(paid), paidLine(other), paidLine(back), refundLine(refund)]);
-  t.is((await shop.match({ ...corrected, reading: 2 })).relieved.length, 3);
-  t.deepEqual(
-    new Set((await store.read((tx) => tx.billDifferences.list({}))).map(({ state }) => state)),
-    new Set(['healed']),
-  );
-});
-
 onBoth(
-  'of two rows of one order that cannot be read each is listed, also when another one was ended before',
+  'an order that retention may have removed is distinguished once its retention time is over',
   async (t, store) => {
     const shop = account(store);
-    const order = await shop.order();
-    const row = (event: string, raw: string) =>
-      ({ kind: 'unreadable', event, orderNo: order.orderNo, currency: 'XXX', amount: 0n, fee: 0n, raw }) as const;
-    const bill = await shop.bill([row('3:7 The amount', 'a'), row('4:9 The time', 'b'), paidLine(order)]);
-    t.is((await shop.match(bill)).found, 2);
-    t.deepEqual(await shop.differences(), ['line_unreadable 1 listed', 'line_unreadable 1 listed']);
-    await store.transaction((tx) => tx.billDifferences.update({}, { state: 'ended' }));
-    await shop.match({ ...(await shop.bill([paidLine(order), row('4:7 The amount', 'c')])), reading: 2 });
-    t.true((await shop.differences()).includes('line_unreadable 1 listed'));
+    const old = { orderNo: 'P20250101030000ABCDEFGHJK', channelTradeNo: 'T-old' };
+    const bill = await shop.bill([old, LOST_LINES[0]]);
+    t.like(await shop.match(bill), { found: 2, notOurs: 0 }, 'nothing was ever removed');
+    await noteRemoved(store, 'orders', beijing('12:00', -365));
+    t.like(await shop.match(bill), { found: 1, notOurs: 1 });
+    await noteRemoved(store, 'orders', beijing('12:00', 1));
+    t.like(
+      await shop.match(bill),
+      { found: 1, notOurs: 1 },
+      'for five weeks every difference is reported regardless of retention',
+    );
   },
 );
 
-onBoth('a row that cannot be read stays ended when it moves in the file', async (t, store) => {
+onBoth(
+  'a quiet account lists no such differences, and lists them again when it is no longer quiet',
+  async (t, store) => {
+    const shop = account(store);
+    const fine = await shop.order();
+    const bill = await shop.bill([paidLine(fine, { amount: 999n }), ...LOST_LINES]);
+    await shop.match(bill);
+    const of = { payWay: bill.payWay, account: bill.account, mode: bill.mode };
+    const quiet = { ...of, since: beijing('09:00', 3), by: 'alice', reason: 'A second installation' };
+    const elsewhere = await shop.bill([LOST_LINES[0]], 1);
+    await store.transaction((tx) => tx.bills.update({ billNo: elsewhere.billNo }, { account: 'another' }));
+    await shop.match({ ...elsewhere, account: 'another' });
+    t.is(await store.transaction((tx) => quieten(tx, quiet)), 5);
+    t.deepEqual(await shop.differences(), ['amount_differs 1 open', `order_unknown_here NaN listed`]);
+    const rows = await store.read((tx) => tx.exceptions.list({ state: 'resolved' }));
+    t.is(rows.length, 4, 'one of them is listed for another account, too');
+    for (const row of rows) t.like(row, { resolution: 'quiet', resolvedBy: 'alice', reason: 'A second installation' });
+    t.like(counted(await shop.match(bill)), { found: 1, listed: 0, notOurs: 4 });
+    await store.transaction((tx) => tx.quietAccounts.delete(of));
+    t.like(counted(await shop.match(bill)), { found: 6, listed: 4, notOurs: 0 });
+    t.is(await store.read((tx) => tx.exceptions.count({ state: 'open' })), 5);
+  },
+);
+
+onBoth(
+  'a line that could not be read is listed at once, is in no sum, and is not reported missing',
+  async (t, store) => {
+    const shop = account(store);
+    const [paid, other, back] = [await shop.order(), await shop.order(), await shop.order()];
+    const refund = await shop.refund(back);
+    const unreadable = {
+      kind: 'unreadable',
+      event: '7:12 订单金额 cannot be read',
+      currency: 'XXX',
+      amount: 0n,
+      fee: 0n,
+    } as const;
+    const lines = [
+      paidLine(paid, unreadable),
+      paidLine(other),
+      paidLine(back),
+      refundLine(refund, unreadable),
+      unreadable,
+    ];
+    const bill = await shop.bill(lines);
+    const matched = await shop.match(bill);
+    t.like(matched, { found: 3, lines: 5, notOurs: 0, listed: { line_unreadable: 3 } });
+    t.deepEqual(
+      matched.sums.map(({ currency, payments, paid: sum, refunds }) => [currency, payments, sum, refunds]),
+      [['CNY', 2, '2000', 0]],
+    );
+    const rows = await store.read((tx) => tx.billDifferences.list({}, { orderBy: { orderNo: 'asc' } }));
+    const [bare, paidRow] = rows;
+    t.deepEqual(
+      rows.map(({ kind, orderNo, refundNo, key, state }) => [kind, orderNo, refundNo, key, state].join(' ')),
+      [
+        `line_unreadable   ${bare!.key} listed`,
+        `line_unreadable ${paid.orderNo}  T1 listed`,
+        `line_unreadable ${back.orderNo} ${refund.refundNo} ${refund.refundNo} listed`,
+      ],
+    );
+    t.true(bare!.key.endsWith(` ${bill.billNo}`), 'a row without a number is known by its text');
+    t.deepEqual(paidRow?.theirs, { line: 1, reason: '7:12 订单金额 cannot be read' });
+    t.is((await exceptions(store)).length, 3);
+    t.deepEqual((await shop.match(bill)).listed, {}, 'a repeated run changes nothing');
+    const corrected = await shop.bill([paidLine(paid), paidLine(other), paidLine(back), refundLine(refund)]);
+    t.is((await shop.match({ ...corrected, reading: 2 })).relieved.length, 3);
+    t.deepEqual(
+      new Set((await store.read((tx) => tx.billDifferences.list({}))).map(({ state }) => state)),
+      new Set(['healed']),
+    );
+  },
+);
+
+onBoth('two unreadable rows of one order are each listed, also if another was resolved before', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  const row = (event: string, raw: string) =>
+    ({ kind: 'unreadable', event, orderNo: order.orderNo, currency: 'XXX', amount: 0n, fee: 0n, raw }) as const;
+  const bill = await shop.bill([row('3:7 The amount', 'a'), row('4:9 The time', 'b'), paidLine(order)]);
+  t.is((await shop.match(bill)).found, 2);
+  t.deepEqual(await shop.differences(), ['line_unreadable 1 listed', 'line_unreadable 1 listed']);
+  await store.transaction((tx) => tx.billDifferences.update({}, { state: 'ended' }));
+  await shop.match({ ...(await shop.bill([paidLine(order), row('4:7 The amount', 'c')])), reading: 2 });
+  t.true((await shop.differences()).includes('line_unreadable 1 listed'));
+});
+
+onBoth('an unreadable row stays resolved if it moves in the file', async (t, store) => {
   const shop = account(store);
   const unreadable = { kind: 'unreadable', currency: 'XXX', amount: 0n, fee: 0n } as const;
   const at = (line: number) => [
@@ -244,7 +254,7 @@ onBoth('a row that cannot be read stays ended when it moves in the file', async 
   t.deepEqual(rows.map(({ theirs }) => theirs?.line).toSorted(), [2, 3, 4]);
 });
 
-onBoth('a line about a dispute alone is compared again when its account is quiet no more', async (t, store) => {
+onBoth('a line about a dispute alone is compared again when its account is no longer quiet', async (t, store) => {
   const shop = account(store, 'paypal');
   const bill = await shop.bill([
     {
@@ -280,7 +290,6 @@ onBoth('a line that the channel moves to the next day keeps its exception', asyn
     store,
     jsonDesk(() => ({ kind: 'gone', code: 'x' })),
   );
-  // As runMatch does.
   await store.transaction(async (tx) => {
     for (const { orderNo, kind, key: dedupe } of relieved)
       await resolveExceptions(ports, tx, { where: { orderNo, kind, dedupe }, resolution: 'agrees', by: 'service' });
@@ -291,7 +300,7 @@ onBoth('a line that the channel moves to the next day keeps its exception', asyn
   t.is(await store.read((tx) => tx.exceptions.count({ state: 'open' })), 1);
 });
 
-onBoth('a row that cannot be read lists no order of another project in this one', async (t, store) => {
+onBoth('an unreadable row lists no order of another project in this project', async (t, store) => {
   const shop = account(store);
   const theirs = await shop.order({ project: 'secret', account: '1900000002' });
   const bill = await shop.bill([
@@ -307,7 +316,7 @@ onBoth('a row that cannot be read lists no order of another project in this one'
 });
 
 onBoth(
-  'two projects have one account: an unknown number is shown to no administrator of one of them',
+  'an unknown number of an account shared by two projects is hidden from administrators of one project',
   async (t, store) => {
     const shop = account(store);
     await shop.order();

@@ -11,8 +11,8 @@ import { seedBooks } from '../support/seed-books.ts';
 const ORDERS = 15;
 const LIMITS = [1, 5, 14, 15, 16];
 /**
- * About which row a lie is told, with how many rows a page: alone on its page, at an end, at a beginning, and alone on the last page. A
- * long run has every size for each of them.
+ * The tampered row and the page sizes: alone on its page, at an end, at a beginning, and alone on the last page. A long run has
+ * every size for each.
  */
 const PLACES: readonly (readonly [n: number, limits: readonly number[]])[] = [
   [1, isLong ? LIMITS : [1]],
@@ -34,7 +34,7 @@ async function honest(t: Parameters<typeof postgresDatabase>[0], orders = ORDERS
 
 const numberOf = (n: number) => `P${String(n).padStart(10, '0')}`;
 
-test.serial('honest books are proven by pages of every size, and every row is on one of them', async (t) => {
+test.serial('the ledger check passes with pages of every size, and every row is on exactly one page', async (t) => {
   const on = await honest(t);
   const whole = await proveBooks(on, 10_000);
   t.is(whole.pages, 1);
@@ -46,7 +46,7 @@ test.serial('honest books are proven by pages of every size, and every row is on
   }
 });
 
-/** A lie about the n-th order, refund, account or entry. */
+/** A tampering of the n-th order, refund, account or entry. */
 const LIES: readonly [check: string, lie: (n: number) => string][] = [
   ['refunded', (n) => `update orders set refunded = refunded + 1 where order_no = '${numberOf(n)}'`],
   ['refunding', (n) => `update orders set refunding = 1 where order_no = '${numberOf(n)}'`],
@@ -79,12 +79,12 @@ const LIES: readonly [check: string, lie: (n: number) => string][] = [
   ['coins', (n) => `update coin_entries set balance_after = balance_after + 1 where id = ${n}`],
 ];
 
-test.serial('a lie is found wherever a page ends, as often and as exactly as on one page', async (t) => {
+test.serial('a tampered row is found at every page boundary, exactly as on one page', async (t) => {
   const on = await honest(t);
   let found = 0;
   for (const [check, lie] of LIES)
     for (const [n, limits] of PLACES) {
-      // Rolled back: each lie is told alone.
+      // Rolled back, so that each tampering is checked alone.
       await on.store
         .transaction(async (tx) => {
           await tx.sql`${sql.raw(lie(n))}`;
@@ -111,7 +111,7 @@ test.serial('a lie is found wherever a page ends, as often and as exactly as on 
 });
 
 test.serial(
-  'refunds without their order and entries without their account are found, before, between and behind all others',
+  'refunds without an order and entries without an account are found, before, between and after all others',
   async (t) => {
     const on = await honest(t);
     for (const orderNo of ['A0', `${numberOf(7)}x`, 'Z9'])
@@ -131,10 +131,10 @@ test.serial(
   },
 );
 
-/** In a short run the first and the last line that has a neighbour on both sides, and both sides of the end of a page of three. */
+/** A short run takes the first and the last line with two neighbours, and both sides of the end of a page of three. */
 const LIED_LINES = isLong ? [2, 3, 4, 5, 6, 7, 8, 9, 10, 11] : [2, 3, 4, 11];
 
-test.serial('a line of the audit log that is changed or missing is found wherever a page ends', async (t) => {
+test.serial('a changed or missing audit line is found at every page boundary', async (t) => {
   const on = await honest(t, 0);
   for (const lie of ['update audit_log set actor = $x where id = ', 'delete from audit_log where id = '])
     for (const id of LIED_LINES)
@@ -154,7 +154,7 @@ test.serial('a line of the audit log that is changed or missing is found whereve
         .catch((error: unknown) => t.is((error as Error).message, 'undo'));
 });
 
-test.serial('a page asks for its own rows only: no statement is without both ends of its range', async (t) => {
+test.serial('a page reads only its own rows: every statement has both ends of its range', async (t) => {
   const on = await honest(t);
   for (const walk of Object.keys(WALKS) as WalkName[]) {
     const { rows, last } = await on.store.read((tx) => nextKeys(tx, walk, WALKS[walk].first, 3));

@@ -23,14 +23,14 @@ test.after.always(async () => {
 
 let common: ReturnType<typeof startService> | undefined;
 
-/** The stage of serial tests, which do not disturb each other: one service, and a shop whose token is new. */
+/** The replica of serial tests, which do not disturb each other, and a shop with a new token. */
 async function commonStage() {
   const service = await (common ??= startService({ teardown: (end) => void ends.push(end) }));
   await service.sim('/sim/notices', { payWay, enabled: false });
   return { service, shop: await service.merchant() };
 }
 
-/** PayPal hears of no capture before `goOn`. */
+/** PayPal receives no capture before `goOn`. */
 async function heldCapture(t: ExecutionContext) {
   const asked = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<undefined>();
@@ -40,7 +40,7 @@ async function heldCapture(t: ExecutionContext) {
     return gate.promise;
   };
   const simulator = await startInBetween(t, (await ownSimulator(t)).url, hold);
-  // While it is held nobody may give up.
+  // No time-out may fire while the capture is held.
   return {
     ...(await stage(t, { simulator, timeoutMs: 60_000 })),
     asked: asked.promise,
@@ -54,7 +54,7 @@ async function rowOf({ app }: Service, orderNo: string): Promise<OrderRow> {
   return row;
 }
 
-/** The payer comes back from PayPal with its number of the order. */
+/** The payer's browser returns from PayPal with its order number. */
 async function comeBack(service: Service, orderNo: string): Promise<number> {
   const { channelOrderId } = await rowOf(service, orderNo);
   const answer = await fetch(`${service.url}/return/paypal/${orderNo}?token=${channelOrderId}`);
@@ -62,16 +62,16 @@ async function comeBack(service: Service, orderNo: string): Promise<number> {
   return answer.status;
 }
 
-/** Starts the two sides of a race apart by a few turns of the network, so that either can win. */
+/** Delays either side of a race by a few network turns, so that either can win. */
 async function after<T>(turns: number, work: () => Promise<T>): Promise<T> {
   for (let turn = 0; turn < turns * 3; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
   return work();
 }
 
-test('return page, webhook, query and jobs at once capture once', async (t) => {
+test('a return page, a webhook, a query and jobs at the same time capture once', async (t) => {
   const { service, shop } = await stage(t);
   const orders = count(100, 12);
-  // However slow the machine is, no capture outlives its lease.
+  // On a slow machine no capture outlives its lease.
   service.clock.stop();
   const seen = await inParallel(orders, 4, async (index) => {
     const orderNo = await placeOrder(shop, { payWay, amount: 10 });
@@ -102,11 +102,11 @@ test('return page, webhook, query and jobs at once capture once', async (t) => {
   t.is(transitions.length, orders);
   const rows = await service.app.store.read((tx) => tx.orders.list({ orderNo: seen }));
   const twice = rows.filter(({ captures }) => captures !== 1).map(({ orderNo, captures }) => `${orderNo}: ${captures}`);
-  t.deepEqual(twice, [], 'nobody asks for the money beside somebody else');
+  t.deepEqual(twice, [], 'no two captures run concurrently');
   t.log(`${orders} orders, five sides each: one capture each`);
 });
 
-test('close against capture: never both taken and closed without giving back', async (t) => {
+test('a close that races a capture never leaves an order both captured and closed without a refund', async (t) => {
   const { service, shop } = await stage(t);
   const races = count(100, 10);
   const seen = await inParallel(races, 4, async (index) => {
@@ -131,7 +131,7 @@ test('close against capture: never both taken and closed without giving back', a
   t.log(`${races} races: ${seen.filter(({ refusedAsPaid }) => refusedAsPaid).length} captured first`);
 });
 
-test('a close that comes while a capture is on its way answers closing, and the money goes back', async (t) => {
+test('a close during a pending capture returns closing, and the money is refunded', async (t) => {
   const { service, shop, asked, goOn } = await heldCapture(t);
   const orderNo = await placeOrder(shop, { payWay, amount: 10 });
   await service.sim('/sim/approve', { orderNo });
@@ -151,9 +151,9 @@ test('a close that comes while a capture is on its way answers closing, and the 
   await assertBooksBalance(t, service);
 });
 
-test('a payment that is placed again while its money is being taken is answered with the order', async (t) => {
+test('a payment placed again while its capture is pending returns the order', async (t) => {
   const { service, shop, asked, goOn } = await heldCapture(t);
-  // PayPal approves this amount at once, so there is never anything to pay with.
+  // PayPal approves this amount at once, so the response never has payment parameters.
   const order = { payWay, amount: '0.01', subject: 'approved at once', merchantOrderNo: 'once' };
   const first = shop.call('POST', '/api/v2/payment/pay', order);
   await asked;
@@ -165,7 +165,7 @@ test('a payment that is placed again while its money is being taken is answered 
   await assertBooksBalance(t, service);
 });
 
-test.serial('a capture that PayPal reviews does not expire; it is paid when the review ends', async (t) => {
+test.serial('a capture that PayPal reviews does not expire and is paid when the review ends', async (t) => {
   const { service, shop } = await commonStage();
   const orderNo = await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 });
   await service.sim('/sim/approve', { orderNo });
@@ -187,7 +187,7 @@ test.serial('a capture that PayPal reviews does not expire; it is paid when the 
 });
 
 test.serial(
-  'closing an order whose capture is reviewed answers closing; the money goes back when it comes',
+  'a close of an order whose capture is reviewed returns closing, and the money is refunded when it arrives',
   async (t) => {
     const { service, shop } = await commonStage();
     const orderNo = await placeOrder(shop, { payWay, amount: 10 });
@@ -208,7 +208,7 @@ test.serial(
   },
 );
 
-test.serial('what is approved at its expiry is captured, unless a close was asked for', async (t) => {
+test.serial('a payment approved at its expiry is captured unless a close was requested', async (t) => {
   const { service, shop } = await commonStage();
   const [kept, given] = [
     await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 }),
@@ -231,7 +231,7 @@ test.serial('what is approved at its expiry is captured, unless a close was aske
   await assertBooksBalance(t, service);
 });
 
-test.serial('a capture that PayPal declines for good takes nothing and is not tried again', async (t) => {
+test.serial('a capture that PayPal finally declines takes no money and is not retried', async (t) => {
   const { service, shop } = await commonStage();
   const orderNo = await placeOrder(shop, { payWay, amount: 10 });
   await service.sim('/sim/approve', { orderNo });
@@ -242,7 +242,7 @@ test.serial('a capture that PayPal declines for good takes nothing and is not tr
   await assertBooksBalance(t, service);
 });
 
-test.serial('a payment that is placed again while PayPal reviews its capture is answered with the order', async (t) => {
+test.serial('a payment placed again while PayPal reviews its capture returns the order', async (t) => {
   const { service, shop } = await commonStage();
   await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
   const order = { payWay, amount: '0.01', subject: 'approved at once', merchantOrderNo: 'once' };
@@ -254,7 +254,7 @@ test.serial('a payment that is placed again while PayPal reviews its capture is 
   t.like(row, { captureState: 'pending', captures: 1 });
 });
 
-test('a refusal that says nothing for certain is not tried again at every look', async (t) => {
+test('an inconclusive capture refusal is not retried at every check', async (t) => {
   const refusal = {
     name: 'UNPROCESSABLE_ENTITY',
     details: [{ issue: 'SOMETHING_NEW', description: 'Nobody knows.' }],
@@ -282,7 +282,7 @@ test('a refusal that says nothing for certain is not tried again at every look',
   t.is(await stateOf(service, orderNo), 'pending');
   declines = false;
   await runUntilQuiet(service, 3600, 300);
-  t.is(await stateOf(service, orderNo), 'paid', 'and when it is accepted, it is taken');
+  t.is(await stateOf(service, orderNo), 'paid', 'an accepted payment is captured');
   await assertBooksBalance(t, service);
   t.log(`${tries} tries in an hour with ${looks} looks`);
 });

@@ -17,7 +17,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** How a statement is answered: each node that touches a table, as `type table index`. */
+/** A statement's plan: each node that reads a table, as `type table index`. */
 async function planOf({ store }: TestDatabase, statement: (tx: ReadTx) => Expression<unknown>): Promise<string[]> {
   const [row] = await store.read(
     (tx) => tx.sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>`explain (format json) ${statement(tx)}`,
@@ -31,7 +31,7 @@ async function planOf({ store }: TestDatabase, statement: (tx: ReadTx) => Expres
   return row ? walk(row['QUERY PLAN'][0].Plan) : [];
 }
 
-/** A vacuum takes as long as it takes; it stops where it was cut off and goes on from there. */
+/** Repeats the vacuum if it is cut off; it resumes where it stopped. */
 async function unhurried({ database }: TestDatabase, sql: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -46,7 +46,7 @@ async function unhurried({ database }: TestDatabase, sql: string): Promise<void>
 async function seeded(t: ExecutionContext): Promise<TestDatabase> {
   const on = await postgresDatabase(t);
   const fill = async (text: (series: Sql) => Sql) => {
-    // One statement for each part keeps below the statement timeout with a million rows.
+    // One statement per part stays below the statement time-out with a million rows.
     for (let from = 1; from <= rows; from += 10_000) {
       const series = sql`generate_series(${from}::int, ${Math.min(rows, from + 9_999)}::int) n`;
       await on.store.autocommit((tx) => tx.sql`${text(series)}`);
@@ -85,7 +85,7 @@ async function seeded(t: ExecutionContext): Promise<TestDatabase> {
   return on;
 }
 
-test('every filter of the payer list and every statistic answers from an index', async (t) => {
+test('every filter of the payer list and every statistic uses an index', async (t) => {
   const on = await seeded(t);
   const cursor = { createdAt: new Date('2030-01-10T00:00:00Z'), id: '00000000-0000-4000-8000-000000000000' };
   const lists = [
@@ -115,7 +115,7 @@ test('every filter of the payer list and every statistic answers from an index',
   ] as const) {
     const plan = await planOf(on, () => statement);
     t.log(plan.join(' | '));
-    // Which index it is depends on how many rows there are; that no table is read through does not.
+    // The chosen index depends on the row count; no full table scan is the claim.
     t.true(plan.length > 0 && plan.every((node) => /^(Index|Bitmap)/.test(node)), plan.join(' | '));
     if (rows >= 1_000_000)
       t.true(

@@ -46,7 +46,7 @@ test.serial('the same bizNo 20 times at once is one debit; another amount is ref
   await booksAreRight(t, world);
 });
 
-test.serial('a bizNo belongs to its application: two of one project both take their coins, each once', async (t) => {
+test.serial('a bizNo is scoped to its application: two applications of one project each debit once', async (t) => {
   const world = await catalogWorld(t);
   const { coins } = world.catalog;
   await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
@@ -60,7 +60,7 @@ test.serial('a bizNo belongs to its application: two of one project both take th
   await booksAreRight(t, world);
 });
 
-test.serial('a payer whose name looks like another debit does not get in its way', async (t) => {
+test.serial('a payer whose name resembles another debit does not collide with it', async (t) => {
   const world = await catalogWorld(t);
   const { coins } = world.catalog;
   await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
@@ -71,7 +71,7 @@ test.serial('a payer whose name looks like another debit does not get in its way
   for (const userId of ['ann', 'shop:ann', 'ann:hat']) t.is((await world.account(userId)).balance, 9);
 });
 
-test.serial('a coin package whose payment is told five times at once is credited once', async (t) => {
+test.serial('a coin package whose payment is reported five times at once is credited once', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse');
   await Promise.all(
@@ -86,7 +86,7 @@ test.serial('a coin package whose payment is told five times at once is credited
 });
 
 test.serial(
-  'clawback refuse: a refund of spent coins is 409 and holds nothing, a smaller one goes through',
+  'clawback refuse: a refund of spent coins is 409 and reserves nothing, a smaller refund succeeds',
   async (t) => {
     const world = await catalogWorld(t);
     const order = await world.soldPackage('refuse', 40);
@@ -105,7 +105,7 @@ test.serial(
   },
 );
 
-test.serial('clawback debt: what is spent is owed, and the next package pays it first', async (t) => {
+test.serial('clawback debt: spent coins become a debt that the next package pays first', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('debt', 40);
   await world.finish(await world.refund(order.orderNo, 10), 'succeeded');
@@ -115,7 +115,7 @@ test.serial('clawback debt: what is spent is owed, and the next package pays it 
   await booksAreRight(t, world);
 });
 
-test.serial('clawback partial: what is left is taken and the rest is let go', async (t) => {
+test.serial('clawback partial: the remaining coins are taken and the rest is waived', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('partial', 40);
   await world.finish(await world.refund(order.orderNo, 10), 'succeeded');
@@ -124,7 +124,7 @@ test.serial('clawback partial: what is left is taken and the rest is let go', as
 });
 
 test.serial(
-  'a refund that fails frees what was held; retried and failed after all it can fail and succeed again',
+  'a refund that fails releases its reserved coins, and can be retried, fail and succeed again',
   async (t) => {
     const world = await catalogWorld(t);
     const order = await world.soldPackage('refuse');
@@ -138,28 +138,33 @@ test.serial(
   },
 );
 
-test.serial('a refund that the channel takes back and does again is told each time; its coins go once', async (t) => {
-  const world = await catalogWorld(t);
-  const order = await world.soldPackage('refuse');
-  const refundNo = await world.refund(order.orderNo, 5);
-  const takenBack = { kind: 'abnormal', code: 'RETURNED', reason: 'the account is closed' } as const;
-  for (let round = 0; round < 3; round++) {
-    await world.finish(refundNo, 'succeeded');
-    await world.finish(refundNo, 'succeeded');
-    await world.hear(refundNo, takenBack);
-  }
-  await settleRefund(world.ports, refundNo, paidElsewhere, { cause: 'test', actor: 'test' });
-  const told = await world.store.read((tx) => tx.events.list({ objectNo: refundNo }, { orderBy: { sequence: 'asc' } }));
-  const [done, back] = ['refund.succeeded', 'refund.abnormal'];
-  t.deepEqual(
-    told.map(({ type }) => type),
-    [done, back, done, back, done, back, done],
-  );
-  t.deepEqual(await world.account(), { balance: 50, held: 0, debt: 0 });
-  await booksAreRight(t, world);
-});
+test.serial(
+  'a refund that the channel reverts and makes again is reported each time; its coins are taken once',
+  async (t) => {
+    const world = await catalogWorld(t);
+    const order = await world.soldPackage('refuse');
+    const refundNo = await world.refund(order.orderNo, 5);
+    const takenBack = { kind: 'abnormal', code: 'RETURNED', reason: 'the account is closed' } as const;
+    for (let round = 0; round < 3; round++) {
+      await world.finish(refundNo, 'succeeded');
+      await world.finish(refundNo, 'succeeded');
+      await world.hear(refundNo, takenBack);
+    }
+    await settleRefund(world.ports, refundNo, paidElsewhere, { cause: 'test', actor: 'test' });
+    const told = await world.store.read((tx) =>
+      tx.events.list({ objectNo: refundNo }, { orderBy: { sequence: 'asc' } }),
+    );
+    const [done, back] = ['refund.succeeded', 'refund.abnormal'];
+    t.deepEqual(
+      told.map(({ type }) => type),
+      [done, back, done, back, done, back, done],
+    );
+    t.deepEqual(await world.account(), { balance: 50, held: 0, debt: 0 });
+    await booksAreRight(t, world);
+  },
+);
 
-test.serial('money of another amount that goes back is in no statistics, because it never came in', async (t) => {
+test.serial('a refunded payment of a wrong amount is in no statistics', async (t) => {
   const world = await catalogWorld(t);
   const { orderNo } = await world.place({ amount: 10 });
   const amount = { minor: 300n, currency: 'USD' };
@@ -181,7 +186,7 @@ test.serial('money of another amount that goes back is in no statistics, because
   t.deepEqual(totals.amounts, []);
 });
 
-test.serial('a forced refund of spent coins is never refused: debt, and an exception for a person', async (t) => {
+test.serial('a forced refund of spent coins is never refused and opens a debt and an exception', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse', 100);
   const { settleForeignRefund } = await import('../../server/payments/refunds/lookups.ts');
@@ -197,7 +202,7 @@ test.serial('a forced refund of spent coins is never refused: debt, and an excep
   await booksAreRight(t, world);
 });
 
-test.serial('refunds against debits: 20 races never spend what a refund holds', async (t) => {
+test.serial('refunds against debits: 20 races never spend coins that a refund reserves', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse');
   const debit = (at: number) =>
@@ -222,7 +227,7 @@ test.serial('a stock of 10 with 50 concurrent orders sells exactly 10', async (t
   t.log(found);
 });
 
-test.serial('the end of an order gives its piece back once; a refund does not', async (t) => {
+test.serial('an order that ends returns its stock once; a refund does not', async (t) => {
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 2 });
   const [kept, lapsed] = [await world.place({ product: 'tea' }), await world.place({ product: 'tea' })];
@@ -238,7 +243,7 @@ test.serial('the end of an order gives its piece back once; a refund does not', 
   t.is(await stockOf(world), 1);
 });
 
-test.serial('late money takes a piece again while there is one; without one it goes back', async (t) => {
+test.serial('a late payment takes stock again if there is any, and is refunded otherwise', async (t) => {
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
   const late = async () => {
@@ -260,32 +265,38 @@ test.serial('late money takes a piece again while there is one; without one it g
   t.truthy(raised);
 });
 
-test.serial('perUserLimit 3 holds when one payer orders 20 times at once, and others are not in the way', async (t) => {
-  const world = await catalogWorld(t);
-  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, perUserLimit: 3, stock: 100 });
-  const mine = () => world.place({ product: 'tea', userId: 'ann' });
-  const others = (at: number) => world.place({ product: 'tea', userId: `o${at}` });
-  const [first, second] = await Promise.all([tally(20, mine), tally(5, others)]);
-  t.deepEqual(first, { ok: 3, user_limit_reached: 17 });
-  t.deepEqual(second, { ok: 5 });
-  t.is(await stockOf(world), 92);
-});
+test.serial(
+  'perUserLimit 3 holds if one payer orders 20 times at once, and other payers are not limited',
+  async (t) => {
+    const world = await catalogWorld(t);
+    await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, perUserLimit: 3, stock: 100 });
+    const mine = () => world.place({ product: 'tea', userId: 'ann' });
+    const others = (at: number) => world.place({ product: 'tea', userId: `o${at}` });
+    const [first, second] = await Promise.all([tally(20, mine), tally(5, others)]);
+    t.deepEqual(first, { ok: 3, user_limit_reached: 17 });
+    t.deepEqual(second, { ok: 5 });
+    t.is(await stockOf(world), 92);
+  },
+);
 
-test.serial('one merchantOrderNo 20 times at once is one order and one piece, also when it was the last', async (t) => {
-  const world = await catalogWorld(t);
-  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
-  const request = { product: 'tea', userId: 'ann', merchantOrderNo: 'm-1' };
-  const found = await tally(20, () => world.place(request));
-  t.falsy(found['out_of_stock']);
-  t.is(await world.store.read((tx) => tx.orders.count({})), 1);
-  t.is(await stockOf(world), 0);
-  const again = await world.place(request);
-  t.is(again.merchantOrderNo, 'm-1');
-  t.is(await stockOf(world), 0);
-  t.log(found);
-});
+test.serial(
+  'one merchantOrderNo 20 times at once is one order and one unit of stock, also for the last unit',
+  async (t) => {
+    const world = await catalogWorld(t);
+    await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
+    const request = { product: 'tea', userId: 'ann', merchantOrderNo: 'm-1' };
+    const found = await tally(20, () => world.place(request));
+    t.falsy(found['out_of_stock']);
+    t.is(await world.store.read((tx) => tx.orders.count({})), 1);
+    t.is(await stockOf(world), 0);
+    const again = await world.place(request);
+    t.is(again.merchantOrderNo, 'm-1');
+    t.is(await stockOf(world), 0);
+    t.log(found);
+  },
+);
 
-test.serial('50 first payments of one new payer make one row', async (t) => {
+test.serial('50 first payments of one new payer at once make one row', async (t) => {
   const world = await catalogWorld(t);
   const found = await tally(50, () => world.place({ amount: 1, userId: 'new' }));
   t.deepEqual(found, { ok: 50 });
@@ -293,7 +304,7 @@ test.serial('50 first payments of one new payer make one row', async (t) => {
 });
 
 test.serial(
-  'two requests under one Idempotency-Key for the last piece: one order, the other waits, neither is out of stock',
+  'two requests under one Idempotency-Key for the last unit make one order, and neither is out of stock',
   async (t) => {
     const world = await catalogWorld(t);
     await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
@@ -319,7 +330,7 @@ test.serial(
   },
 );
 
-test.serial('an order that is refused leaves no key, no order and no piece behind', async (t) => {
+test.serial('an order that is refused leaves no key, no order and no reserved stock', async (t) => {
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 5 });
   const found = await tally(10, () => world.place({ product: 'tea', amount: 9, userId: 'ann' }));

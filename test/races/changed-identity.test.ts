@@ -9,23 +9,23 @@ import { startService, until } from '../support/service.ts';
 import { withOrder } from './wrong-notices.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
-/** What an administrator changes about an account while its orders are in flight, and the keys that are replaced afterwards. */
+/** An account change by an administrator while orders are in flight, and the keys that are replaced afterwards. */
 interface Change {
   payWay: 'alipay' | 'wechat' | 'paypal';
   name: string;
-  /** Done before the first order. */
+  /** Replaced before the first order. */
   before?: string;
   what: string;
   keys: string;
   /** Fields that the configuration leaves out. */
   without?: string[];
-  /** The member of a notice that names the identity. */
+  /** The notification member that names the identity. */
   named?: string;
-  /** What else an order says. */
+  /** Further fields of an order. */
   order?: () => Record<string, unknown>;
 }
 
-/** Nobody else's: an openid belongs to one app. */
+/** A new payer each time: an openid belongs to one app. */
 const byOfficialAccount = () => ({ scene: 'jsapi', openId: `o${randomUUID()}` });
 
 const CHANGES: readonly Change[] = [
@@ -66,12 +66,12 @@ async function stage(t: ExecutionContext, payWay: Change['payWay']): Promise<Sho
   await service.sim('/sim/notices', { payWay, enabled: false });
   const { logIn } = await firstAdmin(service);
   const shop = await service.merchant();
-  // Its answer makes the simulator's configuration current.
+  // The response makes the simulator's configuration current.
   await placeOrder(shop, { payWay });
   return { service, shop, logIn, payWay, dir };
 }
 
-/** The same facts about another order, under a number of its own. */
+/** The same facts about another order, under its own number. */
 function aboutOrder(payWay: Change['payWay'], facts: Facts, orderNo: string): Facts {
   const number = payWay === 'alipay' ? 'trade_no' : 'transaction_id';
   return { ...withOrder(payWay, facts, orderNo, ''), [number]: `T${orderNo}` };
@@ -107,19 +107,19 @@ for (const change of CHANGES) {
 
     await configure(on, what, without);
     const fresh = await place();
-    t.is(await deliver(on, notificationOfTold), 200, 'a notice of the former identity');
-    t.is(await stateOf(service, told), 'paid', 'recognised by its notice');
-    // The answer to the create is not fresh any more.
+    t.is(await deliver(on, notificationOfTold), 200, 'a notification of the former identity');
+    t.is(await stateOf(service, told), 'paid', 'recognised by its notification');
+    // The response to the create is no longer fresh.
     service.clock.advance(6);
     const answer = await shop.call('GET', `/api/v2/payment/query/${asked}`);
     if (payWay === 'paypal')
-      await until('what was approved is captured', async () => {
+      await until('the approved order is captured', async () => {
         await service.app.sweep.once();
         return (await stateOf(service, asked)) === 'paid';
       });
     else t.is(answer.body.data.status, 'paid', 'recognised by a query');
     if (isClosing)
-      await until('what was paid while it was being closed is recognised', async () => {
+      await until('a payment during the close is recognised', async () => {
         service.clock.advance(61);
         await service.app.sweep.once();
         return (await stateOf(service, closing)) === 'closed';
@@ -136,7 +136,7 @@ for (const change of CHANGES) {
     }
 
     await configure(on, keys, without);
-    t.is(await deliver(on, await paidUntold(on, later)), 200, 'a notice after the keys changed');
+    t.is(await deliver(on, await paidUntold(on, later)), 200, 'a notification after the keys changed');
     t.is(await stateOf(service, later), 'paid');
     for (const orderNo of [asked, fresh, later]) await accept(t, on, orderNo);
     if (payWay === 'wechat')
@@ -144,13 +144,13 @@ for (const change of CHANGES) {
     await runUntilQuiet(service, 3600, 300);
     const ledger = await ledgerOf(service);
     for (const orderNo of [paid, told, asked, fresh, later]) t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
-    if (isClosing) t.is(ledger.get(closing)?.refunded, 1000, 'money of an order that was to be closed went back');
+    if (isClosing) t.is(ledger.get(closing)?.refunded, 1000, 'the payment of a closing order was refunded');
     await assertBooksBalance(t, service);
   });
 }
 
 for (const payWay of ['wechat', 'alipay'] as const)
-  test(`${payWay}: a notice of one identity pays no order of another`, async (t) => {
+  test(`${payWay}: a notification of one identity pays no order of another`, async (t) => {
     const on = await stage(t, payWay);
     const { service, shop } = on;
     const forger = createForger(on.dir);
@@ -175,7 +175,7 @@ for (const payWay of ['wechat', 'alipay'] as const)
     }
   });
 
-test('alipay: an order that names its merchant hears nobody else, though orders before it named none', async (t) => {
+test("alipay: an order with a merchant id accepts only that merchant's notifications, although earlier orders had none", async (t) => {
   const on = await stage(t, 'alipay');
   const { service, shop } = on;
   const forger = createForger(on.dir);
@@ -195,7 +195,7 @@ test('alipay: an order that names its merchant hears nobody else, though orders 
   t.is(await forge(facts, ofOne), 200);
 });
 
-test('alipay: a token that a merchant refreshed is used for the orders that it made with the one before, whoever came after', async (t) => {
+test('alipay: a refreshed token is used for the orders made with its predecessor, even if other tokens came later', async (t) => {
   const on = await stage(t, 'alipay');
   const { service, shop } = on;
   const place = () => placeOrder(shop, { payWay: 'alipay' });
@@ -213,7 +213,7 @@ test('alipay: a token that a merchant refreshed is used for the orders that it m
   for (const orderNo of [asked, paid]) t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
 });
 
-test('wechat: an app that is no longer configured at all strands no order of its own', async (t) => {
+test('wechat: an app that is removed from the configuration leaves none of its orders stuck', async (t) => {
   const on = await stage(t, 'wechat');
   const { service, shop } = on;
   await configure(on, 'app-id-jsapi');

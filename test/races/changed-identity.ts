@@ -10,7 +10,7 @@ export interface Shop {
   shop: Merchant;
   logIn: Admin['logIn'];
   payWay: 'alipay' | 'wechat' | 'paypal';
-  /** Whose configuration is written; left out = that of the project `default`. */
+  /** The project of the configuration; defaults to `default`. */
   project?: string;
 }
 
@@ -19,12 +19,12 @@ interface Configuration {
   pems: Record<string, string[]>;
 }
 
-/** Has the channel replace something of the account, and writes what it hands over as the configuration; `without` clears fields. */
+/** Has the channel replace `what` of the account and writes the issued fields as the configuration; `without` clears fields. */
 export async function configure(on: Shop, what: string, without: string[] = []): Promise<void> {
   await configureAs(on, 'default', what, without);
 }
 
-/** The same for another account at the simulator, which the shop has from then on. */
+/** As `configure`, but switches the shop to another account at the simulator. */
 export async function configureAs(on: Shop, account: string, what: string, without: string[] = []): Promise<void> {
   const { service, logIn, payWay, project = 'default' } = on;
   const given = (await service.sim('/sim/rotate', { payWay, account, what })) as unknown as Record<
@@ -39,20 +39,20 @@ export async function configureAs(on: Shop, account: string, what: string, witho
   if (status !== 200) throw new Error(`config: ${status} ${JSON.stringify(body)}`);
 }
 
-/** What the channel hands over no more is not kept. */
+/** Fields that the channel no longer issues are cleared. */
 const NOT_KEPT: Record<Shop['payWay'], Record<string, null>> = {
   alipay: { appAuthToken: null },
   wechat: { subMchId: null, subAppId: null },
   paypal: {},
 };
 
-/** Lets the payer pay and has the channel write the message that says so; it is delivered to nobody. */
+/** Lets the payer pay and has the channel write the notification without delivering it. */
 export async function paidUntold(on: Shop, orderNo: string): Promise<Delivery> {
   await on.service.sim('/sim/pay', { orderNo });
   return messageAbout(on, orderNo);
 }
 
-/** The newest message that the channel wrote about an order. */
+/** Returns the channel's newest message about an order. */
 export async function messageAbout({ service }: Pick<Shop, 'service'>, orderNo: string): Promise<Delivery> {
   await service.sim('/sim/notify', { orderNo });
   const deliveries = await service.deliveries(orderNo);
@@ -65,12 +65,12 @@ export async function post({ service, payWay }: Shop, { headers, body }: Message
   return (await fetch(`${service.url}/notify/${payWay}/default`, sent)).status;
 }
 
-/** The same for what the channel wrote. */
+/** Posts a recorded delivery of the channel; resolves to the status. */
 export async function deliver(on: Shop, { headers, bodyBase64 }: Delivery): Promise<number> {
   return post(on, { headers, body: Buffer.from(bodyBase64, 'base64') });
 }
 
-/** Asks for the whole of an order back; the request is taken. */
+/** Requests a full refund of an order and asserts that it is accepted. */
 export async function accept(t: ExecutionContext, { shop }: Shop, orderNo: string): Promise<void> {
   const { status, body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 10 });
   t.true(status === 200 || status === 201 || status === 202, `${orderNo}: ${status} ${JSON.stringify(body)}`);

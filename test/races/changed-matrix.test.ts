@@ -9,37 +9,41 @@ import { startService, type Answer } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
 import type { Delivery } from '../../server/simulator/notification.ts';
 
-/** An order on its way when the configuration changes. */
+/** An order in flight when the configuration changes. */
 interface Flight {
   orderNo: string;
-  /** What the channel wrote before the change, and nobody delivered. */
+  /** The channel's undelivered message from before the change. */
   message?: Delivery;
-  /** A refund that was asked for before the change. */
+  /** A refund that was requested before the change. */
   refundNo?: string;
-  /** The pay request once more, as a merchant repeats what was not answered. */
+  /** Repeats the pay request, as a merchant does without a response. */
   repeat?: () => Promise<Answer>;
 }
 
 /**
- * How a payment became known after the change, or that it was known before. `not placed`: the repeated pay request was refused,
- * because the channel made an order of the new identity out of it, and the payer was handed nothing.
+ * How a payment became known: before the change, by a notification, or by a query. `not placed`: the repeated pay request was
+ * refused, because the channel made an order of the new identity from it, and the payer received nothing.
  */
 type Recognised = 'before' | 'notice' | 'asked' | 'not placed';
 
-/** A moment in the life of an order: how it gets there, and how it goes on when the configuration is another. */
+/** A moment in the life of an order: how it is reached, and how it continues under the changed configuration. */
 interface Moment {
   name: string;
   arrive(on: Shop, order: Record<string, unknown>): Promise<Flight>;
   goOn(on: Shop, flight: Flight): Promise<Recognised>;
 }
 
-/** The moments at which a configuration may change, from the first thought of a payment to its refund. */
+/** The moments of a configuration change, from before the payment to its refund. */
 const MOMENTS: readonly Moment[] = [
-  { name: 'before it is placed', arrive: (on, order) => unanswered(on, order, '502'), goOn: repeated },
-  { name: 'while it is placed', arrive: (on, order) => unanswered(on, order, '500-after-commit'), goOn: repeated },
+  { name: 'before the order is placed', arrive: (on, order) => unanswered(on, order, '502'), goOn: repeated },
+  {
+    name: 'while the order is placed',
+    arrive: (on, order) => unanswered(on, order, '500-after-commit'),
+    goOn: repeated,
+  },
   { name: 'placed', arrive: async (on, order) => ({ orderNo: await place(on, order) }), goOn: payAndTell },
   {
-    name: 'the payer has opened it',
+    name: 'opened by the payer',
     async arrive(on, order) {
       const orderNo = await place(on, order);
       await on.service.sim('/sim/scan', { orderNo });
@@ -48,7 +52,7 @@ const MOMENTS: readonly Moment[] = [
     goOn: payAndTell,
   },
   {
-    name: 'paid, nobody told',
+    name: 'paid without a notification',
     async arrive(on, order) {
       const orderNo = await place(on, order);
       await on.service.sim('/sim/pay', { orderNo });
@@ -57,7 +61,7 @@ const MOMENTS: readonly Moment[] = [
     goOn: ask,
   },
   {
-    name: 'the notice is under way',
+    name: 'the notification is on its way',
     async arrive(on, order) {
       const orderNo = await place(on, order);
       return { orderNo, message: await paidUntold(on, orderNo) };
@@ -65,21 +69,21 @@ const MOMENTS: readonly Moment[] = [
     goOn: async (on, flight) => tell(on, flight.orderNo, flight.message!),
   },
   { name: 'known to be paid', arrive: known, goOn: async () => 'before' },
-  { name: 'a refund is meant', arrive: (on, order) => refunding(on, order, '502'), goOn: async () => 'before' },
+  { name: 'a refund is stored', arrive: (on, order) => refunding(on, order, '502'), goOn: async () => 'before' },
   {
     name: 'a refund is sent',
     arrive: (on, order) => refunding(on, order, '500-after-commit'),
     goOn: async () => 'before',
   },
   {
-    name: 'a refund is in the works',
+    name: 'a refund is processing',
     arrive: (on, order) => refunding(on, order, 'pending-refund'),
     async goOn({ service }, { orderNo, refundNo }) {
       await service.sim('/sim/refund-state', { orderNo, refundNo, state: 'succeeded' });
       return 'before';
     },
   },
-  { name: 'a refund is done', arrive: (on, order) => refunding(on, order), goOn: async () => 'before' },
+  { name: 'a refund has succeeded', arrive: (on, order) => refunding(on, order), goOn: async () => 'before' },
 ];
 
 function place({ shop, payWay }: Shop, order: Record<string, unknown>): Promise<string> {
@@ -112,7 +116,7 @@ async function payAndTell(on: Shop, { orderNo }: Flight): Promise<Recognised> {
   return tell(on, orderNo, await paidUntold(on, orderNo));
 }
 
-/** Delivers a message; what is not believed or says too little is asked about, as it is without any message. */
+/** Delivers a message; one that is rejected or incomplete leads to a query. */
 async function tell(on: Shop, orderNo: string, message: Delivery): Promise<Recognised> {
   await deliver(on, message);
   return (await stateOf(on.service, orderNo)) === 'paid' ? 'notice' : ask(on, { orderNo });
@@ -125,7 +129,7 @@ async function ask({ service, shop }: Shop, { orderNo }: Flight): Promise<Recogn
     if ((await stateOf(service, orderNo)) === 'paid') return 'asked';
     await service.app.sweep.once();
   }
-  throw new Error(`${orderNo} is paid at its channel, and nobody here knows it`);
+  throw new Error(`${orderNo} is paid at its channel and unknown to the service`);
 }
 
 async function known(on: Shop, order: Record<string, unknown>): Promise<Flight> {
@@ -135,7 +139,7 @@ async function known(on: Shop, order: Record<string, unknown>): Promise<Flight> 
   return { orderNo };
 }
 
-/** A paid order of which 4 of 10 are asked back, with a fault or without. */
+/** A paid order with a refund of 4 of 10, optionally with a fault. */
 async function refunding(on: Shop, order: Record<string, unknown>, fault?: string): Promise<Flight> {
   const { orderNo } = await known(on, order);
   const { service, shop, payWay } = on;
@@ -146,21 +150,21 @@ async function refunding(on: Shop, order: Record<string, unknown>, fault?: strin
   return { orderNo, refundNo: refund.refundNo };
 }
 
-/** What an administrator changes while orders are in flight: one row of the matrix. */
+/** An administrator's change while orders are in flight: one row of the matrix. */
 interface Change {
   payWay: Shop['payWay'];
-  /** What the channel replaces, as `/sim/rotate` calls it. */
+  /** The `what` of `/sim/rotate`. */
   what: string;
   /** Replaced before the first order. */
   before?: string;
-  /** Fields that the configuration leaves out until then, and from then on. */
+  /** Fields that the configuration leaves out before and after the change. */
   without?: { before?: string[]; after?: string[] };
   order?: () => Record<string, unknown>;
-  /** When WeChat Pay's shop is a partner's sub-merchant; at other times it is a direct merchant. */
+  /** When WeChat Pay's shop is a partner's sub-merchant; otherwise it is a direct merchant. */
   asPartner?: 'before' | 'after' | 'both';
-  /** The payee of an order that the channel has never seen is the new one, and the order is bound to the former one. */
+  /** The channel has not seen the order yet, so its payee is the new one while the order is bound to the former. */
   isNotPlaced?: boolean;
-  /** Part of every run; the others only of a long one. */
+  /** Part of every run; the other rows run only in a long one. */
   isSample?: boolean;
 }
 
@@ -225,7 +229,7 @@ for (const change of CHANGES.filter(({ isSample }) => isLong || isSample)) {
   const row = `${payWay} ${what}${without.after ? ` without ${without.after.join(' and ')}` : ''}${partner}`;
   const accountAt = (time: 'before' | 'after') => (asPartner === time || asPartner === 'both' ? 'partner' : 'default');
 
-  test.serial(`${row}: every payment is recognised and given back, whatever moment it changed at`, async (t) => {
+  test.serial(`${row}: every payment is recognised and refunded at every moment of the change`, async (t) => {
     const simulator = await ownSimulator(t);
     const service = await startService(t, { simulator });
     const { logIn } = await firstAdmin(service);

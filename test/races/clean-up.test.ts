@@ -9,7 +9,7 @@ import type { TestDatabase } from '../support/database.ts';
 import { watched } from './watched.ts';
 
 const ROWS = count(200_000, 50_000);
-/** As many rows as the service's own statement time-out lets through on a slow machine. */
+/** As many rows as the service's statement time-out allows on a slow machine. */
 const CHUNK = 10_000;
 const DAY = 86_400_000;
 
@@ -28,32 +28,29 @@ function bounded(t: ExecutionContext, taken: readonly number[], all: number): vo
   t.true(Math.max(...taken) <= PART_ROWS, `${Math.max(...taken)} rows in one statement`);
 }
 
-test.serial(
-  'expired idempotency keys go in bounded parts, however many there are; those of open orders stay',
-  async (t) => {
-    const on = await watched(t, 'idempotency_keys');
-    const { store } = on;
-    const open = orderRow({ orderNo: 'OPEN', state: 'closing', clientId: 'shop' });
-    await store.transaction((tx) => tx.orders.insert(open));
-    await inChunks(
-      on,
-      `insert into idempotency_keys (scope, route, key, fingerprint, intent_no, state, created_at)
+test.serial('expired idempotency keys are deleted in bounded batches; those of open orders stay', async (t) => {
+  const on = await watched(t, 'idempotency_keys');
+  const { store } = on;
+  const open = orderRow({ orderNo: 'OPEN', state: 'closing', clientId: 'shop' });
+  await store.transaction((tx) => tx.orders.insert(open));
+  await inChunks(
+    on,
+    `insert into idempotency_keys (scope, route, key, fingerprint, intent_no, state, created_at)
      select 'app:shop', 'pay', 'k' || n, 'f', case when n <= 5000 then 'OPEN' else 'P' || n end, 'done',
             now() - interval '30 days' + n * interval '1 millisecond'`,
-    );
-    await inChunksOfNew(on);
-    const now = new Date();
-    const stoppedAt = await deleteOldKeys(store, now, () => false);
-    t.true(stoppedAt <= PART_ROWS, 'a replica that stops does one part and no more');
-    const [one, other] = await Promise.all([deleteOldKeys(store, now), deleteOldKeys(store, now)]);
-    t.is(stoppedAt + one + other, ROWS - 5000);
-    bounded(t, await on.taken('idempotency_keys'), ROWS - 5000);
-    t.is(await store.read((tx) => tx.keys.count({ intentNo: 'OPEN' })), 5000);
-    t.is(await store.read((tx) => tx.keys.count({ scope: 'app:new' })), 10);
-    t.is(await deleteOldKeys(store, now), 0);
-    t.log(`${ROWS} keys in ${(await on.taken('idempotency_keys')).length} parts`);
-  },
-);
+  );
+  await inChunksOfNew(on);
+  const now = new Date();
+  const stoppedAt = await deleteOldKeys(store, now, () => false);
+  t.true(stoppedAt <= PART_ROWS, 'a stopping replica runs only one batch');
+  const [one, other] = await Promise.all([deleteOldKeys(store, now), deleteOldKeys(store, now)]);
+  t.is(stoppedAt + one + other, ROWS - 5000);
+  bounded(t, await on.taken('idempotency_keys'), ROWS - 5000);
+  t.is(await store.read((tx) => tx.keys.count({ intentNo: 'OPEN' })), 5000);
+  t.is(await store.read((tx) => tx.keys.count({ scope: 'app:new' })), 10);
+  t.is(await deleteOldKeys(store, now), 0);
+  t.log(`${ROWS} keys in ${(await on.taken('idempotency_keys')).length} parts`);
+});
 
 async function inChunksOfNew({ store }: TestDatabase): Promise<void> {
   await store.transaction(
@@ -63,7 +60,7 @@ async function inChunksOfNew({ store }: TestDatabase): Promise<void> {
   );
 }
 
-test.serial('windows of limits that are over go in bounded parts; a window that goes on stays', async (t) => {
+test.serial('expired limit windows are deleted in bounded batches; an active window stays', async (t) => {
   const on = await watched(t, 'rate_limits');
   const soon = Date.now() + DAY;
   await inChunks(
@@ -76,7 +73,7 @@ test.serial('windows of limits that are over go in bounded parts; a window that 
   t.is(await limits.deleteExpired(new Date()), 0);
 });
 
-test.serial('revocations of tokens that have expired go in bounded parts; others stay', async (t) => {
+test.serial('revocations of expired tokens are deleted in bounded batches; the rest stays', async (t) => {
   const on = await watched(t, 'revoked_tokens');
   const { store } = on;
   await inChunks(

@@ -35,16 +35,16 @@ for (const hours of [3, -3])
       jumpSeconds: hours * 3600,
       jobs: true,
     });
-    /** Only the replica has jobs, so an event that was delivered shows that it has looked. */
+    /** Only this replica runs jobs, so a delivered event shows that its scheduler ran. */
     const looked = async (): Promise<void> => {
       const paid = await payOrder(service, shop, { payWay: 'alipay' });
-      await until('the event is told', async () => receiver.received.some(({ body }) => body.includes(paid)));
+      await until('the event is delivered', async () => receiver.received.some(({ body }) => body.includes(paid)));
     };
     await looked();
     await looked();
     const seen = await shop.callAt(replica.url, 'GET', `/api/v2/payment/query/${orderNo}`);
     t.is(seen.status, 200, 'a token of another replica is neither over nor of the future');
-    // Alipay and WeChat Pay refuse what a machine with a wrong clock signs; PayPal has no time in its requests.
+    // Alipay and WeChat Pay refuse requests signed with a wrong clock; PayPal has no time in its requests.
     const wanted = { subject: 'Test', amount: 10, payWay: 'paypal', currency: 'USD' };
     const placed = await shop.callAt(replica.url, 'POST', '/api/v2/payment/pay', wanted);
     t.is(placed.status, 201, JSON.stringify(placed.body));

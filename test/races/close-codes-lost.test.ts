@@ -6,13 +6,13 @@ import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, typ
 
 const CODES = RACED_SCENES.filter(({ scene }) => scene === 'code');
 
-/** On the simulator's clock, which the test puts forward. */
+/** On the simulator's clock, which the test advances. */
 const LATER_SECONDS = 600;
 
-/** A silence that is over soon; what lands late lands when that clock is put forward. */
+/** A short silence; the late effect happens when the simulator's clock advances. */
 const LATE = { delayMs: LATER_SECONDS * 1000, hangUpMs: 100 };
 
-/** The payer has paid with a code, nobody here knows it, and nobody hears what became of the close. */
+/** The payer has paid with a code unknown to the service, and the outcome of the close stays unknown. */
 async function closeUnheard(t: ExecutionContext, on: RacedScene, fault: string) {
   const { payWay } = on;
   const shops = await openShops(t, [on]);
@@ -23,14 +23,14 @@ async function closeUnheard(t: ExecutionContext, on: RacedScene, fault: string) 
     await payerOf(shops, on, orderNo)
   )();
   const once = { payWay, orderNo, times: 1 };
-  // WeChat Pay is asked before it is told to reverse, and does not know of the payment yet.
+  // WeChat Pay is queried before the reverse, and does not know the payment yet.
   if (payWay === 'wechat') await service.sim('/sim/faults', { ...once, call: 'query', fault: 'query-lag' });
   await service.sim('/sim/faults', { ...once, call: 'close', fault, ...LATE });
   t.is((await closeIn(shops, on, orderNo)).answer, 'closing');
   return { shops, orderNo };
 }
 
-/** The money went back once, by the channel's own cancel, and nobody has anything to do. */
+/** The channel's own cancel refunded the money once, and no exception is open. */
 async function isGoneOnce(t: ExecutionContext, { service }: Shops, orderNo: string): Promise<void> {
   t.is((await ledgerOf(service)).get(orderNo)?.refunded, 1000, 'by the channel itself');
   await runUntilQuiet(service, 2 * 86_400, 1800);
@@ -50,7 +50,7 @@ async function isGoneOnce(t: ExecutionContext, { service }: Shops, orderNo: stri
 }
 
 for (const on of CODES) {
-  test(`${on.title}: a close that lands late, after the payment was seen, gives the money back, and it does not count`, async (t) => {
+  test(`${on.title}: a close that takes effect late, after the payment was seen, refunds the money, and the payment does not count`, async (t) => {
     const { shops, orderNo } = await closeUnheard(t, on, 'timeout-then-commit');
     const { store } = shops.service.app;
     await store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
@@ -59,7 +59,7 @@ for (const on of CODES) {
     t.is(
       await store.read((tx) => tx.refunds.count({ orderNo })),
       0,
-      'nothing that the channel would refuse is asked for',
+      'the service makes no call that the channel would refuse',
     );
     await shops.service.sim('/sim/clock', { advanceSeconds: LATER_SECONDS });
     await isGoneOnce(t, shops, orderNo);
@@ -67,7 +67,7 @@ for (const on of CODES) {
 }
 
 for (const on of CODES.filter(isTold)) {
-  test(`${on.title}: a payment that is told after a close whose answer was lost does not count: it has gone back`, async (t) => {
+  test(`${on.title}: a payment reported after a close whose answer was lost does not count: it was refunded`, async (t) => {
     const { shops, orderNo } = await closeUnheard(t, on, 'commit-then-timeout');
     await shops.service.sim('/sim/notices', { payWay: on.payWay, enabled: true });
     await shops.service.sim('/sim/notify', { orderNo, kind: 'TRADE_SUCCESS' });

@@ -9,11 +9,11 @@ import { ownSimulator } from '../support/simulator.ts';
 
 const CODES = RACED_SCENES.filter(({ scene }) => scene === 'code');
 
-/** A till's close that crosses the payment: the channel has given the money back, and its answer is held. */
+/** A close that races the payment of a code: the channel has refunded the money, and its answer is held. */
 interface Crossing {
   shops: Shops;
   orderNo: string;
-  /** Lets the answer through. */
+  /** Releases the answer. */
   answered(): Promise<Closed>;
 }
 
@@ -40,7 +40,7 @@ async function cross(t: ExecutionContext, on: RacedScene): Promise<Crossing> {
   await (
     await payerOf(shops, on, orderNo)
   )();
-  // WeChat Pay is asked before it is told to reverse, and does not know of the payment yet.
+  // WeChat Pay is queried before the reverse, and does not know the payment yet.
   const lag = { payWay, orderNo, times: 1, call: 'query', fault: 'query-lag' };
   if (payWay === 'wechat') await service.sim('/sim/faults', lag);
   isHeld = true;
@@ -72,12 +72,12 @@ async function ends(t: ExecutionContext, { shops, orderNo, answered }: Crossing)
 for (const on of CODES) {
   const { title } = on;
 
-  test(`${title}: a close that crosses the payment is answered refunded`, async (t) => {
+  test(`${title}: a close that races the payment returns refunded`, async (t) => {
     const crossing = await cross(t, on);
     await ends(t, crossing);
   });
 
-  test(`${title}: who asks while the close is giving the money back is not told that it is paid`, async (t) => {
+  test(`${title}: a query during the refund by a close does not return paid`, async (t) => {
     const crossing = await cross(t, on);
     const { shops, orderNo } = crossing;
     await shops.service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
@@ -88,14 +88,14 @@ for (const on of CODES) {
 }
 
 for (const on of CODES.filter(isTold)) {
-  test(`${on.title}: a payment that is told while the close is giving it back is no reason to call the order paid`, async (t) => {
+  test(`${on.title}: a payment reported while the close refunds it does not make the order paid`, async (t) => {
     const crossing = await cross(t, on);
     const { shops, orderNo } = crossing;
     await shops.service.sim('/sim/notices', { payWay: on.payWay, enabled: true });
     await shops.service.sim('/sim/notify', { orderNo, kind: 'TRADE_SUCCESS' });
-    t.is(await stateOf(shops.service, orderNo), 'closing', 'it may be on its way back');
+    t.is(await stateOf(shops.service, orderNo), 'closing', 'it may be in a refund');
     await shops.service.sim('/sim/notify', { orderNo, kind: 'refund' });
-    t.is(await stateOf(shops.service, orderNo), 'closed', 'it has gone back');
+    t.is(await stateOf(shops.service, orderNo), 'closed', 'it was refunded');
     await ends(t, crossing);
   });
 }

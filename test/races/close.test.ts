@@ -20,7 +20,7 @@ import { startService, until } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
-  test(`G8 ${payWay}: whether the payment or the close came first or they race, what the merchant saw agrees with the ledger, in every scene`, async (t) => {
+  test(`G8 ${payWay}: the close response agrees with the ledger if payment or close comes first or both race, in every scene`, async (t) => {
     const scenes = racedOf(payWay);
     const shops = await openShops(t, scenes);
     const { service } = shops;
@@ -33,7 +33,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
       const raced = await closeAgainstPay(shops, scenes, notifications);
       closes.push(...raced);
       const refused = raced.filter(({ status }) => status === 409).length;
-      // In a short run it could be the fall of a coin that one side always wins; those in turn have each win.
+      // In a short run one side can win every race by chance; the sequential cases let each side win.
       if (isLong) t.true(refused > 0 && refused < raced.length, `${refused} of ${raced.length} were paid first`);
       t.log(`${raced.length} races, notices ${notifications ? 'delivered' : 'dropped'}: ${sumUp(raced)}`);
     }
@@ -42,14 +42,13 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     await assertBooksBalance(t, service);
   });
 
-/** Closes orders while their payers pay. */
 function closeAgainstPay(shops: Shops, scenes: readonly RacedScene[], notifications: boolean): Promise<Closed[]> {
   const orders = ordersIn(scenes, count(200, 5), count(20, 2));
   return inParallel(orders.length, 5, async (index): Promise<Closed> => {
     const on = orders[index]!;
     const orderNo = await placeIn(shops, on);
     const pay = await readyToPay(shops, on, orderNo, index, notifications);
-    // To take PayPal's money is a longer way here than to close, so the close starts later.
+    // A PayPal capture takes longer than a close here, so the close starts later.
     const [toClose, toPay] = [index % 3, (index * 5) % 7];
     const isLonger = on.payWay === 'paypal';
     const [closed] = await Promise.all([
@@ -68,7 +67,7 @@ async function paidAndTold(t: ExecutionContext, shops: Shops, on: RacedScene): P
   return closed;
 }
 
-/** The payer has paid and nobody here knows it: it is found out with the close. */
+/** The payer has paid without a report; the close finds the payment. */
 async function paidUntold(t: ExecutionContext, shops: Shops, on: RacedScene): Promise<Closed> {
   const orderNo = await placeIn(shops, on);
   await shops.service.sim('/sim/faults', { ...once(on, orderNo), call: 'notice', fault: 'drop-notify' });
@@ -76,14 +75,14 @@ async function paidUntold(t: ExecutionContext, shops: Shops, on: RacedScene): Pr
     await payerOf(shops, on, orderNo)
   )();
   const closed = await closeIn(shops, on, orderNo);
-  // Alipay's cancel of a code gives back what was paid; WeChat Pay is asked before a reverse. PayPal's payer only agreed.
+  // Alipay's cancel of a code refunds the payment; WeChat Pay is queried before a reverse. PayPal's payer only approved.
   const isCancelled = on.title === 'alipay code';
   const untaken = on.payWay === 'paypal' ? 'closed' : 'order_already_paid';
   t.is(closed.answer, isCancelled ? 'refunded' : untaken, on.title);
   return closed;
 }
 
-/** The shop has taken PayPal's money and nobody heard it, so PayPal is asked before anything is called closed. */
+/** The capture succeeded but its answer was lost, so PayPal must be queried before the order closes. */
 async function takenUnheard(t: ExecutionContext, shops: Shops, on: RacedScene): Promise<Closed> {
   const { service, shopOf } = shops;
   const orderNo = await placeIn(shops, on);
@@ -98,12 +97,12 @@ async function takenUnheard(t: ExecutionContext, shops: Shops, on: RacedScene): 
   return closed;
 }
 
-/** Closed before the payer does anything: what the channel lets through nevertheless goes back. */
+/** Closed before the payer acts: a payment that the channel still accepts is refunded. */
 async function closedFirst(t: ExecutionContext, shops: Shops, on: RacedScene): Promise<Closed> {
   const orderNo = await placeIn(shops, on);
   const pay = await payerOf(shops, on, orderNo);
   const closed = await closeIn(shops, on, orderNo);
-  // Alipay knows nothing of an order that no payer has opened or scanned, so it confirms nothing and the payer can still pay.
+  // Alipay does not know an order before the payer opens or scans it, so it confirms no close and the payer can still pay.
   const isUnseen = isOpenedByPayer(on) || on.title === 'alipay qr';
   t.is(closed.answer, isUnseen ? 'closing' : 'closed', on.title);
   if (isUnseen || on.payWay === 'paypal') await pay();
@@ -112,14 +111,14 @@ async function closedFirst(t: ExecutionContext, shops: Shops, on: RacedScene): P
   return closed;
 }
 
-/** What was there before the close, one after the other. */
+/** The cases without a race: payment and close in sequence. */
 function deedsAt(payWay: RacedScene['payWay']): Deed[] {
   return [paidAndTold, paidUntold, closedFirst, ...(payWay === 'paypal' ? [takenUnheard] : [])];
 }
 
 const once = ({ payWay }: RacedScene, orderNo: string) => ({ payWay, orderNo, times: 1 });
 
-/** The payer of a race, and whatever else brings the payment: for PayPal the payer has agreed, and what races is the taking of the money. */
+/** The payer's action in a race; for PayPal the payer has approved, and the capture races. */
 async function readyToPay(
   shops: Shops,
   on: RacedScene,
@@ -138,21 +137,21 @@ async function readyToPay(
   return on.hasButtons ? capture : ways[index % (notifications ? 3 : 2)]!;
 }
 
-/** The payer comes back from PayPal with its number of the order. */
+/** The payer's browser returns from PayPal with its order number. */
 async function comeBack({ service }: Shops, orderNo: string): Promise<void> {
   const found = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
   const page = await fetch(`${service.url}/return/paypal/${orderNo}?token=${found?.channelOrderId}`);
   await page.text();
 }
 
-/** How many closes were answered with which word. */
+/** Counts the closes by answer. */
 function sumUp(closes: readonly Closed[]): string {
   const words = new Map<string, number>();
   for (const { answer } of closes) words.set(answer, (words.get(answer) ?? 0) + 1);
   return [...words].map(([word, times]) => `${times} ${word}`).join(', ');
 }
 
-test('expire against pay: an order that lapses closes, money that comes after it is accepted', async (t) => {
+test('an order that expires during its payment closes, and the late payment is accepted', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const lapsed: { payWay: RacedScene['payWay']; orderNo: string }[] = [];
@@ -172,8 +171,7 @@ test('expire against pay: an order that lapses closes, money that comes after it
   await assertBooksBalance(t, service);
 });
 
-// A page, a mini program or an app is placed by the same call as the default scene, or by none.
-test('the place answer after the close, in each scene: nothing payable is handed out, and the channel is closed', async (t) => {
+test('a place answer after the close returns no payment parameters in any scene, and the channel order is closed', async (t) => {
   let [held, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];
   let holdsNext = false;
   const hold = (_method: string, path: string) => {
@@ -209,7 +207,7 @@ test('the place answer after the close, in each scene: nothing payable is handed
   await assertBooksBalance(t, service);
 });
 
-/** Starts the two sides of a race apart by a few turns of the network, so that either can win. */
+/** Delays either side of a race by a few network turns, so that either can win. */
 async function after<T>(turns: number, work: () => Promise<T>): Promise<T> {
   for (let turn = 0; turn < turns * 3; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
   return work();

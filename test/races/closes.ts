@@ -4,27 +4,27 @@ import { stateOf } from '../support/orders.ts';
 import type { RacedScene, Shops } from './scenes.ts';
 import type { Service } from '../support/service.ts';
 
-/** A close that a merchant asked for, and what the merchant heard. */
+/** A close that a merchant requested, and its response. */
 export interface Closed {
   on: RacedScene;
   orderNo: string;
   status: number;
-  /** The code of a refusal. */
+  /** The error code of a refusal. */
   code?: string;
   /** The status of the order, or the code of a refusal. */
   answer: string;
 }
 
-/** Has an order closed by its merchant. */
+/** Closes an order as its merchant. */
 export async function closeIn({ shopOf }: Shops, on: RacedScene, orderNo: string): Promise<Closed> {
   const { status, body } = await shopOf(on).call('POST', `/api/v2/payment/close/${orderNo}`);
   return { on, orderNo, status, code: body.code, answer: body.data?.status ?? body.code };
 }
 
 /**
- * Whether what the merchant heard is what became of the money. Refused as paid: it is paid, and told once as paid. Otherwise nothing of
- * it stays: closed and never paid; or paid and given back, by the service when it was told `closing` before, by the channel's own
- * cancel of a payer's code when it was told `refunded`.
+ * Asserts that a close response agrees with the money. Refused as paid: the order is paid and reported as paid once. Otherwise no
+ * money stays: closed and never paid; or paid and refunded, by the service if the response was `closing`, by the channel's own
+ * cancel of a payer's code if it was `refunded`.
  */
 export async function agreesWithLedger(t: ExecutionContext, service: Service, close: Closed): Promise<void> {
   const { on, orderNo, status, code, answer } = close;
@@ -53,7 +53,7 @@ export async function agreesWithLedger(t: ExecutionContext, service: Service, cl
   const gone = { ended: 'succeeded', origin, elsewhere: isCancelled, amount: 1000 };
   const back = isLate || isCancelled ? 1000 : 0;
   t.deepEqual([paid, refunded, refunds], [back, back, back > 0 ? [gone] : []], about);
-  // Only a cancel can give back what was told as paid meanwhile; then both were told.
+  // Only a cancel can refund a payment that was reported as paid meanwhile; then both events were sent.
   if (isCancelled && state === 'paid') t.deepEqual(told, ['order.paid'], about);
   else t.deepEqual([state, told], ['closed', ['order.closed']], about);
 }

@@ -11,7 +11,7 @@ const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_WEBHOOK_ALLOWED_NETWORKS
 const coinPrice = { code: 'bean', amount: 3 };
 const PATH = '/api/v2/skillpay/resource';
 
-/** Ledger and calls tell the same story: each call one debit, each that came back one credit, and their sum is the balance. */
+/** Asserts that ledger and calls agree: one debit per call, one credit per refunded call, and their sum is the balance. */
 async function audit(
   service: Service,
 ): Promise<{ calls: number; debits: number; back: number; balances: Map<string, bigint> }> {
@@ -44,7 +44,7 @@ const callAt = (url: string, shop: Merchant, userId: string, key: string) =>
   );
 
 test.serial(
-  'racing calls at two replicas: as many as there are coins for, and one key at once is one call',
+  'racing calls at two replicas succeed as far as the coins last, and one key at once is one call',
   async (t) => {
     const service = await startService(t, { env });
     const twin = await startService(t, { env, url: service.databaseUrl, simulator: service.simulator });
@@ -80,7 +80,7 @@ test.serial(
   },
 );
 
-test.serial('lost answers: a repeat under the key costs nothing and brings the content', async (t) => {
+test.serial('a repeat under the key after a lost answer costs nothing and returns the content', async (t) => {
   const service = await startService(t, { env });
   const shop = await service.merchant();
   await addSkill(service, { coinPrice });
@@ -106,7 +106,7 @@ test.serial('lost answers: a repeat under the key costs nothing and brings the c
   t.log(`${calls} calls, ${cutter.cuts()} lost answers, 0 second debits`);
 });
 
-test.serial('a replica that dies in a call has taken the coins once, and the content comes', async (t) => {
+test.serial('a replica that dies in a call has taken the coins once, and the content is delivered', async (t) => {
   let executions = 0;
   const url = await serve(t, (_, response) => {
     executions += 1;
@@ -124,7 +124,7 @@ test.serial('a replica that dies in a call has taken the coins once, and the con
       port: await freePort(),
       crashAt,
       quiet: true,
-      // The clock of the service was put forward after the death before.
+      // The death before advanced the service's clock.
       aheadMs: service.clock.now().getTime() - Date.now(),
     });
     await t.throwsAsync(callAt(victim.url, shop, 'u1', crashAt));
@@ -143,35 +143,38 @@ test.serial('a replica that dies in a call has taken the coins once, and the con
   }
 });
 
-test.serial('work that outlives its claim keeps nothing of a call whose coins went back meanwhile', async (t) => {
-  let [status, arrived, released] = [0, Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const url = await serve(t, (_, response) => {
-    arrived.resolve();
-    void released.promise.then(() => response.writeHead(status).end('late'));
-  });
-  const service = await startService(t, { env });
-  const shop = await service.merchant();
-  await addSkill(service, { coinPrice, resource: { handler: 'http', url } });
-  await giveCoins(service, 'bean', 'u1', 3);
-  for (const [before, answered] of [200, 404].entries()) {
-    [status, arrived, released] = [answered, Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const call = callAt(service.url, shop, 'u1', `k${answered}`);
-    await arrived.promise;
-    const [row] = await service.app.store.read((tx) => tx.coinCalls.list({ refundedAt: null }));
-    const { orderNo: outTradeNo } = row!;
-    const refund = () => shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo });
-    t.is((await refund()).body.code, 'fulfilment_in_progress');
-    service.clock.advance(31);
-    t.is((await refund()).body.data.status, 'refunded');
-    released.resolve();
-    t.is((await call).body.code, 'order_refunded');
-    await service.app.skillpay.idle();
-    t.is((await callSkill(shop, undefined, outTradeNo)).body.code, 'order_refunded');
-    const kept = await service.app.store.read((tx) => tx.coinCalls.find({ orderNo: outTradeNo }));
-    t.like(kept, { fulfilment: 'none', content: null, fulfilledAt: null });
-    const events = await service.app.store.read((tx) => tx.events.count({ type: 'skillpay.fulfilled' }));
-    t.is(events, 0);
-    const times = before + 1;
-    t.like(await audit(service), { calls: times, debits: times, back: times });
-  }
-});
+test.serial(
+  'work that outlives its claim stores nothing about a call whose coins were refunded meanwhile',
+  async (t) => {
+    let [status, arrived, released] = [0, Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const url = await serve(t, (_, response) => {
+      arrived.resolve();
+      void released.promise.then(() => response.writeHead(status).end('late'));
+    });
+    const service = await startService(t, { env });
+    const shop = await service.merchant();
+    await addSkill(service, { coinPrice, resource: { handler: 'http', url } });
+    await giveCoins(service, 'bean', 'u1', 3);
+    for (const [before, answered] of [200, 404].entries()) {
+      [status, arrived, released] = [answered, Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const call = callAt(service.url, shop, 'u1', `k${answered}`);
+      await arrived.promise;
+      const [row] = await service.app.store.read((tx) => tx.coinCalls.list({ refundedAt: null }));
+      const { orderNo: outTradeNo } = row!;
+      const refund = () => shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo });
+      t.is((await refund()).body.code, 'fulfilment_in_progress');
+      service.clock.advance(31);
+      t.is((await refund()).body.data.status, 'refunded');
+      released.resolve();
+      t.is((await call).body.code, 'order_refunded');
+      await service.app.skillpay.idle();
+      t.is((await callSkill(shop, undefined, outTradeNo)).body.code, 'order_refunded');
+      const kept = await service.app.store.read((tx) => tx.coinCalls.find({ orderNo: outTradeNo }));
+      t.like(kept, { fulfilment: 'none', content: null, fulfilledAt: null });
+      const events = await service.app.store.read((tx) => tx.events.count({ type: 'skillpay.fulfilled' }));
+      t.is(events, 0);
+      const times = before + 1;
+      t.like(await audit(service), { calls: times, debits: times, back: times });
+    }
+  },
+);

@@ -6,7 +6,7 @@ import { layCable } from '../support/in-between.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { request, startService } from '../support/service.ts';
 
-/** A service whose COMMITs can be cut off from their answers. */
+/** A service whose COMMIT responses can be cut off. */
 async function stage(t: ExecutionContext) {
   const database = await createDatabase();
   t.teardown(() => database.drop());
@@ -17,7 +17,7 @@ async function stage(t: ExecutionContext) {
 }
 
 for (const when of ['after', 'before'] as const) {
-  test(`the connection breaks ${when} a payment's COMMIT: 504 with its number, and the retry makes one order`, async (t) => {
+  test(`a connection that breaks ${when} a payment's COMMIT is a 504 with its number, and the retry makes one order`, async (t) => {
     const { service, shop, cable } = await stage(t);
     for (const [headers, more] of [
       [{ 'idempotency-key': 'lost' }, {}],
@@ -38,7 +38,7 @@ for (const when of ['after', 'before'] as const) {
     t.is(cable.strikes, 2);
   });
 
-  test(`the connection breaks ${when} a refund's COMMIT: 504 with its number, and a retry without a key gives back once`, async (t) => {
+  test(`a connection that breaks ${when} a refund's COMMIT is a 504 with its number, and a retry without a key refunds once`, async (t) => {
     const { service, shop, cable } = await stage(t);
     const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
     cable.cutCommit(when, 'insert into "refunds"');
@@ -59,7 +59,7 @@ for (const when of ['after', 'before'] as const) {
   });
 }
 
-test('the connection breaks after the COMMIT of a wish to close: 504, and the order is closed', async (t) => {
+test('a connection that breaks after the COMMIT of a close command is a 504, and the order is closed', async (t) => {
   const { service, shop, cable } = await stage(t);
   const orderNo = await placeOrder(shop, { payWay: 'wechat' });
   cable.cutCommit('after', 'update "orders"');
@@ -70,7 +70,7 @@ test('the connection breaks after the COMMIT of a wish to close: 504, and the or
   t.is(await stateOf(service, orderNo), 'closed');
 });
 
-test('the connection breaks after the COMMIT of any other change: it is not said that nothing was changed', async (t) => {
+test('a connection that breaks after any other COMMIT does not report that nothing was changed', async (t) => {
   const { service, cable } = await stage(t);
   const admin = await firstAdmin(service);
   const auth = { authorization: `Bearer ${admin.token}` };

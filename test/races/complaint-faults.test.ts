@@ -14,20 +14,20 @@ import { startService, until, type Merchant, type Service } from '../support/ser
 import { ownSimulator } from '../support/simulator.ts';
 import type { ComplaintResult, PayWay } from '../../server/payments/channel.ts';
 
-/** What somebody does about a complaint: the payer (or the merchant in the channel's own console), a portal, or we. */
+/** An action about a complaint: by the payer (or the merchant in the channel's own console), a portal, or an operator of the service. */
 type Deed =
   | { by: 'payer'; act: string; more?: object }
   | { by: 'portal'; refund: number }
   | { by: 'us'; refund?: number; finish?: ComplaintResult };
 
-/** What happens, after so many days, and how the order stands once the service has looked. */
+/** The actions, after so many days, and the state of the order once the service has checked. */
 interface Phase {
   days?: number;
   deeds: readonly Deed[];
   standing: Standing;
 }
 
-/** What becomes of one complaint, or two, about a payment of 10. */
+/** The course of one or two complaints about a payment of 10. */
 interface Course {
   name: string;
   payWay: PayWay;
@@ -35,7 +35,7 @@ interface Course {
 }
 
 const payer = (act: string, more: object = {}): Deed => ({ by: 'payer', act, more });
-/** The payer asks for 4 of 10 back; at Alipay the merchant has long to answer, so that only those are overdue that are meant. */
+/** The payer claims 4 of 10; at Alipay the merchant has a long due date, so only the intended complaints become overdue. */
 const open = (more: object = {}): Deed => payer('open', { amount: 4, dueDays: 100, ...more });
 const answer: Deed = { by: 'us' };
 const finish = (result: ComplaintResult): Deed => ({ by: 'us', finish: result });
@@ -64,7 +64,7 @@ const WECHAT: readonly Omit<Course, 'payWay'>[] = [
     ],
   },
   {
-    name: 'over before anybody looked',
+    name: 'closed before the first search',
     phases: [{ deeds: [open(), payer('review'), payer('win')], standing: over }],
   },
   {
@@ -93,7 +93,7 @@ const WECHAT: readonly Omit<Course, 'payWay'>[] = [
     ],
   },
   {
-    name: 'gone on with after its end, and refunded',
+    name: 'reopened after its end, and refunded',
     phases: [
       { deeds: [open()], standing: waits },
       { deeds: [answer, finish('other')], standing: over },
@@ -102,7 +102,7 @@ const WECHAT: readonly Omit<Course, 'payWay'>[] = [
     ],
   },
   {
-    name: 'gone on with ten days later',
+    name: 'reopened ten days later',
     phases: [
       { deeds: [open(), payer('win')], standing: over },
       { days: 10, deeds: [payer('appeal')], standing: waits },
@@ -134,7 +134,7 @@ const ALIPAY: readonly Omit<Course, 'payWay'>[] = [
       { deeds: [payer('cancel')], standing: over },
     ],
   },
-  { name: 'over before anybody looked', phases: [{ deeds: [open(), payer('win')], standing: over }] },
+  { name: 'closed before the first search', phases: [{ deeds: [open(), payer('win')], standing: over }] },
   {
     name: 'refunded in part by us',
     phases: [
@@ -177,19 +177,19 @@ const ALIPAY: readonly Omit<Course, 'payWay'>[] = [
   },
 ];
 
-/** Of both channels; complaints take no money, so nothing is lost in any of them. */
+/** Courses for both channels; complaints take no money, so none loses any. */
 const COMPLAINT_COURSES: readonly Course[] = [
   ...WECHAT.map((course) => ({ ...course, name: `WeChat Pay: ${course.name}`, payWay: 'wechat' as const })),
   ...ALIPAY.map((course) => ({ ...course, name: `Alipay: ${course.name}`, payWay: 'alipay' as const })),
 ];
 
-/** How the news of a complaint fares. Alipay tells of none, so messages are WeChat Pay's; both are looked for. */
+/** How complaint messages arrive. Alipay sends none, so messages are WeChat Pay's; the service searches for both. */
 interface Weather {
   name: string;
-  /** Of the calls that list, read and answer complaints; `onRead`: of the second alone, where the simulator can tell them apart. */
+  /** For the calls that list, read and answer complaints; `onRead`: for the second alone, where the simulator can distinguish them. */
   fault?: FaultName;
   onRead?: true;
-  /** The messages are kept back, and come like this. */
+  /** The messages are kept back and delivered like this. */
   deliver?: (messages: readonly Delivery[]) => readonly Delivery[];
   replicas?: 2;
   crashAt?: string;
@@ -197,14 +197,14 @@ interface Weather {
 
 const isComplaint = ({ event }: Delivery) => event.startsWith('COMPLAINT.');
 
-/** What is told besides complaints. */
+/** The messages that are not about complaints. */
 function unsaid(all: readonly Delivery[]): readonly Delivery[] {
   return all.filter((one) => !isComplaint(one));
 }
 
 const WEATHERS: readonly Weather[] = [
-  // In a short run the weather in which two replicas look, where it is not told either.
-  ...(isLong ? [{ name: 'nobody is told', deliver: unsaid } as const] : []),
+  // In a short run two replicas also search in the weather without messages.
+  ...(isLong ? [{ name: 'no messages', deliver: unsaid } as const] : []),
   { name: 'queries lag', fault: 'query-lag' },
   { name: 'details lag behind the list', fault: 'query-lag', onRead: true, deliver: unsaid },
   { name: 'no answer comes', fault: 'timeout' },
@@ -289,12 +289,12 @@ async function setUp(t: ExecutionContext, weather: Weather, courses: readonly Co
   return { service, replicas, shop, clerk: await firstAdmin(service), flights, weather };
 }
 
-/** One step of every course, and what WeChat Pay tells of it. */
+/** Plays one step of every course and delivers WeChat Pay's messages about it. */
 async function playPhase(t: ExecutionContext, stage: Stage, n: number): Promise<void> {
   const { service, flights, weather } = stage;
   const days = Math.max(0, ...flights.map(({ course }) => course.phases[n]?.days ?? 0));
   if (days > 0) await pass(stage, days * 86_400);
-  // A session ends with the hours that pass.
+  // The session expires as the hours pass.
   const isClerkAsked = flights.some(({ course }) => course.phases[n]?.deeds.some(isOfClerk));
   const clerk = isClerkAsked ? await stage.clerk.logIn() : stage.clerk;
   for (const { course, orderNo } of flights) {
@@ -332,7 +332,7 @@ async function act(
     return void (await service.app.payments.refund(shop.requester, { orderNo, refundAmount: deed.refund }));
   const { disputeNo } = (await disputeOf(service, orderNo))!;
   const [path, body] = deed.finish ? ['finish', { result: deed.finish }] : ['answer', { text: 'It is on its way' }];
-  // As an operator does: again under the same key until it is known what became of it.
+  // As an operator does: repeats under the same key until the outcome is known.
   await until(`${path} of ${orderNo}`, async () => {
     const answer = await clerk.call('POST', `/api/v1/disputes/${disputeNo}/${path}`, body, {
       'idempotency-key': `${disputeNo}-${n}`,
@@ -343,7 +343,7 @@ async function act(
   });
 }
 
-/** Every message about an order once, signed now, in the order in which it came to be. */
+/** Every message about an order once, freshly signed, in the order of creation. */
 async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]> {
   await service.sim('/sim/notify', { orderNo });
   const deliveries = await service.deliveries(orderNo);
@@ -352,7 +352,7 @@ async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]
   return [...newest.values()];
 }
 
-/** A message goes to a replica that dies of it. */
+/** Delivers a message to a replica that dies of it. */
 async function killOne(t: ExecutionContext, { service, flights }: Stage, crashAt: string): Promise<void> {
   const victim = await startReplica(t, {
     environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
@@ -367,13 +367,13 @@ async function killOne(t: ExecutionContext, { service, flights }: Stage, crashAt
   t.is(await victim.ended, 'SIGKILL');
 }
 
-/** The service looks for complaints and asks about those that it knows, first while the faults last. */
+/** The service searches for complaints and queries the known ones, first while the faults last. */
 async function lookAround(stage: Stage): Promise<void> {
   const { service, replicas, weather } = stage;
   for (let round = 0; round < 3; round += 1) {
     await Promise.all(replicas.flatMap(({ app }) => [app.findDisputes(), app.sweep.once()]));
     if (round === 0) await service.sim('/sim/reset-faults', {});
-    // The end of all faults is the end of silence, too.
+    // The last round also ends the silence.
     if (round === 0 && weather.deliver) await silence(service);
     await pass(stage, 7 * 3600);
     await Promise.all(replicas.map(({ app }) => app.sweep.once()));

@@ -13,7 +13,7 @@ import { startReplica } from '../support/replica.ts';
 import { startService, until, type Service } from '../support/service.ts';
 
 test.serial(
-  'a complaint at WeChat Pay or Alipay is told or found, answered and over, and takes no money',
+  'a complaint at WeChat Pay or Alipay is reported or found, answered and closed, and takes no money',
   async (t) => {
     const service = await startService(t);
     const admin = await firstAdmin(service);
@@ -44,12 +44,12 @@ async function complainAtWechat(t: ExecutionContext, service: Service, { call }:
   await assertBooksBalance(t, service);
 }
 
-/** It is found, and has its due date. */
+/** Opens a complaint at Alipay; it is found with its due date. */
 async function complainAtAlipay(t: ExecutionContext, service: Service, { call }: Admin): Promise<void> {
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   await dispute(service, orderNo, 'open', { amount: 4, dueDays: 3 });
-  t.is(await disputeOf(service, orderNo), undefined, 'Alipay tells nobody');
+  t.is(await disputeOf(service, orderNo), undefined, 'Alipay sends no notification');
   await Promise.all([service.app.findDisputes(), service.app.findDisputes()]);
   const found = (await disputeOf(service, orderNo))!;
   t.like(found, { amount: 400n, state: 'needs_answer', reason: 'COMPLAINT' });
@@ -75,41 +75,38 @@ async function complainAtAlipay(t: ExecutionContext, service: Service, { call }:
   await assertBooksBalance(t, service);
 }
 
-test.serial(
-  'a complaint that two replicas are told of and look for at once is one dispute with one event',
-  async (t) => {
-    const service = await startService(t);
-    const shop = await service.merchant();
-    const { environment, simulator } = service;
-    const replica = await startReplica(t, {
-      environment: { ...environment, PAY_SERVER_PUBLIC_URL: service.url },
-      simulatorUrl: simulator.url,
-      port: await freePort(),
-    });
-    const numbers: string[] = [];
-    for (let n = 0; n < count(5, 3); n += 1)
-      numbers.push(await payOrder(service, shop, { payWay: 'wechat', amount: 10 }));
-    // From here on, for the payments are told: otherwise each would be known after a quarter of a minute, when it is asked about.
-    await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
-    for (const orderNo of numbers) {
-      await dispute(service, orderNo, 'open');
-      const told = await complaintNotification(service, orderNo);
-      const [first, second] = await Promise.all([
-        tell(service.url, told),
-        tell(replica.url, told),
-        service.app.findDisputes(),
-        service.app.findDisputes(),
-      ]);
-      t.deepEqual([first, second], [200, 200]);
-      const disputes = await service.app.store.read((tx) => tx.disputes.list({ orderNo }));
-      t.is(disputes.length, 1);
-      t.deepEqual(await toldOf(service, disputes[0]!.disputeNo), ['dispute.opened']);
-    }
-  },
-);
+test.serial('a complaint that two replicas receive and search for at once is one dispute with one event', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const { environment, simulator } = service;
+  const replica = await startReplica(t, {
+    environment: { ...environment, PAY_SERVER_PUBLIC_URL: service.url },
+    simulatorUrl: simulator.url,
+    port: await freePort(),
+  });
+  const numbers: string[] = [];
+  for (let n = 0; n < count(5, 3); n += 1)
+    numbers.push(await payOrder(service, shop, { payWay: 'wechat', amount: 10 }));
+  // Payments are reported: otherwise each would be known only after a quarter of a minute, by a query.
+  await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+  for (const orderNo of numbers) {
+    await dispute(service, orderNo, 'open');
+    const told = await complaintNotification(service, orderNo);
+    const [first, second] = await Promise.all([
+      tell(service.url, told),
+      tell(replica.url, told),
+      service.app.findDisputes(),
+      service.app.findDisputes(),
+    ]);
+    t.deepEqual([first, second], [200, 200]);
+    const disputes = await service.app.store.read((tx) => tx.disputes.list({ orderNo }));
+    t.is(disputes.length, 1);
+    t.deepEqual(await toldOf(service, disputes[0]!.disputeNo), ['dispute.opened']);
+  }
+});
 
 test.serial(
-  'a complaint about another system’s order is acknowledged and nothing else; a forged one is refused',
+  "a complaint about another system's order is acknowledged without effect; a forged one is refused",
   async (t) => {
     const service = await startService(t);
     await payOrder(service, await service.merchant(), { payWay: 'wechat', amount: 10 });
@@ -163,7 +160,7 @@ async function tell(url: string, { headers, bodyBase64 }: Delivery): Promise<num
 }
 
 test.serial(
-  'complaints whose notifications never came are found and followed, and a look reads only what its list says is new',
+  'complaints whose notifications were lost are found and followed, and a search reads only entries that its list marks as new',
   async (t) => {
     const service = await startService(t);
     await followUntold(t, service);

@@ -20,7 +20,7 @@ async function stage(t: ExecutionContext, checkpoint: (name: string) => void = (
   return { service, dir, forger: createForger(dir), shop: await service.merchant() };
 }
 
-/** Has the simulator write a message about an order that it delivers to nobody. */
+/** Has the simulator write a message about an order without delivering it. */
 async function messageAbout(service: Service, orderNo: string): Promise<Delivery> {
   await service.sim('/sim/notify', { orderNo });
   const deliveries = await service.deliveries(orderNo);
@@ -38,10 +38,10 @@ const deliver = (service: Service, payWay: PayWay, { headers, bodyBase64 }: Deli
 const orderOf = ({ app }: Service, orderNo: string) => app.store.read((tx) => tx.orders.find({ orderNo }));
 
 for (const payWay of PAY_WAYS) {
-  test(`${payWay}: a large payment counts only when the channel says the same; nobody waits for the question`, async (t) => {
+  test(`${payWay}: a large payment counts only if the channel confirms it, and no request waits for the query`, async (t) => {
     const looks: Promise<unknown>[] = [];
     const on = await stage(t, (name) => {
-      // Were the question asked within the transaction that settles, the order would be locked here.
+      // A query within the settling transaction would lock the order here.
       if (name === 'notice.asked')
         looks.push(on.service.app.store.transaction((tx) => tx.orders.lock({ project: 'default' })));
     });
@@ -50,18 +50,18 @@ for (const payWay of PAY_WAYS) {
     await service.sim('/sim/pay', { orderNo: small });
     const ofSmall = await messageAbout(service, small);
     await service.sim('/sim/faults', { payWay, call: 'query', fault: '502', probability: 1 });
-    t.is(await deliver(service, payWay, ofSmall), 200, 'up to the limit nobody is asked');
+    t.is(await deliver(service, payWay, ofSmall), 200, 'up to the limit the channel is not queried');
     t.is(await stateOf(service, small), 'paid');
 
     const orderNo = await placeOrder(shop, { payWay, amount: 1000.01 });
     await service.sim('/sim/pay', { orderNo });
     const message = await messageAbout(service, orderNo);
-    t.not(await deliver(service, payWay, message), 200, 'the channel cannot be asked: it sends the message again');
+    t.not(await deliver(service, payWay, message), 200, 'the query fails, so the channel must resend the message');
     t.is(await stateOf(service, orderNo), 'pending');
     const waiting = await orderOf(service, orderNo);
     t.true(waiting!.nextCheckAt! <= new Date(service.clock.now().getTime() + 15_000), 'and the order is due');
     const rows = await service.app.store.read((tx) => tx.notifications.count({ orderNo }));
-    t.is(rows, 0, 'so that the same message counts when it comes again');
+    t.is(rows, 0, 'the same message counts when it is resent');
 
     await service.sim('/sim/reset-faults', {});
     const answers = await Promise.all(Array.from({ length: 5 }, () => deliver(service, payWay, message)));
@@ -77,7 +77,7 @@ for (const payWay of PAY_WAYS) {
 }
 
 for (const payWay of PAY_WAYS)
-  test(`${payWay}: a large second payment that a query does not show is listed, and moves nothing`, async (t) => {
+  test(`${payWay}: a large second payment that a query does not show opens an exception and changes nothing`, async (t) => {
     const { service, shop, forger } = await stage(t);
     const orderNo = await placeOrder(shop, { payWay, amount: 1500 });
     await service.sim('/sim/pay', { orderNo });
@@ -95,7 +95,7 @@ for (const payWay of PAY_WAYS)
     t.is((await orderOf(service, orderNo))?.paid, 150_000n);
   });
 
-test('a key that was trusted by mistake pays nothing for a day, and never more than the limit', async (t) => {
+test('a key that was trusted by mistake confirms no payment for a day, and never more than the limit', async (t) => {
   const { service, dir, forger, shop } = await stage(t);
   const admin = await firstAdmin(service);
   const forgeries = WAYS.filter(({ account }) => Object.keys(account).length === 0).map(async (way) => {
@@ -117,7 +117,7 @@ test('a key that was trusted by mistake pays nothing for a day, and never more t
     };
   });
   for (const forge of await Promise.all(forgeries)) t.is(await forge(10), 'pending', 'the channel knows of no payment');
-  // The service's clock dates what Alipay is sent, so the keys grow old instead.
+  // The service's clock dates Alipay requests, so the test ages the keys instead.
   await service.app.store.transaction(async (tx) => {
     await tx.sql`update certs set trusted_at = trusted_at - interval '24 hours' where trusted_at is not null`;
     await tx.sql`update channel_states set trust_revision = trust_revision + 1`;

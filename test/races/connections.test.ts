@@ -8,7 +8,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { until } from '../support/service.ts';
 import { layStatementCable } from '../support/statement-cable.ts';
 
-test('connections that are lost in the middle of a transaction do not use up the pool', async (t) => {
+test('connections that are lost during a transaction do not use up the pool', async (t) => {
   const { store } = await postgresDatabase(t, 2);
   for (let turn = 0; turn < 5; turn++) {
     const lost = store.transaction((tx) => tx.sql`select pg_terminate_backend(pg_backend_pid())`);
@@ -17,7 +17,7 @@ test('connections that are lost in the middle of a transaction do not use up the
   t.deepEqual(await store.transaction((tx) => tx.sql`select 1 as one`), [{ one: 1 }]);
 });
 
-test('the first failure is what is told, not that the rollback failed too', async (t) => {
+test('the first failure is reported if the rollback fails too', async (t) => {
   const { store } = await postgresDatabase(t, 2);
   const failed = store.transaction(async (tx) => {
     await tx.sql`select pg_terminate_backend(pg_backend_pid())`.catch(() => {});
@@ -26,7 +26,7 @@ test('the first failure is what is told, not that the rollback failed too', asyn
   await t.throwsAsync(failed, { message: 'on purpose' });
 });
 
-test('a statement whose plan is kept is still itself after other statements, and after one that failed', async (t) => {
+test('a statement with a kept plan returns the same after other statements and after a failed one', async (t) => {
   const { store } = await postgresDatabase(t, 1);
   const add = (a: number, b: number) =>
     store.read((tx) => tx.sql<{ sum: number }>`select ${a}::int + ${b}::int as sum`);
@@ -36,7 +36,7 @@ test('a statement whose plan is kept is still itself after other statements, and
   t.deepEqual(await add(3, 4), [{ sum: 7 }]);
 });
 
-test('a table that gets a column keeps its readers', async (t) => {
+test('a table that gains a column keeps its readers working', async (t) => {
   const { store } = await postgresDatabase(t, 1);
   const row = { jti: 'j', owner: 'o', expiresAt: new Date(0), revokedAt: new Date(0) };
   await store.transaction((tx) => tx.revokedTokens.insert(row));
@@ -61,13 +61,13 @@ for (const prepared of ['on', 'off'] as const)
     t.deepEqual(await store.read((tx) => tx.sql`select ${7}::int as n`), [{ n: 7 }]);
     t.true((await createRateLimits(database).consume('k', 1, 60)).allowed);
     const kept = await database.em.execute<{ name: string }[]>('select name from pg_prepared_statements');
-    // Behind a pooler what begins and ends something is sent as a text of its own.
+    // Behind a pooler transaction control is sent as a message of its own.
     const names = database.pooler ? 6 : 9;
     t.is(kept.length, prepared === 'on' ? names : 0);
     for (const { name } of kept) t.regex(name, /^pay_(?:[\w-]{22}|begin|savepoint|release)$/);
   });
 
-test('after a black hole that has killed every connection of the pool, who finds out is the only one who waits', async (t) => {
+test('after a black hole killed every connection of the pool, only the first caller waits', async (t) => {
   const direct = await postgresDatabase(t);
   const cable = await layStatementCable(t, direct.url);
   const timeouts = { query: 3_000, statement: 2_500 };
@@ -86,7 +86,7 @@ test('after a black hole that has killed every connection of the pool, who finds
   for (let turn = 0; turn < 8; turn += 1) t.deepEqual(await read(), [{ one: 1 }], `statement ${turn}`);
 });
 
-test('closing waits for a transaction that is under way, which ends as if nothing had happened', async (t) => {
+test('closing waits for a running transaction, which completes normally', async (t) => {
   const { url } = await postgresDatabase(t);
   const database = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: PATIENT });
   const store = createStore(database, () => {});
@@ -106,7 +106,7 @@ test('closing waits for a transaction that is under way, which ends as if nothin
   await t.throwsAsync(store.read((tx) => tx.sql`select 3`));
 });
 
-test('commits that wait for a standby which is away hold no more connections than the pool has, and go on when it is not waited for any more', async (t) => {
+test('commits that wait for an unreachable standby hold no more connections than the pool has, and continue when the standby is dropped', async (t) => {
   const postgres = await startPostgres({ durable: true });
   t.teardown(() => postgres.stop());
   const open = async (poolSize: number, timeouts = {}) => {
@@ -143,12 +143,12 @@ test('commits that wait for a standby which is away hold no more connections tha
     most.push((await backends()).length);
   }
   t.is(await waiting(), 3, 'each connection of the pool once');
-  // Beside them there may be the one that asks which of them have ended.
+  // One more connection may check which of them have ended.
   t.true(Math.max(...most) <= 4, most.join());
 
   await standby('');
   await until('served again', async () => store.read((tx) => tx.sql`select 1`).then(Boolean, () => false));
   t.is(await waiting(), 0);
   const [row] = await admin.read((tx) => tx.sql<{ n: number }>`select count(*)::int as n from kept`);
-  t.is(row?.n, 3, 'what was sent was committed, and nothing else was sent');
+  t.is(row?.n, 3, 'exactly the sent statements were committed');
 });

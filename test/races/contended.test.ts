@@ -17,7 +17,6 @@ const kind = 'payment_of_another_order';
 const KEY = 4711;
 
 interface Stage {
-  /** Two replicas of one database. */
   one: Service;
   two: Service;
   shop: Merchant;
@@ -29,7 +28,7 @@ interface Stage {
 
 type Rewrite = (path: string, text: string) => string;
 
-/** Two replicas, and what the channels answer them as `rewrite` has it; nobody is notified by itself. */
+/** Two replicas whose channel answers pass through `rewrite`; notifications are off. */
 async function stage(t: ExecutionContext, rewrite: Rewrite = (_path, text) => text): Promise<Stage> {
   const simulator = await ownSimulator(t);
   const proxyUrl = await serve(t, (incoming, response) => {
@@ -52,7 +51,7 @@ async function stage(t: ExecutionContext, rewrite: Rewrite = (_path, text) => te
   return { one, two, shop, admin, forger: createForger(simulator.dir), proxyUrl, simulatorUrl: simulator.url };
 }
 
-/** Holds whatever is written as `event` says, just before it is written. */
+/** Holds the write of `event` just before it runs. */
 async function gateAt({ app: { store } }: Service, event: string) {
   await store.transaction(async (tx) => {
     await tx.sql`create or replace function wait_here() returns trigger language plpgsql as
@@ -92,7 +91,7 @@ async function rowOf({ app }: Service, orderNo: string) {
   return (await app.store.read((tx) => tx.orders.find({ orderNo })))!;
 }
 
-/** Of these orders one is paid, and each other one is listed once with that one's number. */
+/** One of these orders is paid, and each other one has one exception with that order's number. */
 async function oneIsPaid(t: ExecutionContext, { one }: Stage, orderNos: readonly string[]): Promise<void> {
   const rows = await Promise.all(orderNos.map((orderNo) => rowOf(one, orderNo)));
   const [owner, ...more] = rows.filter(({ state }) => state === 'paid');
@@ -128,7 +127,7 @@ async function claims({ shop, one, forger }: Stage, payWay: 'alipay' | 'wechat',
 }
 
 for (const payWay of ['alipay', 'wechat'] as const) {
-  test(`${payWay}: two orders that are notified of one payment in the same moment: one is paid, the other listed`, async (t) => {
+  test(`${payWay}: two orders notified of one payment at the same moment: one is paid, the other has an exception`, async (t) => {
     const on = await stage(t);
     const through = await gateAt(on.one, 'update of paid on orders');
     const rounds = count(25, 4);
@@ -150,7 +149,7 @@ for (const payWay of ['alipay', 'wechat'] as const) {
     t.log(`${rounds} pairs, both decided before either was written: ${rounds} paid, ${rounds} listed, no fault`);
   });
 
-  test(`${payWay}: many orders that are notified of one payment at once: one is paid, all others are listed`, async (t) => {
+  test(`${payWay}: many orders notified of one payment at once: one is paid, all others have an exception`, async (t) => {
     const on = await stage(t);
     const made = await claims(on, payWay, count(60, 12));
     const answers = await Promise.all(
@@ -166,7 +165,7 @@ for (const payWay of ['alipay', 'wechat'] as const) {
   });
 }
 
-test('paypal: two captures that are answered with one capture id in the same moment: one order is paid, the other listed', async (t) => {
+test('paypal: two captures answered with one capture id at the same moment: one order is paid, the other has an exception', async (t) => {
   let round = 0;
   const shared = () => `SHAREDCAPTURE${String(round).padStart(4, '0')}`;
   const on = await stage(t, (path, text) =>
@@ -195,7 +194,7 @@ test('paypal: two captures that are answered with one capture id in the same mom
   t.log(`${rounds} pairs: ${rounds} paid, ${rounds} listed, no fault`);
 });
 
-/** An order that expired without a payment, and a number that another one may take. */
+/** An order that expired without a payment, and whose merchantOrderNo is free again. */
 async function ended({ one, shop }: Stage, merchantOrderNo: string): Promise<string> {
   const orderNo = await placeOrder(shop, { payWay: 'wechat', merchantOrderNo });
   const closedAt = one.clock.now();
@@ -204,7 +203,7 @@ async function ended({ one, shop }: Stage, merchantOrderNo: string): Promise<str
   return orderNo;
 }
 
-test('late money and the next order of the same merchantOrderNo in the same moment: the money goes back, and no fault', async (t) => {
+test('a late payment that races the next order of the same merchantOrderNo is refunded without a fault', async (t) => {
   const on = await stage(t);
   const { one, shop } = on;
   const through = await gateAt(one, 'update of paid on orders');
@@ -226,7 +225,7 @@ test('late money and the next order of the same merchantOrderNo in the same mome
   t.log(`${rounds} payments beside the next order: ${rounds} go back, no fault`);
 });
 
-test('money that is accepted and the next order of the same merchantOrderNo in the same moment: refused, and no fault', async (t) => {
+test('an accepted payment that races the next order of the same merchantOrderNo is refused without a fault', async (t) => {
   const on = await stage(t);
   const { one, shop, admin } = on;
   const merchantOrderNo = 'accepted';
@@ -247,7 +246,7 @@ test('money that is accepted and the next order of the same merchantOrderNo in t
   t.like(await rowOf(one, orderNo), { state: 'closed', paid: 0n });
 });
 
-test('two messages name one dispute for different payments in the same moment: it is one dispute, and no fault', async (t) => {
+test('two concurrent messages that name one dispute for different payments make one dispute without a fault', async (t) => {
   const swap: { text?: (text: string) => string } = {};
   let reads = 0;
   const on = await stage(t, (path, text) =>
@@ -282,12 +281,12 @@ test('two messages name one dispute for different payments in the same moment: i
   const disputes = await one.app.store.read((tx) => tx.disputes.list({}));
   t.is(disputes.length, 1);
   t.true(orderNos.includes(disputes[0]!.orderNo));
-  // Later messages about the dispute are settled at the order that has it.
+  // Later messages about the dispute are settled at the order that owns it.
   t.is((await post(one, 'default', 'paypal', await message())).status, 200);
   t.is(await one.app.store.read((tx) => tx.disputes.count({})), 1);
 });
 
-/** How what is unique is met by what channels say, and where that is tested. `random`: a number that is drawn for the row itself. */
+/** How channel messages can violate each unique constraint, and the test of it. `random`: a number drawn for the row itself. */
 const UNIQUE: Readonly<Record<string, readonly [how: string, test?: string]>> = {
   orders_channel_trade_no: [
     'looked up under the lock of the order, and decided again',
@@ -333,14 +332,14 @@ const UNIQUE: Readonly<Record<string, readonly [how: string, test?: string]>> = 
   removed_orders_pkey: ['on conflict: counted on', 'races/retention.test.ts'],
 };
 
-/** Rows of people, keys, settings and processes, which nothing that a channel says writes. */
+/** Rows of people, keys, settings and processes, which channel messages never write. */
 const NOT_OF_CHANNELS = new Set(
   `admins agent_pays api_apps audit_keys audit_log certs channel_configs channel_states coins known_addresses products projects
    rate_limits recovery_codes removed_history replicas revoked_tokens schema_migrations second_factors sessions signing_keys
    users webhooks`.split(/\s+/),
 );
 
-test('of everything that is unique it is known how channels meet it', async (t) => {
+test('every unique constraint has a documented way that channel messages meet it', async (t) => {
   const { store } = await postgresDatabase(t);
   const rows = await store.read(
     (tx) =>
@@ -355,7 +354,7 @@ test('of everything that is unique it is known how channels meet it', async (t) 
           and (not c.relispartition or c.relname like '%\\_rest' and c.relname <> 'bill_lines_rest')`,
   );
   const met = rows.filter(({ of }) => !NOT_OF_CHANNELS.has(of));
-  // A row that is drawn its own id meets nothing.
+  // A row with a drawn id collides with nothing.
   const isOwnId = ({ name, columns }: (typeof rows)[number]) =>
     name.endsWith('_pkey') && ['id', 'order_no', 'bill_no', 'dispute_no'].includes(columns.join()) && !(name in UNIQUE);
   t.deepEqual(

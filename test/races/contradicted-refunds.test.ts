@@ -30,10 +30,10 @@ async function stage(on: Pick<ExecutionContext, 'teardown'>) {
 
 let common: ReturnType<typeof stage> | undefined;
 
-/** The service of all tests that leave their books in balance: they run one after the other, each with an order of its own. */
+/** The service of all tests whose ledger checks pass: they run serially, each with its own order. */
 const commonOne = () => (common ??= stage({ teardown: (end) => void ends.push(end) }));
 
-/** A refund that succeeded, was told as done, and whose later messages are handed on one by one. */
+/** A refund that succeeded and was reported, and whose later messages are delivered one by one. */
 async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal', at = commonOne()) {
   const { service, logIn } = await at;
   const shop = await service.merchant();
@@ -60,23 +60,23 @@ async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal', at = c
     refundNo,
     hand,
     told,
-    /** The message that it was done, which has not arrived. */
+    /** The success message, which was not delivered. */
     done: done!,
-    /** The channel thinks otherwise; its message. */
+    /** Changes the refund's state at the channel; returns the message. */
     async becomes(state: RefundState, which = refundNo) {
       const before = (await told()).length;
       await service.sim('/sim/refund-state', { orderNo, refundNo: which, state });
       await until(`told ${state}`, async () => (await told()).length > before);
       return (await told()).at(-1)!;
     },
-    /** A refund in the portal of the channel; the message of it. */
+    /** A refund in the portal of the channel; returns its message. */
     async portal(amount: number) {
       const before = (await told()).length;
       const { refundNo: theirs } = await service.sim('/sim/refund-elsewhere', { orderNo, amount });
       await until('told', async () => (await told()).length > before);
       return { theirs: String(theirs), message: (await told()).at(-1)! };
     },
-    /** What is known of refunds of the portal. */
+    /** The stored refunds of the portal. */
     foreign: () => service.app.store.read((tx) => tx.refunds.list({ orderNo, origin: 'channel' })),
     resolve: (action: RefundAction, which = refundNo) =>
       admin.call('POST', `/api/v1/refunds/${which}/resolve`, { action, reason: 'The bank sent it back' }),
@@ -92,21 +92,21 @@ async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal', at = c
 
 for (const payWay of ['wechat', 'paypal'] as const) {
   test.serial(
-    `${payWay}: a refund that came back after it was done is listed, and older news does not hide it`,
+    `${payWay}: a refund returned after it succeeded opens an exception, and an older message does not hide it`,
     async (t) => {
       const on = await refunded(t, payWay);
       t.deepEqual(await on.state(), ['succeeded']);
       await on.hand(await on.becomes('failed'));
       t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
       await on.hand(on.done);
-      t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'that it was done once is no news');
+      t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'an earlier success changes nothing');
       t.is((await on.resolve('failed_at_channel')).status, 200);
       t.deepEqual(await on.state(), ['failed']);
       await assertBooksBalance(t, on.service);
     },
   );
 
-  test.serial(`${payWay}: a refund that came back and is done after all ends what was listed`, async (t) => {
+  test.serial(`${payWay}: a refund that was returned and then succeeds closes its exception`, async (t) => {
     const on = await refunded(t, payWay);
     await on.hand(await on.becomes('failed'));
     t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
@@ -115,31 +115,34 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     await assertBooksBalance(t, on.service);
   });
 
-  test.serial(`${payWay}: a refund that a person called failed, and that was done, is done`, async (t) => {
-    const on = await refunded(t, payWay);
-    await on.hand(await on.becomes('failed'));
-    await on.state();
-    t.is((await on.resolve('failed_at_channel')).status, 200);
-    await on.hand(on.done);
-    t.deepEqual(await on.state(), ['failed'], 'that it was done once is no news');
-    await on.hand(await on.becomes('succeeded'));
-    t.deepEqual(await on.state(), ['succeeded']);
-    await assertBooksBalance(t, on.service);
-  });
+  test.serial(
+    `${payWay}: a refund that an operator marked failed succeeds if the channel reports success`,
+    async (t) => {
+      const on = await refunded(t, payWay);
+      await on.hand(await on.becomes('failed'));
+      await on.state();
+      t.is((await on.resolve('failed_at_channel')).status, 200);
+      await on.hand(on.done);
+      t.deepEqual(await on.state(), ['failed'], 'an earlier success changes nothing');
+      await on.hand(await on.becomes('succeeded'));
+      t.deepEqual(await on.state(), ['succeeded']);
+      await assertBooksBalance(t, on.service);
+    },
+  );
 }
 
 for (const payWay of ['wechat', 'paypal'] as const) {
-  test.serial(`${payWay}: that a refund came back is no news after it was done after all`, async (t) => {
+  test.serial(`${payWay}: a return message is ignored once the refund has succeeded after it`, async (t) => {
     const on = await refunded(t, payWay);
     const back = await on.becomes('failed');
     await on.hand(await on.becomes('succeeded'));
     await on.hand(back);
-    t.deepEqual(await on.state(), ['succeeded'], 'it is asked about, and what is listed meanwhile ends by itself');
+    t.deepEqual(await on.state(), ['succeeded'], 'the refund is queried, and its exception closes by itself');
     await assertBooksBalance(t, on.service);
   });
 
   test.serial(
-    `${payWay}: a refund that a person gave by another way, and that is done after all, is listed`,
+    `${payWay}: a refund that an operator paid by another way and that then succeeds opens an exception`,
     async (t) => {
       const on = await refunded(t, payWay);
       const back = await on.becomes('failed');
@@ -147,7 +150,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
       await on.state();
       t.is((await on.resolve('paid_elsewhere')).status, 200);
       await on.hand(on.done);
-      t.deepEqual(await on.state(), ['succeeded'], 'that it was done once is no news');
+      t.deepEqual(await on.state(), ['succeeded'], 'an earlier success changes nothing');
       await on.hand(await on.becomes('succeeded'));
       t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
       const { body } = await on.admin.call('GET', `/api/v1/orders/${on.orderNo}/explain`);
@@ -161,31 +164,28 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     },
   );
 
-  test.serial(
-    `${payWay}: a refund of the portal is booked with its message, unless it came back before that`,
-    async (t) => {
-      const on = await refunded(t, payWay);
-      const { theirs, message } = await on.portal(2);
-      const back = await on.becomes('failed', theirs);
-      await on.hand(back);
-      await on.hand(message);
-      t.deepEqual(await on.foreign(), [], 'the older message is not believed');
-      const other = await on.portal(3);
-      await on.hand(other.message);
-      const [known] = await on.foreign();
-      t.like(known, { state: 'succeeded', amount: 300n, elsewhere: true });
-      t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
-      await assertBooksBalance(t, on.service);
-    },
-  );
+  test.serial(`${payWay}: a portal refund is recorded with its message, unless it was returned before`, async (t) => {
+    const on = await refunded(t, payWay);
+    const { theirs, message } = await on.portal(2);
+    const back = await on.becomes('failed', theirs);
+    await on.hand(back);
+    await on.hand(message);
+    t.deepEqual(await on.foreign(), [], 'the older message is not believed');
+    const other = await on.portal(3);
+    await on.hand(other.message);
+    const [known] = await on.foreign();
+    t.like(known, { state: 'succeeded', amount: 300n, elsewhere: true });
+    t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
+    await assertBooksBalance(t, on.service);
+  });
 }
 
-test.serial('wechat: an answer from before the news does not count, and the channel is asked again', async (t) => {
+test.serial('wechat: an answer from before the message is discarded, and the channel is queried again', async (t) => {
   const on = await refunded(t, 'wechat');
   const { ports } = on.service.app;
   const failed = { kind: 'failed', code: 'CLOSED', reason: 'closed' } as const;
   await settleRefund(ports, on.refundNo, { outcome: failed }, VIA);
-  t.deepEqual(await on.state(), ['succeeded'], 'it was done since');
+  t.deepEqual(await on.state(), ['succeeded'], 'it has succeeded since');
   await on.hand(await on.becomes('failed'));
   t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
   t.is((await on.resolve('failed_at_channel')).status, 200);
@@ -193,7 +193,7 @@ test.serial('wechat: an answer from before the news does not count, and the chan
   t.deepEqual(await on.state(), ['failed'], 'it has ended since');
   await on.service.sim('/sim/refund-state', { orderNo: on.orderNo, refundNo: on.refundNo, state: 'processing' });
   await settleRefund(ports, on.refundNo, { outcome: { kind: 'pending' } }, VIA);
-  t.deepEqual(await on.state(), ['processing'], 'it is on its way again');
+  t.deepEqual(await on.state(), ['processing'], 'it is pending again');
   const order = await on.service.app.store.read((tx) => tx.orders.find({ orderNo: on.orderNo }));
   t.deepEqual([order?.refunded, order?.refunding], [0n, 400n], 'its money is reserved');
   await on.hand(await on.becomes('succeeded'));
@@ -201,7 +201,7 @@ test.serial('wechat: an answer from before the news does not count, and the chan
   await assertBooksBalance(t, on.service);
 });
 
-test.serial('wechat: what is heard while a question is answered counts more than the answer', async (t) => {
+test.serial('wechat: a message that arrives during a query overrides the answer', async (t) => {
   const on = await refunded(t, 'wechat', stage(t));
   const { store, ports } = on.service.app;
   await on.hand(await on.becomes('failed'));
@@ -225,22 +225,25 @@ test.serial('wechat: what is heard while a question is answered counts more than
   t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'the answer is older');
 });
 
-test.serial('wechat: a person ends a refund only as it was when the channel was asked', async (t) => {
-  const on = await refunded(t, 'wechat');
-  await on.hand(await on.becomes('failed'));
-  t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
-  const news = await on.becomes('succeeded');
-  const late = asking(on.service, async () => {
-    await on.hand(news);
-    return { kind: 'failed', code: 'CLOSED', reason: 'closed' };
-  });
-  const ending = operatorRepairs(late).resolveRefund(ADMIN, on.refundNo, 'failed_at_channel', 'closed');
-  await t.throwsAsync(ending, { code: 'changed_meanwhile' });
-  t.deepEqual(await on.state(), ['succeeded']);
-  await assertBooksBalance(t, on.service);
-});
+test.serial(
+  'wechat: an operator resolves a refund only if it is unchanged since the channel was queried',
+  async (t) => {
+    const on = await refunded(t, 'wechat');
+    await on.hand(await on.becomes('failed'));
+    t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
+    const news = await on.becomes('succeeded');
+    const late = asking(on.service, async () => {
+      await on.hand(news);
+      return { kind: 'failed', code: 'CLOSED', reason: 'closed' };
+    });
+    const ending = operatorRepairs(late).resolveRefund(ADMIN, on.refundNo, 'failed_at_channel', 'closed');
+    await t.throwsAsync(ending, { code: 'changed_meanwhile' });
+    t.deepEqual(await on.state(), ['succeeded']);
+    await assertBooksBalance(t, on.service);
+  },
+);
 
-/** The ports of a service whose channel is asked about refunds like this. */
+/** The service's ports with this refund query. */
 function asking({ app: { ports } }: Service, queryRefund: () => Promise<RefundOutcome>): Ports {
   const forOrder: Ports['channels']['forOrder'] = async (order) => ({
     ...(await ports.channels.forOrder(order)),
@@ -249,7 +252,7 @@ function asking({ app: { ports } }: Service, queryRefund: () => Promise<RefundOu
   return { ...ports, channels: { ...ports.channels, forOrder } };
 }
 
-test.serial('paypal: news of a refund that was done is not lost when PayPal cannot be asked about it', async (t) => {
+test.serial('paypal: a message about a succeeded refund is not lost if the PayPal query fails', async (t) => {
   const on = await refunded(t, 'paypal', stage(t));
   const news = await on.becomes('failed');
   await on.service.sim('/sim/faults', { payWay: 'paypal', call: 'refund-query', fault: '502', times: 1 });
@@ -262,7 +265,7 @@ test.serial('paypal: news of a refund that was done is not lost when PayPal cann
 
 for (const payWay of ['wechat', 'paypal'] as const)
   test.serial(
-    `${payWay}: a refund of the portal that came back is listed, holds its sum, and a person ends it`,
+    `${payWay}: a portal refund that was returned opens an exception, reserves its amount, and an operator resolves it`,
     async (t) => {
       const on = await refunded(t, payWay);
       const { service, admin, orderNo } = on;
@@ -276,19 +279,19 @@ for (const payWay of ['wechat', 'paypal'] as const)
       t.deepEqual([order?.refunded, order?.refunding], [400n, 200n]);
       t.true((await on.state()).includes('refund_reversed'));
       const again = await admin.call('POST', `/api/v1/refunds/${known!.refundNo}/retry`);
-      t.is(again.body.code, 'refund_not_retryable', 'nobody here made it');
+      t.is(again.body.code, 'refund_not_retryable', 'the service did not make it');
       const told = JSON.stringify((await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body);
       t.true(told.includes(`payctl refund resolve ${known!.refundNo}`), told);
-      t.false(told.includes(`payctl refund retry ${known!.refundNo}`), 'what is refused is not advised');
+      t.false(told.includes(`payctl refund retry ${known!.refundNo}`), 'a refused command is not suggested');
       const released = await on.resolve('release', known!.refundNo);
-      t.is(released.body.code, 'refund_not_released', 'that the channel does not know our number says nothing');
+      t.is(released.body.code, 'refund_not_released', 'an unknown number at the channel proves nothing');
       t.is((await on.resolve('failed_at_channel', known!.refundNo)).status, 200);
       t.deepEqual(await on.state(), ['succeeded']);
       await assertBooksBalance(t, service);
     },
   );
 
-test.serial('paypal: a refund of the portal that is done is not called failed', async (t) => {
+test.serial('paypal: a portal refund that succeeded cannot be marked failed', async (t) => {
   const on = await refunded(t, 'paypal', stage(t));
   const { theirs, message } = await on.portal(2);
   await on.hand(message);

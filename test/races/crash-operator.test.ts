@@ -11,14 +11,14 @@ import { request, until } from '../support/service.ts';
 
 const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
 
-/** What the administrator replaces of each account, in turns: identities and keys. */
+/** The identities and keys that the administrator replaces of each account, in turn. */
 const CHANGES = {
   alipay: ['seller', 'app-key'],
   wechat: ['app-id', 'api-v3-key'],
   paypal: ['clientSecret'],
 } as const;
 
-test('G1: kill -9 while accounts change, refunds come from portals and an operator retries what is open', async (t) => {
+test('G1: kill -9 during account changes, portal refunds and operator retries loses nothing', async (t) => {
   const shops = await openShops(t, RACED_SCENES, { timeoutMs: 1_500 });
   const { service, shopOf } = shops;
   const { store } = service.app;
@@ -53,13 +53,13 @@ test('G1: kill -9 while accounts change, refunds come from portals and an operat
         acknowledged.push({ orderNo });
         scenes.add(on.title);
         if (payWay === 'paypal') continue;
-        // What a page was signed with may have been replaced before the payer opened it; then nobody can pay there.
+        // The page's signing key may have been replaced before the payer opened it; then the payment is impossible.
         const isPaid = await payIn(shops, on, orderNo).then(
           () => true,
           (error: unknown) => (isOpenedByPayer(on) ? false : Promise.reject(error)),
         );
         if (!isPaid) continue;
-        // What the portal gives back is learned from a notice.
+        // A portal refund is learned from a notification.
         if (turn % 3 === 0 && isTold(on)) {
           await service.sim('/sim/faults', { payWay, call: 'refund-query', orderNo, fault: 'query-lag', times: 1 });
           await service.sim('/sim/refund-elsewhere', { orderNo, amount: 2 });
@@ -80,7 +80,7 @@ test('G1: kill -9 while accounts change, refunds come from portals and an operat
       const given = await service.sim('/sim/rotate', { payWay, account: 'default', what });
       const { fields, pems } = given[payWay] as unknown as Record<'fields' | 'pems', object>;
       const sent = { mode: 'simulator', ...fields, ...pems };
-      // The replica may die with it; the administrator sends it again to another one.
+      // The replica may die with the request; the administrator resends it to another one.
       const first = await asAdmin(victim.url, `/api/v1/payment/config/${payWay}`, sent).catch(gone);
       if (first?.status === 200) return;
       const again = await asAdmin(service.url, `/api/v1/payment/config/${payWay}`, sent);

@@ -23,16 +23,15 @@ type Act = (shops: Shops, url: string, about: About, headers?: Record<string, st
 
 interface About {
   on: RacedScene;
-  /** The order that was made before; otherwise the one that is being made has this number of the merchant's. */
+  /** The existing order; otherwise the merchant order number of the order being placed. */
   orderNo: string;
 }
 
-/** One operation that reaches a checkpoint. */
 interface Death {
   checkpoint: string;
-  /** Only where PayPal's buttons tell the shop, which asks for the money. */
+  /** Only for PayPal's buttons, where the shop requests the capture. */
   ofButtons?: true;
-  /** Makes the order that it is about, unless it makes one itself. */
+  /** Places the order, unless the operation places one itself. */
   prepare?: (shops: Shops, on: RacedScene) => Promise<string>;
   act: Act;
 }
@@ -53,7 +52,7 @@ const capture: Act = ({ shopOf }, url, { on, orderNo }, headers) =>
   shopOf(on).callAt(url, 'POST', `/api/v2/payment/capture/${orderNo}`, undefined, headers);
 const placed = (shops: Shops, on: RacedScene) => placeIn(shops, on, { amount: 20 });
 const paid = (shops: Shops, on: RacedScene) => paidIn(shops, on, { amount: 20 });
-/** The payer agrees, and PayPal tells nobody: the money is left for the shop to ask for. */
+/** The payer approves without a notification: the capture is left to the shop. */
 const agreed = async (shops: Shops, on: RacedScene) => {
   await shops.service.sim('/sim/notices', { payWay: on.payWay, enabled: false });
   const orderNo = await placed(shops, on);
@@ -62,7 +61,7 @@ const agreed = async (shops: Shops, on: RacedScene) => {
   return orderNo;
 };
 
-/** Its repeat is the same request to the letter, with the code that the payer showed. */
+/** Its repeat is the identical request, with the same payer's code. */
 function payOnce(): Act {
   let asked: object | undefined;
   return ({ shopOf }, url, { on, orderNo }, headers) => {
@@ -97,7 +96,7 @@ test.serial('G1: death at every checkpoint loses nothing and repeats nothing, in
   const shops = await openShops(t, RACED_SCENES);
   const { service } = shops;
   const deaths: Dying[] = [];
-  // The last ones silence PayPal, which the others want to hear.
+  // The last deaths switch off PayPal's notifications, which the others need.
   for (const make of DEATHS)
     for (const [place, on] of RACED_SCENES.entries()) {
       const death = make();
@@ -123,8 +122,8 @@ test.serial('G1: death at every checkpoint loses nothing and repeats nothing, in
 type Dying = Death & About & { title: string };
 
 /**
- * Every request stops at its checkpoint, and then the replica is killed: of what each has done by then its death leaves the same as if
- * it had been the only one, and one process is enough for all. That a process which kills itself there does so is shown by capture.
+ * Every request stops at its checkpoint, then the replica is killed. The state is the same as if each request had died alone, so one
+ * process serves all. The capture test shows that a process also kills itself at a checkpoint.
  */
 async function dieTogether(t: ExecutionContext, shops: Shops, deaths: readonly Dying[]): Promise<void> {
   const { service } = shops;
@@ -137,7 +136,7 @@ async function dieTogether(t: ExecutionContext, shops: Shops, deaths: readonly D
   service.clock.advance(61);
 }
 
-/** The merchant repeats what was not answered at another replica. */
+/** The merchant repeats unanswered requests at another replica. */
 async function repeat(t: ExecutionContext, shops: Shops, death: Dying): Promise<void> {
   const { service } = shops;
   const { act, checkpoint, title } = death;
@@ -149,7 +148,7 @@ async function repeat(t: ExecutionContext, shops: Shops, death: Dying): Promise<
   if (checkpoint.startsWith('place')) await endPlaced(t, shops, death);
 }
 
-/** One order was made, and it can be closed. */
+/** One order was placed, and it can be closed. */
 async function endPlaced(
   t: ExecutionContext,
   { service, shopOf }: Shops,
@@ -165,7 +164,7 @@ async function endPlaced(
 }
 
 test.serial(
-  'G1: a capture without a request of the shop dies at each of its checkpoints and the money is taken once',
+  'G1: a capture without a shop request dies at each of its checkpoints, and the money is taken once',
   async (t) => {
     const scenes = racedOf('paypal').filter(({ hasButtons }) => !hasButtons);
     const shops = await openShops(t, scenes);
@@ -173,7 +172,7 @@ test.serial(
     const deaths = scenes.flatMap((on) => ['capture.intent', 'capture.asked'].map((crashAt) => ({ on, crashAt })));
     for (const { on, crashAt } of deaths) {
       const orderNo = await agreed(shops, on);
-      // It is found when the order is asked about.
+      // The order is due at once, so that the check finds the payment.
       await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: new Date() }));
       const victim = await startReplica(t, {
         environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },

@@ -2,7 +2,7 @@ import test from 'ava';
 import { certificateFor, fixture, keyOf, paypal, publicOf } from '../unit/credentials/material.ts';
 import { startService } from '../unit/credentials/service.ts';
 
-test('twenty concurrent defaults: exactly one default at every moment, and a version for the last word', async (t) => {
+test('twenty concurrent changes leave exactly one default at every moment, and a version for the last one', async (t) => {
   const service = await startService(t);
   const { call, store } = service;
   const ids: string[] = [];
@@ -32,7 +32,7 @@ test('twenty concurrent defaults: exactly one default at every moment, and a ver
   t.deepEqual([...new Set(counts)], [1]);
 });
 
-test('concurrent writes make versions one after the other, and every replica ends at the last', async (t) => {
+test('concurrent writes make sequential versions, and every replica ends at the last', async (t) => {
   const service = await startService(t);
   const replica = await startService(t, { on: service.on, masterKeys: service.masterKeys });
   const writes = Array.from({ length: 10 }, (_, index) =>
@@ -51,7 +51,7 @@ test('concurrent writes make versions one after the other, and every replica end
   for (const { channels } of [service, replica]) t.is((await channels.forNew('default', 'paypal')).configVersion, 10);
 });
 
-test('the same key uploaded ten times at once is kept once', async (t) => {
+test('the same key uploaded ten times at once is stored once', async (t) => {
   const { call, store } = await startService(t);
   const body = { payWay: 'alipay', kind: 'alipay_public_key', content: publicOf(fixture('alipay.key')) };
   const answers = await Promise.all(Array.from({ length: 10 }, () => call('POST', '/api/v1/certs/upload', { body })));

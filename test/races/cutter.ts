@@ -1,16 +1,16 @@
 import net from 'node:net';
 import type { ExecutionContext } from 'ava';
 
-/** A connection to a service that breaks off within its answers. */
+/** A connection to a service that breaks off within its responses. */
 interface Cutter {
   url: string;
-  /** How many answers were broken off so far. */
+  /** The number of responses broken off so far. */
   cuts(): number;
 }
 
 /**
- * Listens before a service. `bytesOf` is asked for each connection how many bytes of answers it lets through before it
- * breaks off; undefined lets everything through. A connection carries one request.
+ * Opens a proxy in front of a service. `bytesOf` returns for each connection how many response bytes pass before it breaks;
+ * undefined passes all. A connection carries one request.
  */
 export async function openCutter(
   t: Pick<ExecutionContext, 'teardown'>,
@@ -44,7 +44,7 @@ export async function openCutter(
   return { url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}`, cuts: () => cut };
 }
 
-/** Without reuse of connections each answer has one of its own. */
+/** Disables connection reuse, so that each response has its own connection. */
 function closing(chunk: Buffer): string {
   return chunk.toString('latin1').replace(/\r\nconnection: keep-alive\r\n/i, '\r\nconnection: close\r\n');
 }

@@ -7,14 +7,14 @@ import { payOrder, placeOrder } from '../support/orders.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 
-/** Everybody has an answer long before this, whatever the database does and however slow the machine is. */
+/** Every request is answered long before this, on any machine and in any state of the database. */
 const PATIENCE_MS = 60_000;
 
 interface Asked {
   name: string;
   status: number;
   type: string;
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
+  // oxlint-disable-next-line typescript/no-explicit-any -- responses of every shape are read
   body: any;
 }
 
@@ -70,7 +70,7 @@ async function backInService(service: Service, shop: Merchant, orderNo: string):
   );
 }
 
-test('G11: a database that is gone, that swallows everything, and that is stopped: 503, and back again', async (t) => {
+test('G11: a database that is gone, unresponsive or stopped is a 503 until it is back', async (t) => {
   const postgres = await startPostgres();
   t.teardown(() => postgres.stop());
   const cable = await layCable(t, postgres.url);
@@ -83,7 +83,7 @@ test('G11: a database that is gone, that swallows everything, and that is stoppe
     ['swallows everything', () => cable.swallow()],
   ] as const) {
     trouble();
-    // Twice: the first round finds connections that were good, the second has to make new ones.
+    // Twice: the first round uses existing connections, the second must open new ones.
     for (let round = 0; round < 2; round += 1)
       assertUnavailable(t, await callEverything(service, shop, admin, orderNo), how);
     t.is((await fetch(`${service.url}/health`)).status, 200, 'the process itself is alive');
@@ -95,14 +95,14 @@ test('G11: a database that is gone, that swallows everything, and that is stoppe
     );
   }
   const count = await service.app.store.read((tx) => tx.orders.count({}));
-  t.is(count, 3, 'what was answered 503 before any channel was called was not done');
+  t.is(count, 3, 'a 503 before any channel call changed nothing');
   await postgres.stop();
   assertUnavailable(t, await callEverything(service, shop, admin, orderNo), 'stopped');
   t.is((await fetch(`${service.url}/health`)).status, 200);
 });
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
-  test(`G11 ${payWay}: a death between the channel's answer and our settling answers with the orderNo, and nothing is lost`, async (t) => {
+  test(`G11 ${payWay}: a death between the channel's answer and its settlement returns the orderNo, and nothing is lost`, async (t) => {
     const database = await createDatabase();
     t.teardown(() => database.drop());
     const cable: Cable = await layCable(t, database.url);
@@ -139,7 +139,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
     service.clock.advance(61);
     const placed = await scenes['place.asked']();
     t.is(placed.status, 201, JSON.stringify(placed.body));
-    t.is(placed.body.data.orderNo, numbers[0], 'the retry goes on with the same order');
+    t.is(placed.body.data.orderNo, numbers[0], 'the retry continues the same order');
     const again = await scenes['refund.asked']();
     t.is(again.status, 200, JSON.stringify(again.body));
     await runUntilQuiet(service, 10 * 3600, 1800);

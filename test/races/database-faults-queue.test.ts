@@ -9,13 +9,13 @@ import { STATEMENT_FAULTS, type StatementFault } from '../support/statement-cabl
 
 interface Queue extends SickStage {
   receiver: Receiver;
-  /** Whether the scheduler has told that it cannot look. */
+  /** Whether the scheduler has reported that it cannot read the queue. */
   isBlind: () => boolean;
-  /** How often it has told that. */
+  /** How often it has reported that. */
   blindTimes: () => number;
 }
 
-/** A replica that works the queue behind the cable, beside one that commits what is due and wakes nobody. */
+/** A replica that works the queue over the faulty cable, beside one that commits due rows without a wake. */
 async function startQueue(t: ExecutionContext): Promise<Queue> {
   const receiver = await startReceiver(t);
   let blind = false;
@@ -32,19 +32,19 @@ async function startQueue(t: ExecutionContext): Promise<Queue> {
   return { ...stage, receiver, isBlind: () => blind, blindTimes: () => times };
 }
 
-/** An order that is paid at its channel, of which nobody has heard. */
+/** An order that is paid at its channel without a report to the service. */
 async function placePaid({ calm, shop, receiver }: Queue): Promise<string> {
   const orderNo = await placeOrder(shop, { amount: 10, payWay: 'wechat', notifyUrl: receiver.url });
   await calm.sim('/sim/pay', { orderNo });
   return orderNo;
 }
 
-/** It is due with the commit of this. */
+/** Makes the order due with a commit. */
 async function makeDue({ calm }: Queue, orderNo: string): Promise<void> {
   await calm.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: calm.clock.now() }));
 }
 
-/** Ids of the events that told the receiver of a payment. */
+/** Ids of the delivered events about a payment. */
 function toldOf({ receiver }: Queue, orderNo: string): Set<string> {
   const about = receiver.received.filter(({ body }) => body.includes(orderNo) && body.includes('order.paid'));
   return new Set(about.map(({ body }) => JSON.parse(body).id));
@@ -54,12 +54,12 @@ const LOOK = /^select .* as due_0/s;
 const CLAIM = /^with picked as .* from orders d/s;
 
 interface CallRate {
-  /** Looks until the row was taken; null when one of them ended by a bound, as on a slow machine. */
+  /** Polls until the row was claimed; null if one of them ran into a time limit, as on a slow machine. */
   looks: number | null;
   ms: number;
 }
 
-/** How soon a row that becomes due now is worked and its webhook delivered. */
+/** How soon a row that becomes due is worked and its webhook delivered. */
 async function callRate(queue: Queue): Promise<CallRate> {
   const { cable } = queue;
   const orderNo = await placePaid(queue);
@@ -76,7 +76,7 @@ async function callRate(queue: Queue): Promise<CallRate> {
   return { looks: queue.isBlind() || queue.blindTimes() > blind ? null : looks, ms };
 }
 
-/** Has the n-th statement of the queue meet the fault while it works a row. */
+/** Injects the fault into the n-th statement of the queue while it works a row. */
 async function strike(queue: Queue, n: number, fault: StatementFault): Promise<string> {
   const { cable } = queue;
   const orderNo = await placePaid(queue);
@@ -103,7 +103,7 @@ for (const fault of STATEMENT_FAULTS)
       after.push(await callRate(queue));
       let polls = 0;
       await until(`the webhook of ${orderNo}, which was struck at ${n}`, async () => {
-        // What was claimed in the dark is somebody's until its lease is over.
+        // Rows claimed during the fault stay leased until the lease expires.
         if (polls++ % 40 === 0) queue.calm.clock.advance(61);
         return toldOf(queue, orderNo).size > 0;
       });
@@ -117,6 +117,6 @@ for (const fault of STATEMENT_FAULTS)
       `${statements} statements, ${strikes} struck; looks until a row is taken ${before.looks} before, at most ${most} after (${judged.length} of ${after.length} judged); ` +
         `until its webhook ${before.ms.toFixed(0)} ms before, at most ${slowest.toFixed(0)} ms after`,
     );
-    // One is the usual; a row that is committed while a claim is under way is seen by the next.
+    // One poll is usual; a row that commits during a claim is seen by the next.
     t.true(most <= 2, `${most} looks`);
   });

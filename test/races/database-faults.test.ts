@@ -7,20 +7,20 @@ import { STATEMENT_FAULTS, type StatementFault } from '../support/statement-cabl
 import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
 import { until, type Answer } from '../support/service.ts';
 
-/** One statement of one deed, and what it meets. */
+/** One statement of one action, and the fault that it meets. */
 interface Case {
   deed: Deed;
-  /** Which channel, in turns. */
+  /** The channel, in turn. */
   turn: number;
   n: number;
   fault: StatementFault;
 }
 
-/** What was done, for the log. */
+/** The counts for the log. */
 interface Tally {
   sums: { statements: number; strikes: number; repeats: number };
   statuses: Map<string, number>;
-  /** What was not so. */
+  /** The violated expectations. */
   violations: string[];
   subjects: { which: string; deed: Deed; subject: Subject }[];
 }
@@ -31,12 +31,12 @@ function newTally(): Tally {
 
 let serial = 0;
 
-/** More than a merchant needs while connections that a black hole has swallowed are found out one by one. */
+/** More than a merchant needs while swallowed connections are detected one by one. */
 const MOST_TRIES = 60;
 
 /**
- * What a deed sends to the database when nothing is wrong. The first time, and the first time with each channel, a replica learns more
- * than later: what counts was seen twice running, or is what counted for the deed before.
+ * The statements that an action sends without a fault. A replica loads more the first time, and the first time with each channel:
+ * only statements seen twice in a row count, or those of the previous action.
  */
 function learner(stage: SickStage): (deed: Deed, turn: number) => Promise<readonly string[]> {
   const known = new Set<string>();
@@ -45,7 +45,7 @@ function learner(stage: SickStage): (deed: Deed, turn: number) => Promise<readon
       const subject = await deed.prepare(stage, `calm-${(serial += 1)}`, turn);
       stage.cable.count();
       const answer = await deed.act(stage, subject);
-      // Some have values in their text.
+      // Some texts contain values.
       const seen = stage.cable.seen.map((text) => text.slice(0, 30));
       await deed.follow?.(stage, subject);
       const key = deed.isDone(answer) ? JSON.stringify([deed.name, seen]) : '';
@@ -59,8 +59,8 @@ function learner(stage: SickStage): (deed: Deed, turn: number) => Promise<readon
 }
 
 /**
- * One deed meets one fault: whatever is answered must be so, and the repeats must end well. `watch` gives the statements of the deed as
- * they are now: a replica that has learned more sends fewer than when it was watched before, and then its last one meets the fault.
+ * One action meets one fault: its answer must be true, and the repeats must succeed. `watch` returns the current statements of the
+ * action: a warmed-up replica sends fewer than when it was watched before, and then the last statement meets the fault.
  */
 async function meetFault(
   stage: SickStage,
@@ -70,7 +70,7 @@ async function meetFault(
 ): Promise<void> {
   tally.sums.statements += 1;
   let { n } = one;
-  // On a slow machine a deed may meet another fault first, and never get so far.
+  // On a slow machine an action may meet another fault first.
   for (let tries = 1; tries <= 10; tries += 1) {
     if (await meetOnce(stage, { ...one, n }, tally)) return void (tally.sums.strikes += 1);
     if (tries % 3 === 0) n = Math.min(n, (await watch()).length);
@@ -78,7 +78,7 @@ async function meetFault(
   tally.violations.push(`${one.deed.name}, ${one.fault} at ${one.n}: it never struck`);
 }
 
-/** Whether the fault that is meant struck. */
+/** Returns whether the intended fault struck. */
 async function meetOnce(stage: SickStage, one: Case, tally: Tally): Promise<boolean> {
   const { deed, turn, n, fault } = one;
   const { cable } = stage;
@@ -96,13 +96,13 @@ async function meetOnce(stage: SickStage, one: Case, tally: Tally): Promise<bool
   tally.statuses.set(outcome, (tally.statuses.get(outcome) ?? 0) + 1);
   const ahead = await repeat(stage, deed, subject, first, told, tally);
   await deed.follow?.(stage, subject);
-  // Alipay takes no request of a clock that is far ahead of its own.
+  // Alipay refuses requests dated far ahead of its own clock.
   stage.calm.clock.advance(-ahead);
   tally.subjects.push({ which: told(), deed, subject });
   return struck;
 }
 
-/** The answer of a deed, after it was compared with what is in the books: whatever it says must be so. */
+/** Runs an action and compares its answer with the stored rows. */
 async function judged(
   stage: SickStage,
   deed: Deed,
@@ -139,7 +139,7 @@ function show(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? String(one) : one));
 }
 
-/** The merchant repeats until it is done, as the documents say; gives the seconds by which the clock was put forward. */
+/** The merchant repeats until it succeeds, as documented; returns the seconds by which the clock was advanced. */
 async function repeat(
   stage: SickStage,
   deed: Deed,
@@ -157,7 +157,7 @@ async function repeat(
       if (found === 200) return ahead;
       if (found >= 500) continue;
     }
-    // A lease of an attempt that broke off ends by the clock.
+    // The lease of an aborted attempt expires by the clock.
     if (heard.status === 409 || tries % 10 === 0) {
       ahead += 31;
       stage.calm.clock.advance(31);
@@ -170,13 +170,13 @@ async function repeat(
   return ahead;
 }
 
-/** Whether what an answer named is there. */
+/** Returns whether the object named in an answer exists. */
 async function lookUp({ sick, shop }: SickStage, { body }: Answer): Promise<number> {
   const path = body.refundNo ? `refunds/${body.refundNo}` : body.orderNo && `query/${body.orderNo}`;
   return path ? (await shop.callAt(sick.url, 'GET', `/api/v2/payment/${path}`)).status : 404;
 }
 
-/** Everything at rest: nothing lost, nothing twice, nothing left, and every place of the pool is there. */
+/** All is at rest: nothing lost, nothing doubled, nothing pending, and every connection of the pool is free. */
 async function assertAllEnded(t: ExecutionContext, stage: SickStage, tally: Tally): Promise<void> {
   const { calm, sick, shop } = stage;
   await until('the pool is whole', async () => {
@@ -194,20 +194,20 @@ async function assertAllEnded(t: ExecutionContext, stage: SickStage, tally: Tall
       tx.sql`select (select stock from products where code = 'tea')::int as left,
       (select count(*) from orders where product_code = 'tea' and state = 'paid')::int as sold`,
   )) as [{ left: number; sold: number }];
-  t.is(left + sold, STOCK, 'no piece is lost, and none is sold twice');
+  t.is(left + sold, STOCK, 'no unit is lost or sold twice');
   t.deepEqual(await unexplained(calm), []);
   await assertBooksBalance(t, calm);
   await untilNothingIsOpen(stage);
 }
 
-/** Whether the service has to wait out its own bounds. */
+/** Whether the service has to wait for its own time-outs. */
 const isSlow = (fault: StatementFault) => ['late-statement', 'late-answer', 'black-hole'].includes(fault);
 
 const SHARING: readonly StatementFault[] = ['cut-before', 'reset'];
 
 /**
- * To the database a statement that was cut before it arrived and one that was reset are the same, nothing was done: in a short run these
- * two faults share the deeds. Each deed meets every other fault.
+ * For the database a statement that was cut before it arrived and one that was reset are the same: in a short run these two faults
+ * share the actions. Each action meets every other fault.
  */
 function meets(fault: StatementFault, turn: number): boolean {
   const place = SHARING.indexOf(fault);
@@ -215,8 +215,8 @@ function meets(fault: StatementFault, turn: number): boolean {
 }
 
 /**
- * In a short run: the COMMITs and one or two others. Where nothing was done it is every second of these, and the rest with the next deeds
- * of the kind; where each is a wait it is a COMMIT or another one in turns. In a long run all, or a share.
+ * A short run takes the COMMITs and one or two others. Faults without effect take every second of these, and the rest with the next
+ * actions of the kind; waiting faults take a COMMIT or another one in turn. A long run takes all, or a share.
  */
 function chosen(statements: readonly string[], salt: number, turn: number, fault: StatementFault): number[] {
   const all = statements.map((_, at) => at + 1);
@@ -233,15 +233,15 @@ function chosen(statements: readonly string[], salt: number, turn: number, fault
 }
 
 /**
- * In a short run those with the same bounds meet one stage after the other: what a stage needs before and after is dearer than the
- * faults. A black hole is the last, for the connections that it has swallowed stay in the pool.
+ * In a short run faults with the same bounds share one stage, whose setup costs more than the faults. The black hole is last because
+ * its connections stay in the pool.
  */
 const GROUPS: readonly (readonly StatementFault[])[] = isLong
   ? STATEMENT_FAULTS.map((fault) => [fault])
   : [STATEMENT_FAULTS.filter((fault) => !isSlow(fault)), STATEMENT_FAULTS.filter(isSlow)];
 
 for (const faults of GROUPS)
-  test(`${faults.join(', ')} at every statement of everything that moves money: nothing twice, nothing lost, every answer true`, async (t) => {
+  test(`${faults.join(', ')} at every statement of everything that moves money: nothing is doubled or lost, and every answer is true`, async (t) => {
     if (isLong) t.timeout(3_600_000);
     const tally = newTally();
     const start = performance.now();
@@ -256,7 +256,7 @@ for (const faults of GROUPS)
         for (const [turn, deed] of DEEDS.entries()) {
           if (!meets(fault, turn)) continue;
           const salt = queueKey + STATEMENT_FAULTS.indexOf(fault) + turn;
-          // In a short run a deed has one channel in each group, and is watched once there: to watch it is as dear as a fault.
+          // In a short run an action has one channel per group and is watched once there, since watching costs as much as a fault.
           const channel = isLong ? salt : turn + GROUPS.indexOf(faults);
           const watch = () => statementsOf(deed, channel);
           const statements = (isLong ? undefined : learned.get(deed)) ?? (await watch());

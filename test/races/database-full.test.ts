@@ -15,7 +15,7 @@ function assertFull(t: ExecutionContext, what: string, { status, body, headers }
   else t.like(body, { code: 'database_full', retryable: true }, what);
 }
 
-test('a database whose disk is full: writes are 503 database_full, reads go on, administrators are told, and room heals all', async (t) => {
+test('a full database disk answers writes with 503 database_full, serves reads, alerts administrators, and recovers with free space', async (t) => {
   const service = await startService(t);
   const admin = await firstAdmin(service);
   const shop = await service.merchant();
@@ -46,7 +46,7 @@ test('a database whose disk is full: writes are 503 database_full, reads go on, 
   for (const [what, read] of reads) t.is((await read()).status, 200, what);
   t.is((await admin.call('GET', '/api/v1/info')).body.data.databaseFull, true);
   t.regex(await service.app.metrics.registry.metrics(), /^database_full 1$/m);
-  t.is(await service.app.store.read((tx) => tx.orders.count({})), orders, 'what was refused was not done');
+  t.is(await service.app.store.read((tx) => tx.orders.count({})), orders, 'refused requests changed nothing');
 
   await makeRoom();
   t.is((await writes[1]![1]()).status, 201, 'the same key is free again');
@@ -59,7 +59,7 @@ test('a database whose disk is full: writes are 503 database_full, reads go on, 
   await assertBooksBalance(t, service);
 });
 
-test('a disk that fills up between the channel and our settling: the caller has the number, and nothing is lost', async (t) => {
+test('a disk that fills up between the channel call and its settlement returns the number, and nothing is lost', async (t) => {
   let makeRoom: (() => Promise<void>) | undefined;
   let armed = false;
   const simulator = await ownSimulator(t);
@@ -94,7 +94,7 @@ test('a disk that fills up between the channel and our settling: the caller has 
   await assertBooksBalance(t, service);
 });
 
-test('the disk fills and has room again beside whoever reads several tables', async (t) => {
+test('a disk can fill up and recover while readers of several tables run', async (t) => {
   const service = await startService(t);
   const { store } = service.app;
   const makeRoom = await fillDatabase(service);
@@ -106,7 +106,7 @@ test('the disk fills and has room again beside whoever reads several tables', as
   );
   t.true(names.length > 20);
   const { promise: room, resolve } = Promise.withResolvers<string>();
-  // Reads one table, and all others when room is being made and waits for it.
+  // Reads one table, then all others while the space is being freed and waits for it.
   await store.transaction(async (tx) => {
     await tx.sql`select 1 from orders limit 1`;
     makeRoom().then(
@@ -114,7 +114,7 @@ test('the disk fills and has room again beside whoever reads several tables', as
       (error: Error) => resolve(error.message),
     );
     const waiting = `select 1 from pg_locks where relation = 'orders'::regclass and not granted`;
-    await until('something waits for whoever reads', async () => {
+    await until('a statement waits for the reader', async () => {
       const rows = await store.read((beside) => beside.sql`${sql.raw(waiting)}`);
       return rows.length > 0;
     });

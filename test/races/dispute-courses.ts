@@ -5,27 +5,27 @@ import type { Delivery } from '../../server/simulator/notification.ts';
 import { ledgerOf } from '../support/books.ts';
 import type { Service } from '../support/service.ts';
 
-/** A person who works disputes, refunds and exceptions. */
+/** The operator who works disputes, refunds and exceptions. */
 export const CLERK: Requester = { owner: 'any', actor: 'admin:clerk' };
 
-/** How a disputed order stands once everything is known. */
+/** The expected state of a disputed order once everything is known. */
 export interface Standing {
-  /** Of each dispute, the oldest first. */
+  /** The state of each dispute, the oldest first. */
   states: readonly DisputeState[];
-  /** What went back in all, in minor units, and what of it the disputes took. */
+  /** The total refunded, in minor units, and the part that the disputes took. */
   refunded: bigint;
   lost?: bigint;
-  /** What waits for a person besides the disputes that are not decided. */
+  /** The open exceptions besides the undecided disputes. */
   listed?: readonly string[];
 }
 
-/** Posts a message as the channel does; the status. */
+/** Posts a message as the channel does; returns the status. */
 export async function tell(url: string, payWay: PayWay, { headers, bodyBase64 }: Delivery): Promise<number> {
   const sent = { method: 'POST', headers, body: Buffer.from(bodyBase64, 'base64') };
   return (await fetch(`${url}/notify/${payWay}/default`, sent)).status;
 }
 
-/** Everything about the disputes of an order and its money is as it must be, no more and no less. */
+/** Asserts the exact state of an order's disputes, refunds and exceptions. */
 export async function assertStands(
   t: ExecutionContext,
   service: Service,
@@ -65,7 +65,7 @@ export async function assertStands(
     const told = await wordsTold(service, disputeNo);
     const words = told.map(({ type, status }) => `${type} ${status}`).join(', ');
     const isDecided = (status: unknown) => status === 'won' || status === 'lost';
-    // One that was over when it was first heard of is told twice, for one change.
+    // A dispute that was over at its first message is reported twice for one change.
     t.is(told.length, changes + (isDecided(told[0]?.status) ? 1 : 0), `${name}: ${words}`);
     t.deepEqual(
       told.filter(({ type }) => type === 'dispute.opened'),
@@ -82,7 +82,7 @@ export async function assertStands(
   }
 }
 
-/** What was told about a dispute, in its order. */
+/** The reported dispute events, in order. */
 async function wordsTold(service: Service, disputeNo: string) {
   const order = { orderBy: { sequence: 'asc' } } as const;
   const events = await service.app.store.read((tx) => tx.events.list({ objectNo: disputeNo }, order));

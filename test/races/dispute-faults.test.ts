@@ -11,10 +11,10 @@ import { ownSimulator } from '../support/simulator.ts';
 
 const HOUR = 3600;
 
-/** Something that payer or PayPal do, a refund of ours, or a look of the service at what there is by then. */
+/** An action of the payer or PayPal, a refund by the service, or a check by the service. */
 type Deed = readonly [act: string, more?: object] | number | 'look';
 
-/** What payer, merchant and PayPal do about a payment of 10, one after the other, and how it stands in the end. */
+/** The actions about a payment of 10 in order, and the final state. */
 interface Course extends Standing {
   name: string;
   deeds: readonly Deed[];
@@ -57,17 +57,17 @@ const COURSES: readonly Course[] = [
   },
 ];
 
-/** How the news of it fares: what is set before the first deed, and how the messages come. */
+/** How messages arrive: the settings before the first action, and the order of delivery. */
 interface Weather {
   name: string;
   isSilent?: boolean;
-  /** A fault of the calls that ask about disputes or make refunds. */
+  /** A fault of the calls that query disputes or make refunds. */
   fault?: string;
   deliver?: (messages: readonly Delivery[]) => readonly Delivery[];
 }
 
 const WEATHERS: readonly Weather[] = [
-  { name: 'nobody is told', isSilent: true },
+  { name: 'no messages', isSilent: true },
   { name: 'no answer comes', fault: 'timeout' },
   { name: 'answers are lost', fault: '500-after-commit' },
   { name: 'answers are spoilt', fault: 'half-body' },
@@ -76,7 +76,7 @@ const WEATHERS: readonly Weather[] = [
   { name: 'forged messages come first', isSilent: true, deliver: (all) => [...all.map(forged), ...all] },
 ];
 
-/** The same message with another end in it: not what PayPal signed. */
+/** The same message with another outcome: not the content that PayPal signed. */
 function forged(one: Delivery): Delivery {
   const body = Buffer.from(one.bodyBase64, 'base64')
     .toString()
@@ -84,7 +84,7 @@ function forged(one: Delivery): Delivery {
   return { ...one, bodyBase64: Buffer.from(`${body} `).toString('base64') };
 }
 
-/** What PayPal wrote about the disputes and refunds of an order so far, once each, signed now. */
+/** PayPal's messages about the disputes and refunds of an order so far, once each, freshly signed. */
 async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]> {
   await service.sim('/sim/notify', { orderNo });
   const deliveries = await service.deliveries(orderNo);
@@ -95,7 +95,7 @@ async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]
   return [...newest.values()];
 }
 
-/** A refund of ours, until it is done; its answer may be lost. */
+/** Makes a refund until it is done; its answer may be lost. */
 async function refund(
   { app, clock }: Service,
   { requester }: Merchant,
@@ -135,7 +135,7 @@ for (const [w, weather] of WEATHERS.entries()) {
         await service.sim('/sim/faults', { ...rule, call: 'refund', orderNo, times: 2 });
     }
 
-    // All courses go on together until each one's next look.
+    // All courses advance together to the next check of each.
     const stages = Math.max(...courses.map(({ deeds }) => partsOf(deeds).length));
     for (let stage = 0; stage < stages; stage += 1) {
       const flying = flights.filter(({ course }) => stage < partsOf(course.deeds).length);
@@ -172,7 +172,7 @@ for (const [w, weather] of WEATHERS.entries()) {
 
 type Act = Exclude<Deed, 'look'>;
 
-/** What is done between two looks. */
+/** The actions between two checks. */
 function partsOf(deeds: readonly Deed[]): Act[][] {
   const parts: Act[][] = [[]];
   for (const deed of deeds)
@@ -188,7 +188,7 @@ async function look(service: Service): Promise<void> {
   }
 }
 
-/** A refund that PayPal took back by a dispute that was won after all waits for a person, who says that the money is back. */
+/** The operator confirms the returned money of a refund that PayPal reversed because the dispute was won. */
 async function returnReversed({ app }: Service, orderNo: string): Promise<void> {
   const open = await app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open', kind: 'refund_reversed' }));
   for (const { refundNo } of open)
@@ -196,8 +196,8 @@ async function returnReversed({ app }: Service, orderNo: string): Promise<void> 
 }
 
 /**
- * A person is asked about the dispute until it is decided, about a refund that PayPal told of before its dispute, and about money that
- * had gone when the order was asked about before the dispute was won: this listing does not end by itself when the money comes back.
+ * An exception is open for an undecided dispute, for a refund that PayPal reported before its dispute, and for money that was
+ * missing when the order was queried before the dispute was won: the last one does not close by itself if the money returns.
  */
 async function assertListed(t: ExecutionContext, { app }: Service, orderNo: string, course: Course): Promise<void> {
   const { name, states } = course;

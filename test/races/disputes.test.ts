@@ -13,7 +13,6 @@ import { ownSimulator } from '../support/simulator.ts';
 
 const HOUR = 3600;
 
-/** A service with one paid order of 10 USD at PayPal. */
 async function stage(t: Parameters<typeof startService>[0]) {
   const service = await startService(t);
   const shop = await service.merchant();
@@ -34,13 +33,13 @@ async function post(url: string, { headers, bodyBase64 }: Delivery): Promise<num
   return (await fetch(`${url}/notify/paypal/default`, { method: 'POST', headers, body })).status;
 }
 
-/** A message that the simulator made and did not deliver. */
+/** A message that the simulator wrote and did not deliver. */
 async function dropped(service: Service, orderNo: string, event: string): Promise<Delivery> {
   await until(event, async () => (await deliveriesOf(service, orderNo, event)).length > 0);
   return (await deliveriesOf(service, orderNo, event)).at(-1)!;
 }
 
-/** The order, its refunds and what waits for a person. */
+/** The order, its refunds and its open exceptions. */
 async function known({ app }: Service, orderNo: string) {
   return app.store.read(async (tx) => ({
     order: (await tx.orders.find({ orderNo }))!,
@@ -59,7 +58,7 @@ async function balanced(t: Parameters<typeof assertBooksBalance>[0], service: Se
 }
 
 for (const order of ['before', 'after'] as const)
-  test.serial(`the refund of a lost dispute that is told ${order} its end is counted once`, async (t) => {
+  test.serial(`the refund of a lost dispute that is reported ${order} its end is counted once`, async (t) => {
     const { service, orderNo } = await stage(t);
     const disputeNo = await disputed(service, orderNo, 'open', 'open', { amount: 4 });
     await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
@@ -80,7 +79,7 @@ for (const order of ['before', 'after'] as const)
     await balanced(t, service);
   });
 
-test.serial('fifty copies of an event settle one dispute, and tell each change once', async (t) => {
+test.serial('fifty copies of an event settle one dispute and report each change once', async (t) => {
   const { service, orderNo } = await stage(t);
   await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
   for (const [act, event] of [
@@ -91,7 +90,7 @@ test.serial('fifty copies of an event settle one dispute, and tell each change o
     await dispute(service, orderNo, act);
     const message = await dropped(service, orderNo, event);
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(service.url, message)));
-    // Who waited too long for the order's lock is told to come again, and nothing else.
+    // A request that waits too long for the order's lock gets only "retry later".
     t.true(
       answers.every((status) => status === 200 || status === 503),
       `${event}: ${[...new Set(answers)].join()}`,
@@ -108,7 +107,7 @@ test.serial('fifty copies of an event settle one dispute, and tell each change o
 });
 
 for (const refundAmount of [4, 10])
-  test.serial(`a dispute that is lost while ${refundAmount} of 10 are refunded: the sums hold`, async (t) => {
+  test.serial(`a dispute that is lost while ${refundAmount} of 10 are refunded keeps the sums correct`, async (t) => {
     const { service, shop, orderNo } = await stage(t);
     await disputed(service, orderNo, 'open', 'open', { amount: 6 });
     await Promise.all([dispute(service, orderNo, 'lose'), refund(shop, orderNo, refundAmount)]);
@@ -123,19 +122,22 @@ for (const refundAmount of [4, 10])
   });
 
 for (const amount of [10, 6])
-  test.serial(`a refund of ours during a dispute about ${amount} is not counted again when that is lost`, async (t) => {
-    const { service, shop, orderNo } = await stage(t);
-    await disputed(service, orderNo, 'open', 'open', { amount });
-    t.is((await refund(shop, orderNo, 10)).status, 200);
-    await dispute(service, orderNo, 'lose', { refund: 'told' });
-    await until('the end of the dispute', async () => (await disputeOf(service, orderNo))?.state === 'lost');
-    t.like(await disputeOf(service, orderNo), { amountLost: 0n, refundNo: null });
-    const { order, refunds, open } = await known(service, orderNo);
-    t.deepEqual([order.refunded, order.overrun, refunds.length, open], [1000n, 0n, 1, []]);
-    await balanced(t, service);
-  });
+  test.serial(
+    `our own refund during a dispute about ${amount} is not counted again if the dispute is lost`,
+    async (t) => {
+      const { service, shop, orderNo } = await stage(t);
+      await disputed(service, orderNo, 'open', 'open', { amount });
+      t.is((await refund(shop, orderNo, 10)).status, 200);
+      await dispute(service, orderNo, 'lose', { refund: 'told' });
+      await until('the end of the dispute', async () => (await disputeOf(service, orderNo))?.state === 'lost');
+      t.like(await disputeOf(service, orderNo), { amountLost: 0n, refundNo: null });
+      const { order, refunds, open } = await known(service, orderNo);
+      t.deepEqual([order.refunded, order.overrun, refunds.length, open], [1000n, 0n, 1, []]);
+      await balanced(t, service);
+    },
+  );
 
-test.serial('a dispute whose notices never came is found, followed and closed', async (t) => {
+test.serial('a dispute whose notifications were lost is found, followed and closed', async (t) => {
   const { service, orderNo } = await stage(t);
   await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
   await dispute(service, orderNo, 'open');
@@ -146,7 +148,7 @@ test.serial('a dispute whose notices never came is found, followed and closed', 
   await dispute(service, orderNo, 'escalate');
   await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute', fault: '502', times: 1 });
   await runUntilQuiet(service, 2 * HOUR, 600);
-  t.is((await disputeOf(service, orderNo))?.state, 'needs_answer', 'one silence is not the last question');
+  t.is((await disputeOf(service, orderNo))?.state, 'needs_answer', 'the query continues after one silence');
   await dispute(service, orderNo, 'lose');
   await runUntilQuiet(service, 13 * HOUR, HOUR);
   t.deepEqual(await toldOf(service, disputeNo), ['dispute.opened', 'dispute.updated', 'dispute.closed']);
@@ -155,7 +157,7 @@ test.serial('a dispute whose notices never came is found, followed and closed', 
 });
 
 test.serial(
-  'a dispute about an order of a former identity of the account is heard, whoever reads the message',
+  'a dispute about an order of a former account identity is accepted by any configured identity',
   async (t) => {
     const simulator = await ownSimulator(t);
     const service = await startService(t, { simulator });
@@ -173,7 +175,7 @@ test.serial(
   },
 );
 
-test.serial('a dispute about a payment that nobody knows is refused, and listed', async (t) => {
+test.serial('a dispute about an unknown payment is refused and opens an exception', async (t) => {
   const { service, orderNo } = await stage(t);
   await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
   await dispute(service, orderNo, 'open');
@@ -184,7 +186,7 @@ test.serial('a dispute about a payment that nobody knows is refused, and listed'
   const listed = await service.app.store.read((tx) => tx.exceptions.find({ orderNo, kind: 'unmatched_notice' }));
   t.like(listed, { state: 'open', detail: { event: 'CUSTOMER.DISPUTE.CREATED' } });
   await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute', fault: '502', times: 1 });
-  t.is(await post(service.url, message), 503, 'what cannot be asked about comes again');
+  t.is(await post(service.url, message), 503, 'a message that cannot be verified is requested again');
 });
 
 for (const crashAt of ['dispute.asked', 'dispute.settled'])

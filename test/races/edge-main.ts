@@ -1,7 +1,7 @@
 import { startEdge } from '../support/edge.ts';
 import { publicRoutes } from '../../server/routes/public.ts';
 
-/** An edge with the explorer in a process of its own: says its port, and its memory in MB after a collection when asked. */
+/** Runs an edge server with the explorer in its own process: reports its port, and its memory in MB after a collection on request. */
 const limits = JSON.parse(process.argv[2] ?? '{}') as Record<string, number>;
 const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
 const { port } = await startEdge({ teardown: () => {} }, { groups, explorer: true, limits });

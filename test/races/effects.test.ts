@@ -12,7 +12,7 @@ const gold = { project: 'default', code: 'gold' };
 const tea = { project: 'default', code: 'tea' };
 const admin = { owner: 'any', actor: 'admin:root' } as const;
 
-/** A package whose payment came while somebody held the payer's account for longer than the lock's time-out. */
+/** A package whose payment arrived while the payer's account was locked beyond the lock time-out. */
 async function uncredited(t: ExecutionContext) {
   const { hold, through } = holdRows();
   const world = await catalogWorld(t, 10, through);
@@ -26,7 +26,7 @@ async function uncredited(t: ExecutionContext) {
   return { world, order, letGo };
 }
 
-/** What the job does when it is `after` seconds later than the first due time (a day later than now without one); gives how many rows it took. */
+/** Runs the job `after` seconds after the first due time (a day from now by default); returns the number of claimed rows. */
 async function work({ ports, store }: CatalogWorld, after = 0): Promise<number> {
   const due = await store.read((tx) => tx.dueEffects.list({ state: 'due' }));
   const [first] = due.flatMap(({ nextAt }) => nextAt ?? []).toSorted((a, b) => a.getTime() - b.getTime());
@@ -63,7 +63,7 @@ test.serial(
     t.is(await work(world, -1), 0, 'not before its time');
     const lost = await world.store.transaction((tx) => claimDue(tx, dueEffectRows(), due[0]!.nextAt!));
     t.is(lost.length, 1, 'only the first of an order is due');
-    t.is(await work(world, 59), 0, 'somebody has it');
+    t.is(await work(world, 59), 0, 'the row is leased');
     const { work: now } = dueEffects(world.ports);
     await Promise.all([work(world, 61), now(order.orderNo), now(order.orderNo), now(order.orderNo)]);
     t.deepEqual(await world.account(), { balance: 50, held: 0, debt: 0 });
@@ -85,24 +85,27 @@ test.serial(
   },
 );
 
-test.serial('what fails again stays listed with its newest message; a person can have it done at once', async (t) => {
-  const { world, order, letGo } = await uncredited(t);
-  const { resolveException } = operatorRepairs(world.ports);
-  t.is(await work(world), 1);
-  const [listed] = await failedOf(world, order);
-  t.like(listed, { state: 'open', detail: { effect: 'paid', tries: 2 } });
-  t.is(await work(world, -1), 0);
-  const still = await resolveException(admin, listed!.id, 'retry', 'the bank is waiting');
-  t.like(still, { state: 'open', detail: { tries: 3 } });
-  await letGo();
-  const done = await resolveException(admin, listed!.id, 'retry', 'once more');
-  t.like(done, { state: 'resolved', resolution: 'done', resolvedBy: 'admin:root', reason: 'once more' });
-  t.is((await world.account()).balance, 100);
-  await t.throwsAsync(resolveException(admin, listed!.id, 'retry', 'again'), { code: 'exception_resolved' });
-  t.is(await work(world), 0);
-});
+test.serial(
+  'an effect that fails again stays listed with its newest message, and an operator can run it at once',
+  async (t) => {
+    const { world, order, letGo } = await uncredited(t);
+    const { resolveException } = operatorRepairs(world.ports);
+    t.is(await work(world), 1);
+    const [listed] = await failedOf(world, order);
+    t.like(listed, { state: 'open', detail: { effect: 'paid', tries: 2 } });
+    t.is(await work(world, -1), 0);
+    const still = await resolveException(admin, listed!.id, 'retry', 'the bank is waiting');
+    t.like(still, { state: 'open', detail: { tries: 3 } });
+    await letGo();
+    const done = await resolveException(admin, listed!.id, 'retry', 'once more');
+    t.like(done, { state: 'resolved', resolution: 'done', resolvedBy: 'admin:root', reason: 'once more' });
+    t.is((await world.account()).balance, 100);
+    await t.throwsAsync(resolveException(admin, listed!.id, 'retry', 'again'), { code: 'exception_resolved' });
+    t.is(await work(world), 0);
+  },
+);
 
-test.serial('a person who acknowledges gives it up for good; what waits behind it goes on', async (t) => {
+test.serial('an effect that an operator acknowledges is abandoned, and the effects behind it continue', async (t) => {
   const { world, order, letGo } = await uncredited(t);
   await world.finish(await world.refund(order.orderNo, 5), 'succeeded');
   await letGo();
@@ -120,7 +123,7 @@ test.serial('a person who acknowledges gives it up for good; what waits behind i
 });
 
 test.serial(
-  'stock that could not be given back at once is given back later, unless late money has bought it',
+  'stock that could not be returned at once is returned later, unless a late payment bought it',
   async (t) => {
     const { hold, through } = holdRows();
     const world = await catalogWorld(t, 10, through);

@@ -15,7 +15,7 @@ import { until } from '../support/service.ts';
 const HOLD = await bundled(fileURLToPath(new URL('./hold-folder.ts', import.meta.url)));
 const PAYCTL = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url)));
 
-test('a second server on the folder is refused and told the holder, by the path, a symbolic link and the same process', async (t) => {
+test("a second server on the folder is refused and shown the holder's process id, by path, symbolic link and within one process", async (t) => {
   const { folder, link } = await usedPlaces(t);
   const holder = await hold(t, [process.execPath, HOLD, folder]);
   for (const path of [folder, link]) {
@@ -31,12 +31,12 @@ test('a second server on the folder is refused and told the holder, by the path,
     message: new RegExp(`in use by process ${process.pid} `),
     code: 'database_in_use',
   });
-  t.is((await migrate(t, link)).code, 7, 'a refusal in the same process gives nothing free');
+  t.is((await migrate(t, link)).code, 7, 'a refusal in the same process releases no lock');
   await database.close();
   await (await open(link)).close();
 });
 
-test('a backup of the open database keeps the lock, and carries nothing of it', async (t) => {
+test('a backup of the open database keeps the lock and contains no lock file', async (t) => {
   const { folder, link } = await usedPlaces(t);
   const database = await open(folder);
   const target = join(temporaryFolder(t), 'backup.tar.gz');
@@ -76,7 +76,7 @@ test('a server in another mount and process namespace is refused on the same fol
   t.regex(refused?.message ?? '', /in use by process \d+ on host /);
   inside.kill('SIGKILL');
   await once(inside, 'exit');
-  // The kernel ends the namespace's processes after the one that was killed.
+  // The kernel ends the processes of the namespace after the killed one.
   const database = await until('the folder is free', () => open(folder).catch(() => undefined));
   const second = spawn(...command(apart('exec "$2" "$3" "$1"')), { stdio: ['ignore', 'pipe', 'pipe'] });
   t.teardown(() => void second.kill('SIGKILL'));
@@ -84,8 +84,8 @@ test('a server in another mount and process namespace is refused on the same fol
   await database.close();
 });
 
-/** On a folder that others may read, and that is for its own user only from then on. */
-test('of four servers that begin at once on a new folder one comes up; after kill -9 the next one begins at once', async (t) => {
+/** The folder is readable by others at first and private afterwards. */
+test('one of four servers that start at once on a new folder comes up, and after kill -9 the next starts at once', async (t) => {
   const { folder, link } = places(t);
   mkdirSync(folder, { mode: 0o755 });
   chmodSync(folder, 0o755);
@@ -106,13 +106,13 @@ test('of four servers that begin at once on a new folder one comes up; after kil
   }
 });
 
-test('a symbolic link to a folder that is not there is refused: a volume that is not mounted is no new database', async (t) => {
+test('a symbolic link to a missing folder is refused: an unmounted volume is no new database', async (t) => {
   const { folder, link } = places(t);
   await t.throwsAsync(open(link), { code: 'folder_unusable' });
   t.false(existsSync(folder));
 });
 
-/** The same with a database in the folder that was used before: making one takes five seconds of a processor. */
+/** A folder with an existing database: creating one takes five seconds of processor time. */
 async function usedPlaces(t: ExecutionContext): Promise<{ folder: string; link: string }> {
   const used = await keptFolder('embedded-folder', async (made) => {
     await (await open(join(made, 'data'))).close();
@@ -157,7 +157,7 @@ async function told(child: ChildProcess, what: string): Promise<void> {
   await ended;
 }
 
-/** What a holder says first: `held`, or why not. */
+/** The first line of a holder: `held`, or the reason of the refusal. */
 async function firstLine(child: ChildProcess): Promise<string> {
   const held = once(child.stdout!, 'data').then(([data]) => String(data).trim());
   return Promise.race([held, text(child.stderr!)]);

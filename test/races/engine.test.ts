@@ -6,7 +6,7 @@ import { buildApp } from '../../server/app.ts';
 import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
 import { loadConfig } from '../../config/load.ts';
 
-/** A PostgreSQL whose catalogue is seen through views of another schema, as an engine may show it that is none. */
+/** A PostgreSQL with a masked catalogue, like another engine with its protocol. */
 async function disguised(t: ExecutionContext, statements: readonly string[]) {
   const { url, database } = await postgresDatabase(t);
   await database.em.execute('create schema disguise');
@@ -20,13 +20,13 @@ async function disguised(t: ExecutionContext, statements: readonly string[]) {
 
 const HIDDEN = [`create view disguise.pg_locks as select * from pg_catalog.pg_locks where locktype <> 'advisory'`];
 
-test('PostgreSQL and the embedded database have what is needed', async (t) => {
+test('PostgreSQL and the embedded database have the required features', async (t) => {
   const { database } = await postgresDatabase(t);
   await t.notThrowsAsync(requireEngine(database));
   await t.notThrowsAsync(requireEngine((await embeddedDatabase(t)).database));
 });
 
-test('a database whose pg_locks hides advisory locks is refused at start, with a sentence', async (t) => {
+test('a database whose pg_locks hides advisory locks is refused at start with a clear message', async (t) => {
   const { seen, url } = await disguised(t, HIDDEN);
   const refusal = { code: 'engine_unsupported', message: /not shown by pg_locks/ };
   await t.throwsAsync(requireEngine(seen), refusal);
@@ -40,14 +40,14 @@ test('a database whose pg_locks hides advisory locks is refused at start, with a
   await t.throwsAsync(buildApp(config), refusal);
 });
 
-test('locks that are taken and do nothing are noticed', async (t) => {
+test('advisory locks that succeed without locking are detected', async (t) => {
   const { seen } = await disguised(t, [
     'create function disguise.pg_advisory_xact_lock_shared(int, int) returns void language sql as $$ select $$',
   ]);
   await t.throwsAsync(requireEngine(seen), { code: 'engine_unsupported', message: /not shown by pg_locks/ });
 });
 
-test('locks that do not exist are a lack of the engine, a lost connection is none', async (t) => {
+test('missing lock functions are an engine defect, a lost connection is not', async (t) => {
   const { seen } = await disguised(t, [
     `create function disguise.pg_advisory_xact_lock_shared(int, int) returns void language plpgsql as
        $$ begin raise exception 'unimplemented' using errcode = '0A000'; end $$`,

@@ -9,12 +9,13 @@ import { count, inParallel } from '../support/counts.ts';
 import { PATIENT } from '../support/database.ts';
 import { startPostgres } from '../support/postgres.ts';
 
-/** A row that was inserted, its values as text. */
+/** An inserted row, its values as text. */
 type DecodedRow = Readonly<Record<string, string | null>>;
 
 /**
- * Reads messages of PostgreSQL's plugin `pgoutput` (protocol version 1; PostgreSQL manual, "Logical Replication Message Formats") as far as inserts need
- * it: relations (R) name the columns, inserts (I) bring rows; begin, commit, origin and type are passed over, whatever changes a row is kept apart.
+ * Decodes messages of PostgreSQL's plugin `pgoutput` (protocol version 1; PostgreSQL manual, "Logical Replication Message Formats")
+ * as far as inserts need it: relations (R) name the columns, inserts (I) bring rows; begin, commit, origin and type are skipped;
+ * messages that change a row are returned separately.
  */
 function decodeInserts(messages: readonly Buffer[]): { rows: DecodedRow[]; others: string[] } {
   const columns = new Map<number, string[]>();
@@ -73,13 +74,13 @@ function readInsert(reader: Reader, columns: ReadonlyMap<number, string[]>): Dec
   return Object.fromEntries(names.map((name) => [name, cell()]));
 }
 
-/** The statements of the document, so that what is tested is what is written there. */
+/** The documented SQL statements, so that the test runs the published text. */
 const documented = (name: string) =>
   new RegExp(`-- ${name}\\n([\\s\\S]*?)\\n(?:--|\`\`\`)`).exec(
     readFileSync(new URL('../../server/db/README.md', import.meta.url), 'utf8'),
   )![1]!;
 
-test('the documented publication brings every event once, rolled back ones never, and says nothing of what is removed', async (t) => {
+test('the documented publication sends every committed event once, and neither rolled back nor removed ones', async (t) => {
   const postgres = await startPostgres({ logical: true });
   const database = await openDatabase({ kind: 'postgres', url: postgres.url, poolSize: 8, timeouts: PATIENT });
   const admin = new pg.Client({ connectionString: postgres.url });
@@ -111,7 +112,7 @@ test('the documented publication brings every event once, rolled back ones never
     });
     await (turn % 5 === 0 ? t.throwsAsync(write, { message: 'rolled back' }) : write);
   });
-  // What is decoded is what is on disk; the tests' PostgreSQL does not hurry to write.
+  // Only flushed WAL is decoded; the tests' PostgreSQL delays flushes.
   await admin.query('set synchronous_commit = on');
   await admin.query(`update events set notify_url = 'http://127.0.0.1' where object_no = 'P1'`);
   await admin.query(`delete from events where object_no = 'P1'`);

@@ -20,7 +20,7 @@ const event = (objectNo: string, clientId = 'app_a') => ({
 });
 const read = (store: Store, after: bigint) => store.read((tx) => listEvents(tx, {}, after, 200));
 
-/** A transaction that stays open after its work until it is let go. */
+/** A transaction that stays open after its work until it is released. */
 function held(store: Store, work: (tx: Tx) => Promise<void>) {
   const worked = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -32,7 +32,7 @@ function held(store: Store, work: (tx: Tx) => Promise<void>) {
   return { worked: worked.promise, commit: () => (gate.resolve(), done) };
 }
 
-test('a reader waits for the lower number, whichever transaction is the older one', async (t) => {
+test('a reader waits for the lower number, whichever transaction is older', async (t) => {
   const { store } = await postgresDatabase(t);
   for (const younger of [false, true]) {
     const start = (await read(store, 0n)).length;
@@ -56,7 +56,7 @@ test('a reader waits for the lower number, whichever transaction is the older on
   }
 });
 
-test('a transaction that rolls back holds nobody up, and the same event happens once', async (t) => {
+test('a transaction that rolls back blocks no reader, and the same event happens once', async (t) => {
   const { store } = await postgresDatabase(t);
   await t.throwsAsync(
     store.transaction(async (tx) => {
@@ -71,22 +71,22 @@ test('a transaction that rolls back holds nobody up, and the same event happens 
   );
 });
 
-test('a follower far behind misses nothing when the lowest open number goes back under it', async (t) => {
+test('a follower far behind misses nothing if the lowest open number falls below its cursor', async (t) => {
   const { store } = await postgresDatabase(t);
   for (let index = 1; index <= 10; index += 1) await store.transaction((tx) => record(tx, event(`o${index}`)));
   const feed = createEventFeed({ store, log: () => {} }, 5);
   t.is(await feed.join(), 10n);
-  // A writer that read the number 3 long ago and gets its lock only now; its own number will be a new one.
+  // A writer that read number 3 long ago and gets its lock only now; its own number is a new one.
   const slow = held(store, async (tx) => void (await tx.sql`select pg_advisory_xact_lock_shared(1702258030, 3)`));
   await slow.worked;
   const { events, upTo } = await feed.since({}, 0n);
   await slow.commit();
   feed.stop();
   t.is(upTo, 10n);
-  t.is(events.length, 10, 'whatever it is past is there');
+  t.is(events.length, 10, 'every event up to the cursor is there');
 });
 
-test('G14: 8 writers; readers by cursor, of one app, and streams miss nothing and see nothing twice', async (t) => {
+test('G14: with 8 writers, readers by cursor, readers of one app and streams miss nothing and see nothing twice', async (t) => {
   const { store } = await postgresDatabase(t, 20);
   const total = count(8000, 400);
   let writing = true;

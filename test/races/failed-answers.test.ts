@@ -7,7 +7,7 @@ import { request, type Answer } from '../support/service.ts';
 
 const order = { subject: 'Told', amount: 10, payWay: 'alipay' };
 
-/** A failure after something was done: its number is told, and it is not said that nothing was changed. */
+/** A failure after a change: the response has the number and does not report that nothing changed. */
 function assertLeadsTo(t: ExecutionContext, { status, body }: Answer, orderNo: string | undefined): void {
   t.is(status, 504, JSON.stringify(body));
   t.like(body, { code: 'channel_outcome_unknown', retryable: true, orderNo });
@@ -15,7 +15,7 @@ function assertLeadsTo(t: ExecutionContext, { status, body }: Answer, orderNo: s
 }
 
 test.serial(
-  'the connection breaks after an order was closed, while its answer is put together: 504 with the number',
+  'a connection that breaks after an order was closed, before its response, is a 504 with the number',
   async (t) => {
     const { sick, calm, cable, shop } = await sickStage(t);
     const orderNo = await placeOrder(shop, order);
@@ -26,18 +26,25 @@ test.serial(
   },
 );
 
-test.serial('the connection breaks after a repeated pay found its order paid: 504 with the number', async (t) => {
-  const { sick, calm, cable, shop } = await sickStage(t);
-  const merchantOrderNo = 'told-1';
-  const orderNo = await placeOrder(shop, { ...order, merchantOrderNo });
-  await calm.sim('/sim/pay', { orderNo });
-  await calm.app.payments.sync(shop.requester, orderNo);
-  cable.strikeNext(/^select .* from "order_exceptions"/s, 'cut-before');
-  assertLeadsTo(t, await shop.callAt(sick.url, 'POST', '/api/v2/payment/pay', { ...order, merchantOrderNo }), orderNo);
-});
+test.serial(
+  'a connection that breaks after a repeated pay found its order paid is a 504 with the number',
+  async (t) => {
+    const { sick, calm, cable, shop } = await sickStage(t);
+    const merchantOrderNo = 'told-1';
+    const orderNo = await placeOrder(shop, { ...order, merchantOrderNo });
+    await calm.sim('/sim/pay', { orderNo });
+    await calm.app.payments.sync(shop.requester, orderNo);
+    cable.strikeNext(/^select .* from "order_exceptions"/s, 'cut-before');
+    assertLeadsTo(
+      t,
+      await shop.callAt(sick.url, 'POST', '/api/v2/payment/pay', { ...order, merchantOrderNo }),
+      orderNo,
+    );
+  },
+);
 
 test.serial(
-  'the connection breaks after an offer was made, while its 402 is put together: 504 with the number, and the key leads to it',
+  'a connection that breaks after an offer was made, before its 402, is a 504 with the number, and the key finds it',
   async (t) => {
     const { sick, calm, cable, shop } = await sickStage(t);
     const call = (url: string) =>
@@ -53,7 +60,7 @@ test.serial(
 );
 
 test.serial(
-  'everything is swallowed while a paid call is worked: 504 with the number, and the repeat brings the content',
+  'a black hole during the work of a paid call is a 504 with the number, and the repeat returns the content',
   async (t) => {
     const { sick, calm, cable, shop } = await sickStage(t, { databaseTimeouts: {} });
     const orderNo = await offerSkill(shop);
@@ -71,7 +78,7 @@ test.serial(
 );
 
 test.serial(
-  'the connection breaks after the first of the changes that any other request makes: it is not said that nothing was changed',
+  'a connection that breaks after the first change of any other request does not report that nothing changed',
   async (t) => {
     const { sick, calm, cable, shop } = await sickStage(t);
     const admin = await firstAdmin(calm);
@@ -87,7 +94,7 @@ test.serial(
   },
 );
 
-test.serial('the connection breaks while something is only read: nothing is said about changes', async (t) => {
+test.serial('a connection that breaks during a read reports nothing about changes', async (t) => {
   const { sick, cable, shop } = await sickStage(t);
   const orderNo = await placeOrder(shop, order);
   cable.strikeNext(/^select .* from "orders"/s, 'cut-before');
@@ -98,7 +105,7 @@ test.serial('the connection breaks while something is only read: nothing is said
 
 for (const fault of ['black-hole', 'cut-before', 'cut-after'] as const)
   test.serial(
-    `${fault} in a part of a transaction that may fail by itself: the database is told to be away, not an internal error`,
+    `${fault} in an optional part of a transaction is reported as an unavailable database, not as an internal error`,
     async (t) => {
       const { sick, calm, cable, shop } = await sickStage(t, { databaseTimeouts: {} });
       cable.strikeNext(/^update products set stock/, fault);

@@ -11,10 +11,10 @@ type Call = 'create' | 'query' | 'close' | 'capture' | 'refund';
 /** One call of the service that meets a fault. */
 interface Scene {
   call: Call;
-  /** Makes what the call is about; its number. */
+  /** Creates the object of the call; returns its number. */
   before(on: Stage): Promise<string>;
   act(on: Stage, orderNo: string): Promise<Answer>;
-  /** What may be answered: the outcome is unknown or unusable, never a fault of our own. */
+  /** The allowed statuses: the outcome is unknown or unusable, never an internal error. */
   allowed: readonly number[];
 }
 
@@ -56,15 +56,15 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
-/** An answer that is only slow is an answer. Refusals have a test of their own, in the words of each channel, and so have notices. */
+/** A slow answer is a normal answer. Refusals are tested elsewhere, with each channel's own codes, and so are notifications. */
 const ELSEWHERE: readonly FaultName[] = ['delay', 'refused', 'refused-in-gbk'];
 /** In a short run the channels share the combinations. */
 const CHOSEN = FAULTS.filter((fault) => stageOf(fault) !== 'notice' && !ELSEWHERE.includes(fault));
 
-/** How far the clock goes between two looks; what is asked is the end, so a short run looks less often on the way. */
+/** Clock steps between two checks; only the end state matters, so a short run takes larger steps. */
 const [STEP, LONG_STEP] = isLong ? [1800, 6 * 3600] : [2 * 3600, 12 * 3600];
 
-test('every fault × every call × every channel: no fault of our own, no wrong state, the books balance', async (t) => {
+test('every fault × every call × every channel: no internal error, no wrong state, and the ledger checks pass', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   for (const [queueKey, payWay] of PAY_WAYS.entries()) {
@@ -73,14 +73,14 @@ test('every fault × every call × every channel: no fault of our own, no wrong 
     let struck = 0;
     for (const [index, fault] of CHOSEN.entries())
       for (const [turn, scene] of SCENES.entries()) {
-        // Alipay tells nobody of a bank that returns a refund; its bill shows it.
+        // Alipay does not report a refund returned by a bank; its bill shows it.
         if (payWay === 'alipay' && fault === 'refund-success-then-fail') continue;
         if (!isLong && scene.call !== 'create' && (index + turn + queueKey) % 3 !== 0) continue;
         struck += await meet(t, on, scene, fault, causes);
       }
     for (const [fault, cause] of Object.entries(CAUSES)) {
       const told = causes.get(fault as FaultName);
-      if (told !== undefined) t.regex(told, cause, `${payWay}: ${fault} is told apart`);
+      if (told !== undefined) t.regex(told, cause, `${payWay}: ${fault} has its own cause`);
     }
     const told = [...causes].map(([fault, cause]) => `${fault}=${cause}`).join(' ');
     t.log(`${payWay}: ${struck} strikes; causes: ${told}`);
@@ -107,12 +107,12 @@ const ON_NOTIFICATIONS = [
   'wrong-amount',
 ] as const satisfies readonly FaultName[];
 
-test('every fault of a notice × every channel: nothing moves wrongly, and the next good one settles', async (t) => {
+test('every notification fault × every channel: no wrong change, and the next valid notification settles', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   let met = 0;
   for (const payWay of PAY_WAYS) {
-    // A wrong amount that is signed is an exception of its own , and PayPal's notices carry none that is believed.
+    // A signed wrong amount is an exception of its own, and PayPal's notifications carry no trusted amount.
     const faults = ON_NOTIFICATIONS.filter((fault) => fault !== 'wrong-amount' || payWay === 'paypal');
     await service.sim('/sim/notices', { payWay, enabled: false });
     const orders = await inParallel(faults.length, 4, async () => {
@@ -133,9 +133,9 @@ test('every fault of a notice × every channel: nothing moves wrongly, and the n
   t.log(`${met} notices with a fault, each followed by a good one: paid once`);
 });
 
-/** What each fault must be called when a create meets it, at whichever channel knows it. */
+/** The cause that each fault must be reported as when a create meets it. */
 const CAUSES: Partial<Record<FaultName, RegExp>> = {
-  // The silent connection breaks long before the service's own patience, for a slow machine is silent, too.
+  // The silent connection breaks long before the service's own time-out, because a slow machine is silent too.
   timeout: /^network$/,
   'commit-then-timeout': /^network$/,
   'timeout-then-commit': /^network$/,
@@ -149,12 +149,12 @@ const CAUSES: Partial<Record<FaultName, RegExp>> = {
   'no-signature': /^unsigned$/,
   'duplicate-key': /^duplicate_key$/,
   'clock-skew': /^clock_skew$/,
-  // Alipay's key mode has no serials: the key is simply another one.
+  // Alipay's key mode has no serials: the key is just another one.
   'unknown-serial': /^(serial_unknown|signature_invalid)$/,
   signtest: /^signature_invalid$/,
 };
 
-/** One call meets one fault; 1 when it struck. */
+/** One call meets one fault; returns 1 if it struck. */
 async function meet(
   t: ExecutionContext,
   on: Stage,
@@ -187,7 +187,7 @@ async function meet(
   return 1;
 }
 
-/** Paid and refunded sums are those of the ledger, and nobody was told of a failure that was none. */
+/** Paid and refunded sums match the ledger, and no failure was reported for a success. */
 async function assertNothingWrong(t: ExecutionContext, service: Service): Promise<void> {
   const ledger = await ledgerOf(service);
   const failed = await service.app.store.read((tx) => tx.events.list({ type: ['order.failed'] }));

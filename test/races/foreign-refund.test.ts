@@ -4,7 +4,7 @@ import { disputed, disputeOf } from '../support/disputes.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 
-test('a refund that is told before its payment gives nothing back: the channel is asked, and a person looks', async (t) => {
+test('a refund reported before its payment refunds nothing: the channel is queried and an exception opens', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const { ports } = service.app;
@@ -29,7 +29,7 @@ test('a refund that is told before its payment gives nothing back: the channel i
   t.is(await stateOf(service, orderNo), 'pending');
 });
 
-test('a refund of before the dispute is not the money that the dispute took', async (t) => {
+test('a refund from before the dispute is not counted as the amount that the dispute took', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const { ports } = service.app;

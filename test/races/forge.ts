@@ -11,27 +11,27 @@ import { signedHeaders } from '../../server/simulator/paypal/notifications.ts';
 import { readMerchant } from '../../server/simulator/wechat/account.ts';
 import { sealNotification } from '../../server/simulator/wechat/notifications.ts';
 
-/** A notice as it is posted. */
+/** A notification as it is posted. */
 export interface Message {
   headers: Record<string, string>;
   body: Buffer;
 }
 
-/** What a notice says, before it is signed. */
+/** The content of a notification before it is signed. */
 export type Facts = Record<string, unknown>;
 
-/** What may be other than usual about a message. */
+/** The overrides of a message. */
 export interface Envelope {
   /** The channel's id of the message. */
   id?: string;
   event?: string;
   at?: Date;
-  /** Members of the account's secrets that are exchanged: its keys, its webhook id … */
+  /** Replaced members of the account's secrets: its keys, its webhook id … */
   secrets?: Record<string, string>;
   certUrl?: string;
 }
 
-/** Signs whatever it is told with the real keys of the simulator's accounts, which lie in its folder. */
+/** Signs messages with the real keys of the simulator's accounts from its folder. */
 export interface Forger {
   secretsOf(payWay: PayWay, account: string): Record<string, string>;
   factsOf(delivery: Delivery): Facts;
@@ -86,7 +86,7 @@ const SIGN: Record<PayWay, Sign> = {
   },
 };
 
-/** The signers ask the core only for what spoils a message. */
+/** The signers use the core only to spoil a message. */
 const noCore = {} as Core;
 
 function recordOf(facts: Facts, { id = randomUUID(), event = 'TRANSACTION.SUCCESS', at = new Date() }: Envelope) {

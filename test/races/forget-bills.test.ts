@@ -5,11 +5,11 @@ import { placeOrder } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';
 import { startService, until } from '../support/service.ts';
 
-/** What the channel's own text of a line says about a payer: the subject of the order, or PayPal's number of the payer. */
+/** The payer data in a channel's bill line: the subject of the order, or PayPal's payer id. */
 const SAID = { alipay: 'Tea for Zoe', wechat: 'Tea for Zoe', paypal: 'SIMPAYER00001' };
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
-  test(`${payWay}: bills say nothing about a payer who was forgotten, before or after they came`, async (t) => {
+  test(`${payWay}: bills contain nothing about a deleted payer, whether they arrived before or after`, async (t) => {
     const service = await startService(t);
     const { store, bills, sweep } = service.app;
     const shop = await billedShop(service, payWay);
@@ -29,7 +29,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
       return orderNo;
     };
     const [before, after, kept] = [await buy('before'), await buy('after'), await buy('kept')];
-    /** Whose lines still say it; all of them keep their numbers. */
+    /** The orders whose lines still contain it; all lines keep their numbers. */
     const marked = async () => {
       const lines = await store.read((tx) => tx.billLines.list({}));
       const numbers = lines.filter(({ channelTradeNo }) => channelTradeNo !== null).map(({ orderNo }) => orderNo);

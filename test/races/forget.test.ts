@@ -16,8 +16,9 @@ const PHONE = '+447700900123';
 const USER = 'user-1001';
 
 /**
- * The tables that know payers, with each column: `erased` are those whose words about a payer go when the payer is deleted, wholly or, of
- * JSON, by member; what is `kept` is a number, a state, a time, or a word of the merchant, the service or the channel about no person.
+ * The tables with payer data, with each column: `erased` columns lose their payer data when the payer is deleted, wholly or, for
+ * JSON, by member; `kept` columns hold a number, a state, a time, or text of the merchant, the service or the channel about no
+ * person.
  */
 const COLUMNS: Record<string, { erased?: string; kept: string }> = {
   users: {
@@ -111,7 +112,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
       failure_message refund_no offered_at fulfilled_at`,
   },
 };
-/** Tables of the merchant, of administrators and of the service itself. The audit log says what was done by whom, and is never changed. */
+/** Tables of the merchant, of administrators and of the service itself. The audit log records who did each action and is never changed. */
 const WITHOUT_PAYERS = `admins agent_pays api_apps audit_keys audit_log bills certs channel_configs channel_states coins known_addresses
   limit_uses payees products projects quiet_accounts rate_limits recovery_codes removed_history removed_orders replicas revoked_tokens schema_migrations
   schema_origin second_factors sessions signing_keys webhooks`;
@@ -119,7 +120,7 @@ const WITHOUT_PAYERS = `admins agent_pays api_apps audit_keys audit_log bills ce
 const words = (text = '') => text.split(/\s+/).filter(Boolean);
 
 test.serial(
-  'every column of a table that knows payers is erased with them or kept, by decision, and no table is forgotten',
+  'every column of a table with payer data is listed as erased or kept, and no table is missing',
   async (t) => {
     const { store } = await postgresDatabase(t);
     const columns = await store.read(
@@ -145,7 +146,7 @@ test.serial(
   },
 );
 
-/** Every column of the database that has the text somewhere, as `table.column`. */
+/** Every column of the database that contains the text, as `table.column`. */
 async function placesOf({ app }: Service, text: string): Promise<string[]> {
   const columns = await app.store.read(
     (tx) =>
@@ -173,7 +174,7 @@ async function placesOf({ app }: Service, text: string): Promise<string[]> {
 
 type Admin = Awaited<ReturnType<typeof firstAdmin>>['call'];
 
-/** Whatever can be said about a payer is said, on every path there is. */
+/** Stores payer data in every place on every path. */
 async function sayEverything(t: ExecutionContext, service: Service, shop: Merchant, admin: Admin) {
   const receiver = await startReceiver(t);
   const expect = async (status: number, answer: Promise<{ status: number; body: unknown }>) => {
@@ -236,136 +237,130 @@ async function sayEverything(t: ExecutionContext, service: Service, shop: Mercha
 
 const scopes = ['payment:write', 'payment:read', 'user:read', 'user:write', 'coin:read', 'coin:write'] as never;
 
-test.serial(
-  'a payer who is deleted is found nowhere in the database any more, and the books balance as before',
-  async (t) => {
-    const service = await startService(t, {
-      env: {
-        PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-        PAY_OAUTH_TOKEN_TTL_SECONDS: '86400',
-        PAY_APPROVAL_REFUND_ABOVE: '5',
-      },
-    });
-    const { logIn } = await firstAdmin(service);
-    // Hours of the clock pass between two calls, and sessions end.
-    const admin: Admin = async (...request) => (await logIn()).call(...request);
-    const shop = await service.merchant({ scopes, trusted: true });
-    const { orders, payers } = await sayEverything(t, service, shop, admin);
-    t.true(payers.length >= 3);
-    const before = await placesOf(service, MARK);
-    const erased = Object.entries(COLUMNS).flatMap(([name, one]) => words(one.erased).map((col) => `${name}.${col}`));
-    const parts = (place: string) => place.replace(/_(p\d+|rest|\d{4}_\d\d)\./, '.');
-    t.deepEqual(
-      before.map(parts).filter((place) => place !== 'audit_log.after' && !erased.includes(place)),
-      [],
-      'words about a payer stand in columns that are erased, and in no other',
+test.serial('a deleted payer is found nowhere in the database, and the ledger checks pass as before', async (t) => {
+  const service = await startService(t, {
+    env: {
+      PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      PAY_OAUTH_TOKEN_TTL_SECONDS: '86400',
+      PAY_APPROVAL_REFUND_ABOVE: '5',
+    },
+  });
+  const { logIn } = await firstAdmin(service);
+  // The clock advances by hours between calls, so sessions expire.
+  const admin: Admin = async (...request) => (await logIn()).call(...request);
+  const shop = await service.merchant({ scopes, trusted: true });
+  const { orders, payers } = await sayEverything(t, service, shop, admin);
+  t.true(payers.length >= 3);
+  const before = await placesOf(service, MARK);
+  const erased = Object.entries(COLUMNS).flatMap(([name, one]) => words(one.erased).map((col) => `${name}.${col}`));
+  const parts = (place: string) => place.replace(/_(p\d+|rest|\d{4}_\d\d)\./, '.');
+  t.deepEqual(
+    before.map(parts).filter((place) => place !== 'audit_log.after' && !erased.includes(place)),
+    [],
+    'words about a payer stand in columns that are erased, and in no other',
+  );
+  for (const place of [
+    'approvals.reason',
+    'approvals.decision',
+    'users.nickname',
+    'users.metadata',
+    'orders.subject',
+    'orders.extra',
+    'orders.return_url',
+    'orders.channel_options',
+    'refunds.reason',
+    'events.payload',
+    'channel_messages.texts',
+    'idempotency_keys.body',
+    'coin_entries.memo',
+  ])
+    t.true(before.includes(place), `${place} was marked`);
+  const books = await proveBooks(service.app);
+  t.true(books.ok, JSON.stringify(books.proofs.filter(({ ok }) => !ok)));
+  const sums = async () =>
+    (await service.app.store.read((tx) => tx.orders.list({ orderNo: orders }, { orderBy: { orderNo: 'asc' } }))).map(
+      ({ orderNo, state, amount, paid, refunded, refunding, channelTradeNo, userId }) => ({
+        orderNo,
+        state,
+        amount,
+        paid,
+        refunded,
+        refunding,
+        channelTradeNo,
+        userId,
+      }),
     );
-    for (const place of [
-      'approvals.reason',
-      'approvals.decision',
-      'users.nickname',
-      'users.metadata',
-      'orders.subject',
-      'orders.extra',
-      'orders.return_url',
-      'orders.channel_options',
-      'refunds.reason',
-      'events.payload',
-      'channel_messages.texts',
-      'idempotency_keys.body',
-      'coin_entries.memo',
-    ])
-      t.true(before.includes(place), `${place} was marked`);
-    const books = await proveBooks(service.app);
-    t.true(books.ok, JSON.stringify(books.proofs.filter(({ ok }) => !ok)));
-    const sums = async () =>
-      (await service.app.store.read((tx) => tx.orders.list({ orderNo: orders }, { orderBy: { orderNo: 'asc' } }))).map(
-        ({ orderNo, state, amount, paid, refunded, refunding, channelTradeNo, userId }) => ({
-          orderNo,
-          state,
-          amount,
-          paid,
-          refunded,
-          refunding,
-          channelTradeNo,
-          userId,
-        }),
-      );
-    const facts = await sums();
+  const facts = await sums();
 
-    t.is((await admin('DELETE', `/api/v1/users/${USER}`)).status, 204);
+  t.is((await admin('DELETE', `/api/v1/users/${USER}`)).status, 204);
 
-    // The reason of an adjustment stands in the audit log, which nobody may change.
-    t.deepEqual(await placesOf(service, MARK), ['audit_log.after']);
-    for (const text of [ADDRESS, PHONE, ...payers]) t.deepEqual(await placesOf(service, text), [], text);
-    t.deepEqual(await sums(), facts);
-    t.deepEqual((await proveBooks(service.app)).proofs, books.proofs);
-    const exported = await admin('GET', '/api/v1/orders/export');
-    t.is(exported.status, 200);
-    t.true(String(exported.body).includes(orders[0]!));
-    t.false(JSON.stringify(exported.body).includes(MARK));
-    const paid = { subject: `Tea for ${MARK}`, extra: JSON.stringify({ name: MARK }), clientIp: ADDRESS, userId: USER };
-    const channelOptions = { alipay: { passbackParams: MARK }, wechat: { attach: MARK }, paypal: { brandName: MARK } };
-    const request = {
-      ...paid,
-      channelOptions,
-      payWay: 'alipay',
-      amount: 10,
-      returnUrl: `https://shop.example/?who=${MARK}`,
-    };
-    const replayed = await shop.call('POST', '/api/v2/payment/pay', request, { 'idempotency-key': 'pay-alipay' });
-    t.is(replayed.status, 201);
-    t.is(replayed.body.data.orderNo, orders[0], 'a retry is still no second payment');
-    t.is((await admin('DELETE', `/api/v1/users/${USER}`)).status, 204, 'once more is the same');
-    service.clock.advance(700);
-    service.app.startJobs();
-    await until('a last look was taken', async () => {
-      const user = await service.app.store.read((tx) => tx.users.find({ project: 'default', userId: USER }));
-      return user?.forgetAt === null;
-    });
-    t.deepEqual(await placesOf(service, MARK), ['audit_log.after']);
-  },
-);
+  // The reason of an adjustment is in the audit log, which is immutable.
+  t.deepEqual(await placesOf(service, MARK), ['audit_log.after']);
+  for (const text of [ADDRESS, PHONE, ...payers]) t.deepEqual(await placesOf(service, text), [], text);
+  t.deepEqual(await sums(), facts);
+  t.deepEqual((await proveBooks(service.app)).proofs, books.proofs);
+  const exported = await admin('GET', '/api/v1/orders/export');
+  t.is(exported.status, 200);
+  t.true(String(exported.body).includes(orders[0]!));
+  t.false(JSON.stringify(exported.body).includes(MARK));
+  const paid = { subject: `Tea for ${MARK}`, extra: JSON.stringify({ name: MARK }), clientIp: ADDRESS, userId: USER };
+  const channelOptions = { alipay: { passbackParams: MARK }, wechat: { attach: MARK }, paypal: { brandName: MARK } };
+  const request = {
+    ...paid,
+    channelOptions,
+    payWay: 'alipay',
+    amount: 10,
+    returnUrl: `https://shop.example/?who=${MARK}`,
+  };
+  const replayed = await shop.call('POST', '/api/v2/payment/pay', request, { 'idempotency-key': 'pay-alipay' });
+  t.is(replayed.status, 201);
+  t.is(replayed.body.data.orderNo, orders[0], 'a retry is still no second payment');
+  t.is((await admin('DELETE', `/api/v1/users/${USER}`)).status, 204, 'once more is the same');
+  service.clock.advance(700);
+  service.app.startJobs();
+  await until('a last look was taken', async () => {
+    const user = await service.app.store.read((tx) => tx.users.find({ project: 'default', userId: USER }));
+    return user?.forgetAt === null;
+  });
+  t.deepEqual(await placesOf(service, MARK), ['audit_log.after']);
+});
 
-test.serial(
-  'what is under way is forgotten when it ends, also when the process died right after the deletion',
-  async (t) => {
-    const service = await startService(t);
-    const shop = await service.merchant();
-    const words = { subject: `Tea for ${MARK}`, extra: MARK, clientIp: ADDRESS, userId: USER };
-    const open = await placeOrder(shop, { ...words, payWay: 'wechat' });
-    const ended = await placeOrder(shop, { ...words, payWay: 'wechat' });
-    await shop.call('POST', `/api/v2/payment/close/${ended}`);
-    await service.app.messages.flush();
-    // As the deletion commits it, and nothing after it.
-    const since = service.clock.now();
-    await service.app.store.transaction((tx) =>
-      tx.users.update({ userId: USER }, { forgetSince: since, forgetAt: since }),
-    );
-    const user = () => service.app.store.read((tx) => tx.users.find({ userId: USER }));
-    const order = (orderNo: string) => service.app.store.read((tx) => tx.orders.find({ orderNo }));
-    service.app.startJobs();
-    await until('the one that ended is forgotten', async () => (await order(ended))?.extra === null);
-    t.is((await order(open))?.extra, MARK, 'the channel may still have to be told the same');
-    t.truthy((await user())?.forgetAt);
-    await until('it is closed', async () => {
-      service.clock.advance(600);
-      await service.sim('/sim/clock', { advanceSeconds: 600 });
-      await service.app.sweep.once();
-      return (await stateOf(service, open)) === 'closed';
-    });
-    await until('it is forgotten, too', async () => {
-      service.clock.advance(600);
-      return (await user())?.forgetAt === null;
-    });
-    await service.app.messages.flush();
-    t.deepEqual(await placesOf(service, MARK), []);
-    t.deepEqual(await placesOf(service, ADDRESS), []);
-  },
-);
+test.serial('work in progress is erased when it ends, also if the process died right after the deletion', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const words = { subject: `Tea for ${MARK}`, extra: MARK, clientIp: ADDRESS, userId: USER };
+  const open = await placeOrder(shop, { ...words, payWay: 'wechat' });
+  const ended = await placeOrder(shop, { ...words, payWay: 'wechat' });
+  await shop.call('POST', `/api/v2/payment/close/${ended}`);
+  await service.app.messages.flush();
+  // Only the effects of the deletion's own commit.
+  const since = service.clock.now();
+  await service.app.store.transaction((tx) =>
+    tx.users.update({ userId: USER }, { forgetSince: since, forgetAt: since }),
+  );
+  const user = () => service.app.store.read((tx) => tx.users.find({ userId: USER }));
+  const order = (orderNo: string) => service.app.store.read((tx) => tx.orders.find({ orderNo }));
+  service.app.startJobs();
+  await until('the one that ended is forgotten', async () => (await order(ended))?.extra === null);
+  t.is((await order(open))?.extra, MARK, 'the channel call may still need it');
+  t.truthy((await user())?.forgetAt);
+  await until('it is closed', async () => {
+    service.clock.advance(600);
+    await service.sim('/sim/clock', { advanceSeconds: 600 });
+    await service.app.sweep.once();
+    return (await stateOf(service, open)) === 'closed';
+  });
+  await until('it is forgotten, too', async () => {
+    service.clock.advance(600);
+    return (await user())?.forgetAt === null;
+  });
+  await service.app.messages.flush();
+  t.deepEqual(await placesOf(service, MARK), []);
+  t.deepEqual(await placesOf(service, ADDRESS), []);
+});
 
 test.serial(
-  'a payer of many orders is forgotten in bounded parts, by two replicas at once; others stay as they are',
+  'a payer of many orders is erased in bounded batches by two replicas at once, and other payers stay',
   async (t) => {
     const one = await startService(t);
     const other = await startService(t, { url: one.databaseUrl, simulator: one.simulator });

@@ -1,6 +1,9 @@
 import type { Store, Tx } from '../../server/db/store.ts';
 
-/** Rows that a test holds: meanwhile transactions of the store soon give up waiting for them, instead of after the patience of a test. */
+/**
+ * Returns a store hook that holds row locks: meanwhile the store's transactions give up waiting early, instead of after the test's
+ * long time-out.
+ */
 export function holdRows() {
   let isHeld = false;
   return {
@@ -12,7 +15,7 @@ export function holdRows() {
           return work(tx);
         }),
     }),
-    /** Holds what `lock` locks in a transaction of its own until it is let go. */
+    /** Locks rows in a transaction of its own until it is released. */
     async hold(store: Store, lock: (tx: Tx) => Promise<unknown>): Promise<() => Promise<void>> {
       const [held, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const holder = store.transaction(async (tx) => {

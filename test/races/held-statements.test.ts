@@ -8,7 +8,7 @@ import { createStore, type Store, type Tx } from '../../server/db/store.ts';
 import { count } from '../support/counts.ts';
 import { createDatabase, PATIENT, type TestDatabase } from '../support/database.ts';
 
-/** One act of a transaction; a part is a savepoint with acts of its own. */
+/** One act of a transaction; a part is a savepoint with its own acts. */
 type Act = { do: 'insert' | 'insert-text'; n: number } | { do: 'throw' } | { do: 'part'; acts: Act[]; caught: boolean };
 
 const { act } = fc.letrec<{ act: Act }>((tie) => ({
@@ -23,7 +23,7 @@ const { act } = fc.letrec<{ act: Act }>((tie) => ({
 async function perform(tx: Tx, acts: readonly Act[]): Promise<void> {
   for (const one of acts) {
     if (one.do === 'throw') throw new Error('thrown');
-    // With values and without: pg sends them in two ways.
+    // pg sends statements with values and without values in two ways.
     if (one.do === 'insert') await tx.sql`insert into acts (n) values (${one.n})`;
     if (one.do === 'insert-text') await tx.sql`insert into acts (n) values (${sql.lit(one.n)})`;
     if (one.do !== 'part') continue;
@@ -32,7 +32,7 @@ async function perform(tx: Tx, acts: readonly Act[]): Promise<void> {
   }
 }
 
-/** What became of each transaction, and what stands in the table at the end. */
+/** The outcome of each transaction, and the final rows of the table. */
 async function outcomes(store: Store, program: readonly (readonly Act[])[]): Promise<unknown> {
   await store.transaction((tx) => tx.sql`truncate acts`);
   const ends: string[] = [];
@@ -65,7 +65,7 @@ async function opened(
   return { url, database, store };
 }
 
-test('whatever happens in transactions, what is held changes nothing about it', async (t) => {
+test('deferred statements do not change the outcome of any transaction', async (t) => {
   const [holding, plain] = [await opened(t, 'on'), await opened(t, 'off')];
   const programs = fc.array(fc.array(act, { maxLength: 5 }), { minLength: 1, maxLength: 4 });
   await fc.assert(
@@ -76,7 +76,7 @@ test('whatever happens in transactions, what is held changes nothing about it', 
   );
 });
 
-/** Texts of the messages that a process sends, each with what goes before it. */
+/** Records the texts of the messages that a process sends, each with the statements sent before it. */
 function watchMessages(t: { teardown(end: () => void): void }): { take(): string[] } {
   const { query } = pg.Client.prototype;
   const seen: string[] = [];
@@ -89,66 +89,60 @@ function watchMessages(t: { teardown(end: () => void): void }): { take(): string
   return { take: () => seen.splice(0) };
 }
 
-test.serial(
-  'what begins something goes with the next statement, and where nothing follows it is not sent at all',
-  async (t) => {
-    const { store } = await opened(t, 'on');
-    const insert = (tx: Tx, n: number) => tx.sql`insert into acts (n) values (${n})`;
-    // A connection learns each of them once.
-    await store.transaction((tx) => tx.savepoint((part) => insert(part, 1)));
-    await store.transaction((tx) => tx.savepoint((part) => insert(part, 2)));
-    const { take } = watchMessages(t);
-    await store.transaction((tx) => tx.savepoint((part) => insert(part, 3)));
-    t.deepEqual(take(), ['pay_begin | pay_savepoint | insert into acts (n) values ($1)', 'commit']);
-    await store.transaction(async (tx) => {
-      await insert(tx, 4);
-      await tx.savepoint(async () => {});
-      await tx.savepoint((part) => insert(part, 5));
-      await insert(tx, 6);
-    });
-    t.deepEqual(take(), [
-      'pay_begin | insert into acts (n) values ($1)',
-      'pay_savepoint | insert into acts (n) values ($1)',
-      'pay_release | insert into acts (n) values ($1)',
-      'commit',
-    ]);
-    await store.transaction(async (tx) => tx.savepoint(async () => {}));
-    await t.throwsAsync(store.transaction(() => Promise.reject(new Error('no'))));
-    t.deepEqual(take(), []);
-  },
-);
+test.serial('a begin is sent with the next statement, and is not sent at all if none follows', async (t) => {
+  const { store } = await opened(t, 'on');
+  const insert = (tx: Tx, n: number) => tx.sql`insert into acts (n) values (${n})`;
+  // A connection prepares each of them once.
+  await store.transaction((tx) => tx.savepoint((part) => insert(part, 1)));
+  await store.transaction((tx) => tx.savepoint((part) => insert(part, 2)));
+  const { take } = watchMessages(t);
+  await store.transaction((tx) => tx.savepoint((part) => insert(part, 3)));
+  t.deepEqual(take(), ['pay_begin | pay_savepoint | insert into acts (n) values ($1)', 'commit']);
+  await store.transaction(async (tx) => {
+    await insert(tx, 4);
+    await tx.savepoint(async () => {});
+    await tx.savepoint((part) => insert(part, 5));
+    await insert(tx, 6);
+  });
+  t.deepEqual(take(), [
+    'pay_begin | insert into acts (n) values ($1)',
+    'pay_savepoint | insert into acts (n) values ($1)',
+    'pay_release | insert into acts (n) values ($1)',
+    'commit',
+  ]);
+  await store.transaction(async (tx) => tx.savepoint(async () => {}));
+  await t.throwsAsync(store.transaction(() => Promise.reject(new Error('no'))));
+  t.deepEqual(take(), []);
+});
 
-test.serial(
-  'a request whose time is over while its transaction is only held writes nothing outside of it',
-  async (t) => {
-    const { store } = await opened(t, 'on', 1);
-    const insert = (tx: Tx, n: number) => tx.sql`insert into acts (n) values (${n})`;
-    await store.transaction((tx) => insert(tx, 1));
-    let spent = 0;
-    const time = new RequestTime(1_000, () => spent);
-    const done = withinRequestTime(time, () =>
-      store.transaction(async (tx) => {
-        time.startWaiting();
-        spent = 5_000;
-        time.stopWaiting();
-        await insert(tx, 2).catch(() => {});
-        time.end();
-        // Not caught above, it would have ended the transaction; here somebody goes on all the same.
-        await insert(tx, 3);
-        throw new Error('rolled back');
-      }),
-    );
-    await t.throwsAsync(done, { message: 'rolled back' });
-    const rows = await store.read((tx) => tx.sql`select n from acts order by n`);
-    t.deepEqual(rows, [{ n: 1 }]);
-  },
-);
+test.serial('a request that times out during a deferred begin writes nothing outside of its transaction', async (t) => {
+  const { store } = await opened(t, 'on', 1);
+  const insert = (tx: Tx, n: number) => tx.sql`insert into acts (n) values (${n})`;
+  await store.transaction((tx) => insert(tx, 1));
+  let spent = 0;
+  const time = new RequestTime(1_000, () => spent);
+  const done = withinRequestTime(time, () =>
+    store.transaction(async (tx) => {
+      time.startWaiting();
+      spent = 5_000;
+      time.stopWaiting();
+      await insert(tx, 2).catch(() => {});
+      time.end();
+      // An uncaught failure would end the transaction; this caller continues anyway.
+      await insert(tx, 3);
+      throw new Error('rolled back');
+    }),
+  );
+  await t.throwsAsync(done, { message: 'rolled back' });
+  const rows = await store.read((tx) => tx.sql`select n from acts order by n`);
+  t.deepEqual(rows, [{ n: 1 }]);
+});
 
-test.serial('a beginning that PostgreSQL refuses takes whatever follows with it', async (t) => {
+test.serial('a begin that PostgreSQL refuses fails the statements that follow it', async (t) => {
   const { url, store } = await opened(t, 'on', 1);
   const insert = (tx: Tx, n: number) => tx.sql`insert into acts (n) values (${n})`;
   await store.transaction((tx) => insert(tx, 1));
-  // The statement of the beginning is forgotten behind the service's back, so that it fails alone.
+  // The prepared begin is deallocated behind the service's back, so that it alone fails.
   await store.autocommit((tx) => tx.sql`deallocate pay_begin`);
   const went = store.transaction(async (tx) => {
     await insert(tx, 2).catch(() => {});
@@ -160,5 +154,5 @@ test.serial('a beginning that PostgreSQL refuses takes whatever follows with it'
   t.teardown(() => client.end());
   t.deepEqual((await client.query('select n from acts')).rows, [{ n: 1 }]);
   await store.transaction((tx) => insert(tx, 4));
-  t.is((await client.query('select n from acts')).rowCount, 2, 'the next one begins as the first one did');
+  t.is((await client.query('select n from acts')).rowCount, 2, 'the next transaction begins like the first one');
 });

@@ -9,13 +9,13 @@ import { count, isLong } from '../support/counts.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 
-/** A full run records half an hour; a share of it is soon over. */
+/** A full run records half an hour; a short run a share of it. */
 const FULL_SECONDS = 1_800;
 const SHARE_SECONDS = 45;
-/** However slow the machine is, there is something to judge. */
+/** The minimum to judge on a slow machine. */
 const OPERATIONS = 200;
 
-test.serial('what clients were told while everything broke could have happened', async (t) => {
+test.serial('the responses to clients during faults are a possible history', async (t) => {
   if (isLong) t.timeout(3_600_000);
   const asked = count(FULL_SECONDS, 5);
   const seconds = asked < FULL_SECONDS ? Math.min(asked, SHARE_SECONDS) : asked;
@@ -42,7 +42,7 @@ test.serial('what clients were told while everything broke could have happened',
   t.true(Object.keys(faults).length > 0, 'faults struck');
 
   const returned = lines.findIndex(({ f, value }) => f === 'ledger' && value['refunded'] > 0);
-  t.true(returned > 0, 'money was given back');
+  t.true(returned > 0, 'refunds succeeded');
   const { value, ...line } = lines[returned]!;
   const forgotten = lines.with(returned, { ...line, value: { ...value, refunded: 0, returns: 0 } });
   t.true(
@@ -51,7 +51,7 @@ test.serial('what clients were told while everything broke could have happened',
   );
 });
 
-test.serial('a service that tells "pending" once after "paid" is found', async (t) => {
+test.serial('a service that reports "pending" once after "paid" is found', async (t) => {
   let lies = 0;
   const facade = (ends: Ends, url: string) =>
     forgetful(ends, url, () => {
@@ -63,11 +63,13 @@ test.serial('a service that tells "pending" once after "paid" is found', async (
   t.log(`${lies} lies, ${violations.length} violations`);
   t.true(lies > 0);
   t.true(
-    violations.some(({ rule, words }) => rule === 'paidStaysPaid' && words.endsWith('was told paid, then pending')),
+    violations.some(
+      ({ rule, words }) => rule === 'paidStaysPaid' && words.endsWith('was reported as paid, then pending'),
+    ),
   );
 });
 
-/** Stands in front of a replica, and when an order was told as paid, tells the next who asks that it is pending. */
+/** A proxy of a replica that answers one query with "pending" after an order was reported as paid. */
 async function forgetful(ends: Ends, url: string, lied: () => void): Promise<string> {
   const told = new Map<string, 'paid' | 'lied'>();
   const server = createServer(async (incoming, response) => {

@@ -8,7 +8,7 @@ import { placeOrder } from '../support/orders.ts';
 import { openShops, paidIn, RACED_SCENES } from './scenes.ts';
 import { startService } from '../support/service.ts';
 
-test('G5: a key makes one order, one refund and one close, whatever is repeated, at two replicas and after a restart', async (t) => {
+test('G5: a key makes one order, one refund and one close under any repeats, at two replicas and after a restart', async (t) => {
   const shops = await openShops(t, RACED_SCENES);
   const { service, shopOf } = shops;
   const replica = await startService(t, {
@@ -16,7 +16,7 @@ test('G5: a key makes one order, one refund and one close, whatever is repeated,
     simulator: service.simulator,
     now: service.clock.now,
   });
-  // In every scene, one after the other: also those whose create may be sent only once (codes), or is sent to nobody (a page).
+  // In every scene in turn, including those whose create may be sent only once (codes) or is not sent (a page).
   const sceneOf = (index: number) => RACED_SCENES[index % RACED_SCENES.length]!;
   const keys = count(200, 2 * RACED_SCENES.length);
   let replayed = 0;
@@ -57,7 +57,7 @@ test('G5: a key makes one order, one refund and one close, whatever is repeated,
   );
   for (const [index, { status }] of closed.entries()) {
     const on = sceneOf(index);
-    // Alipay knows nothing of an order that no payer has opened or scanned, so it confirms nothing before the expiry.
+    // Alipay does not know an order before the payer opens or scans it, so it confirms nothing before the expiry.
     const isUnseen = isOpenedByPayer(on) || on.title === 'alipay qr';
     t.is(status, isUnseen ? 'closing' : 'closed', on.title);
   }
@@ -68,7 +68,7 @@ test('G5: a key makes one order, one refund and one close, whatever is repeated,
   await assertBooksBalance(t, service);
 });
 
-test('a key with another body, or for another order, is refused', async (t) => {
+test('a key with another body or for another order is refused', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const headers = { 'idempotency-key': '"one"' };
@@ -88,7 +88,7 @@ test('a key with another body, or for another order, is refused', async (t) => {
 });
 
 test('a 504 is not a stored answer: the retry continues the same order', async (t) => {
-  // Where the payer opens what was signed nothing is asked, so no answer is lost.
+  // Scenes that the payer opens call no channel, so no answer can be lost.
   const scenes = RACED_SCENES.filter((on) => !isOpenedByPayer(on));
   const shops = await openShops(t, scenes);
   const { service } = shops;
@@ -96,7 +96,6 @@ test('a 504 is not a stored answer: the retry continues the same order', async (
     const { payWay, title } = on;
     const shop = shops.shopOf(on);
     for (const fault of ['commit-then-timeout', 'timeout', '502', 'html', 'tampered'] as const) {
-      // PayPal's answers carry no signature; TLS alone protects them.
       if (payWay === 'paypal' && fault === 'tampered') continue;
       await service.sim('/sim/faults', { payWay, call: 'create', fault, times: 1, delayMs: 100 });
       const headers = { 'idempotency-key': `${title}-${fault}`.replaceAll(' ', '-') };
@@ -113,7 +112,7 @@ test('a 504 is not a stored answer: the retry continues the same order', async (
   for (const [orderNo, { payments }] of await ledgerOf(service)) t.true(payments <= 1, orderNo);
 });
 
-test('the same merchantOrderNo with the same facts is the same order; other facts are refused while it lives', async (t) => {
+test('the same merchantOrderNo with the same facts is the same order; other facts are refused while it is open', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const facts = { merchantOrderNo: 'order-1', amount: 10, subject: 'Same' };
@@ -126,7 +125,7 @@ test('the same merchantOrderNo with the same facts is the same order; other fact
   t.not(await placeOrder(shop, { ...facts, amount: 11 }), numbers[0]);
 });
 
-test('a key that somebody is working on is refused to everybody else, until its lease is over', async (t) => {
+test('a key in use is refused to other requests until its lease expires', async (t) => {
   const service = await startService(t);
   const { store, ports } = service.app;
   const once = createWithKey({ store, now: ports.now });
@@ -144,7 +143,7 @@ test('a key that somebody is working on is refused to everybody else, until its 
   });
 });
 
-test('what is kept by now is the answer, also where the look for it came too early and the request would be refused', async (t) => {
+test('a stored result is returned, even if the first lookup missed it and the request would be refused', async (t) => {
   const { store } = await postgresDatabase(t);
   const now = () => new Date();
   const withKey = createWithKey({ store, now });
@@ -155,7 +154,7 @@ test('what is kept by now is the answer, also where the look for it came too ear
     return done;
   });
   const refused = async () => ({ status: 422, headers: {}, body: '{"code":"channel_disabled"}' });
-  // Both looked before the first one had begun.
+  // Both looked up the key before the first one began.
   t.like(await withKey({ ...request, kept: null }, refused), { status: 201, body: '{"data":1}', replayed: true });
   t.like(await withKey({ ...request, key: 'other', kept: null }, refused), { status: 422 });
   await t.throwsAsync(withKey({ ...request, body: { one: 2 }, kept: null }, refused), { message: /already used/ });

@@ -13,7 +13,7 @@ const now = () => new Date();
 const actor = offlineActor('tester', 'test');
 const rows = { consoleApp: consoleAppRow, testApps: testAppRows };
 
-test('of bootstraps at once, in processes of their own, one wins and the others are told', async (t) => {
+test('one of several concurrent bootstraps in their own processes wins, and the rest are refused', async (t) => {
   const { url, store } = await postgresDatabase(t);
   const stores = await Promise.all(
     Array.from({ length: 4 }, async () => {
@@ -35,7 +35,7 @@ test('of bootstraps at once, in processes of their own, one wins and the others 
   t.is(await store.read((tx) => tx.audit.count({ action: 'bootstrap.admin' })), 1);
 });
 
-test('the same document applied at once makes everything once', async (t) => {
+test('the same document applied concurrently creates everything once', async (t) => {
   const { store } = await postgresDatabase(t);
   await seed(store, rows, { debug: false, now });
   const ports = { store, passwords: createPasswords(), audit: createAudit({ now, key: auditKey }), now };
@@ -50,7 +50,7 @@ test('the same document applied at once makes everything once', async (t) => {
   t.is(await store.read((tx) => tx.apps.count({ project: 'books', kind: 'console' })), 1);
 });
 
-test('replicas that start at once seed once', async (t) => {
+test('replicas that start concurrently seed once', async (t) => {
   const { store } = await postgresDatabase(t);
   await Promise.all([1, 2, 3, 4].map(() => seed(store, rows, { debug: true, now })));
   const apps = await store.read((tx) => tx.apps.list({}, { orderBy: { clientId: 'asc' } }));

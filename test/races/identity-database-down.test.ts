@@ -7,7 +7,7 @@ import { postgresDatabase } from '../support/database.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 import { alice, appWithToken, identityApp } from '../support/identity-app.ts';
 
-test('without a database nobody is let in: 503, and everything works again when it is back', async (t) => {
+test('logins are refused with 503 without a database, and work again when it is back', async (t) => {
   const direct = await postgresDatabase(t);
   const { url, cut, mend } = await cable(t, direct.url);
   const database = await openDatabase({ kind: 'postgres', url, poolSize: 5 });

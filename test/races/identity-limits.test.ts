@@ -3,7 +3,7 @@ import { openDatabase } from '../../server/db/orm.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { PATIENT, postgresDatabase } from '../support/database.ts';
 
-test('uses at once by several replicas are counted exactly', async (t) => {
+test('concurrent uses by several replicas are counted exactly', async (t) => {
   const { database } = await postgresDatabase(t);
   const replicas = [1, 2, 3].map(() => createRateLimits(database));
   const quotas = await Promise.all(
@@ -17,7 +17,7 @@ test('uses at once by several replicas are counted exactly', async (t) => {
   );
 });
 
-test('looking does not count, and one that is used up is enough', async (t) => {
+test('a check without a use does not count, and one exhausted limit refuses', async (t) => {
   const { database } = await postgresDatabase(t);
   const [one, two] = [createRateLimits(database), createRateLimits(database)];
   const limits = [
@@ -35,7 +35,7 @@ test('looking does not count, and one that is used up is enough', async (t) => {
   }
 });
 
-test('when a window is over the next use begins a new one', async (t) => {
+test('the first use after a window ends begins a new window', async (t) => {
   const { database } = await postgresDatabase(t);
   await createRateLimits(database).consume('k', 1, 600);
   await database.em.fork().execute('update rate_limits set expire = 1');
@@ -45,7 +45,7 @@ test('when a window is over the next use begins a new one', async (t) => {
   t.deepEqual([allowed, remaining], [true, 0]);
 });
 
-test('of many uses at once over two pools exactly as many pass as the limit says, in a new window too', async (t) => {
+test('exactly the limit passes of many concurrent uses over two pools, in a new window too', async (t) => {
   const { database, url } = await postgresDatabase(t);
   const other = await openDatabase({ kind: 'postgres', url, poolSize: 10, timeouts: PATIENT });
   t.teardown(() => other.close());
@@ -65,7 +65,7 @@ test('of many uses at once over two pools exactly as many pass as the limit says
   }
 });
 
-test('a key that was refused is refused from memory, and by its own limit only', async (t) => {
+test('a refused key is refused from memory, and only by its own limit', async (t) => {
   const { database } = await postgresDatabase(t);
   const limits = createRateLimits(database);
   for (let at = 0; at < 2; at += 1) await limits.consume('k', 1, 600);
@@ -75,7 +75,7 @@ test('a key that was refused is refused from memory, and by its own limit only',
   t.deepEqual([raised.allowed, raised.remaining], [true, 4]);
 });
 
-test('windows that are over are forgotten', async (t) => {
+test('expired windows are deleted', async (t) => {
   const { database } = await postgresDatabase(t);
   const limits = createRateLimits(database);
   await limits.consume('old', 1, 600);

@@ -11,7 +11,7 @@ import {
   twoInstances,
 } from '../support/identity-app.ts';
 
-/** How often a dead credential is used again, half of it on each instance. */
+/** How often a revoked credential is used again, half of it on each instance. */
 const uses = count(2000, 100);
 
 interface Scene {
@@ -25,7 +25,7 @@ async function scene(t: ExecutionContext, options: IdentityAppOptions = {}): Pro
   return { one, two, admin: await one.login() };
 }
 
-/** Uses a token on both instances all the time while `end` runs; what begins after its answer must be refused. */
+/** Uses a token on both instances while `end` runs; calls that begin after its response must be refused. */
 async function usesAfter(
   { one, two }: Scene,
   path: string,
@@ -117,7 +117,7 @@ for (const [name, end] of sessionEnds) {
   });
 }
 
-test('tokens that are granted while the secret is rotated are dead afterwards', async (t) => {
+test('tokens granted during a secret rotation are invalid afterwards', async (t) => {
   const at = await scene(t);
   const client = await appWithToken(at.one, at.admin);
   const granted: string[] = [];
@@ -139,7 +139,7 @@ test('tokens that are granted while the secret is rotated are dead afterwards', 
   t.true(states.every((status) => status === 401));
 });
 
-test('of many logins at once no more guesses are answered than the limit, whatever the instance', async (t) => {
+test('no more concurrent login attempts than the limit are answered, on any instance', async (t) => {
   const at = await scene(t, { loginFailures: 5 });
   const body = { username: 'alice', password: 'wrong-wrong-wrong' };
   const answers = await Promise.all(
@@ -150,12 +150,12 @@ test('of many logins at once no more guesses are answered than the limit, whatev
   t.is(count(401) + count(429) + count(503), 40);
   t.true(count(401) <= 5);
   t.true(answers.every((answer) => answer?.status === 401 || Number(answer?.headers.get('retry-after')) >= 1));
-  // The queue may have turned so many away that the limit was not reached; then more guesses reach it.
+  // The queue may have refused so many that the limit was not reached; then more attempts reach it.
   for (let more = count(401); more < 5; more += 1) await at.one.call('POST', '/api/v1/login', { body });
   t.is((await at.two.call('POST', '/api/v1/login', { body: alice })).status, 429);
 });
 
-test('of two administrators who remove each other at once one stays', async (t) => {
+test('one of two administrators who remove each other at once stays', async (t) => {
   const at = await scene(t);
   const accounts = [alice];
   for (const method of ['DELETE', 'PUT'] as const) {
@@ -172,12 +172,12 @@ test('of two administrators who remove each other at once one stays', async (t) 
     const enabled = await at.one.store.read((tx) => tx.admins.list({ role: 'admin', enabled: true }));
     t.is(enabled.length, 1, `${method}: ${answers.map(({ status }) => status).join()}`);
     accounts.push(bob);
-    // Whoever is left goes on, the newcomer of an earlier round among them.
+    // The remaining administrator continues, possibly one from an earlier round.
     at.admin = await at.one.login(accounts.find(({ username }) => username === enabled[0]?.username)!);
   }
 });
 
-test('administrators of one name created at once: one is, the others are told', async (t) => {
+test('one of several concurrent administrators of one name is created, and the rest are refused', async (t) => {
   const at = await scene(t);
   const body = { username: 'carol', password: 'nine-tidy-green-anchors', role: 'viewer' };
   const answers = await Promise.all(
@@ -187,7 +187,7 @@ test('administrators of one name created at once: one is, the others are told', 
   t.deepEqual(statuses, [201, 409, 409, 409]);
 });
 
-test('rotations at once leave exactly one secret that works, and the audit log stays one chain', async (t) => {
+test('concurrent rotations leave exactly one valid secret, and the audit log stays one chain', async (t) => {
   const at = await scene(t);
   const client = await appWithToken(at.one, at.admin);
   const answers = await Promise.all(
@@ -205,7 +205,7 @@ test('rotations at once leave exactly one secret that works, and the audit log s
   t.is(proof.lines, 2 + 1 + 8, 'bootstrap, login, create, rotations');
 });
 
-test('rotations in two steps at once: the secret that took effect last is the only one, and each refused one is dead', async (t) => {
+test('concurrent two-step rotations leave the last activated secret as the only one, and each refused one is invalid', async (t) => {
   const at = await scene(t);
   const client = await appWithToken(at.one, at.admin);
   const rotate = (app: IdentityApp, body: object) =>
@@ -222,7 +222,7 @@ test('rotations in two steps at once: the secret that took effect last is the on
       answers.filter(({ status }) => status !== 200 && status !== 409),
       [],
     );
-    // A secret whose second step was refused must not work, whatever was prepared after it.
+    // A secret whose second step was refused must not work, even if another was prepared after it.
     const works = await Promise.allSettled(
       answers.map(({ secret }) => tokenOf(at.two, { ...client, client_secret: secret })),
     );
@@ -233,7 +233,7 @@ test('rotations in two steps at once: the secret that took effect last is the on
   }
 });
 
-test('revoking one token from everywhere at once is 200 everywhere', async (t) => {
+test('concurrent revocations of one token return 200 everywhere', async (t) => {
   const at = await scene(t);
   const { token } = await appWithToken(at.one, at.admin);
   const answers = await Promise.all(

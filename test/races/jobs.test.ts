@@ -33,7 +33,7 @@ test('three replicas work a backlog, each row once', async (t) => {
   t.log(`${n} rows, 3 replicas: ${shares.join(', ')}`);
 });
 
-test('rows of a replica that died in the middle are worked by another one when their lease is over, not before', async (t) => {
+test('rows of a replica that died are worked by another one after their lease expires, not before', async (t) => {
   const { store } = await postgresDatabase(t);
   const ids = await insertDeliveries(store, 5);
   const clock = createClock();
@@ -58,7 +58,7 @@ test('rows of a replica that died in the middle are worked by another one when t
   t.deepEqual(worked.toSorted(), ids.toSorted());
 });
 
-test('a commit wakes its own replica; a transaction that fails wakes nobody; the row alone wakes the others', async (t) => {
+test('a commit wakes its own replica, a failed transaction wakes none, and the other replicas find the row by polling', async (t) => {
   const { url, drop } = await createDatabase();
   const database = await openDatabase({ kind: 'postgres', url, poolSize: 4, timeouts: PATIENT });
   t.teardown(async () => {
@@ -75,7 +75,7 @@ test('a commit wakes its own replica; a transaction that fails wakes nobody; the
     worked.push(id);
     await finishDelivery(store, id);
   };
-  // Looks so seldom that only a wake can be the reason.
+  // Polls are so rare that only a wake can be the reason.
   let looks = 0;
   const scheduler = deliveryScheduler(t, store, run, { lookMs: 3_600_000, looked: () => void (looks += 1) });
   scheduler.start();
@@ -97,7 +97,7 @@ test('a commit wakes its own replica; a transaction that fails wakes nobody; the
   t.deepEqual(worked, [second, first]);
 });
 
-test('after a database that swallowed everything in the middle of the work, wakes and looks go on without a restart', async (t) => {
+test('wakes and polls resume without a restart after a database black hole during the work', async (t) => {
   const direct = await postgresDatabase(t);
   const cable = await layCable(t, direct.url);
   const database = await openDatabase({ kind: 'postgres', url: cable.url, poolSize: 4 });
@@ -120,13 +120,13 @@ test('after a database that swallowed everything in the middle of the work, wake
   );
   const ids = await insertDeliveries(direct.store, 30, ['app_a', 'app_b']);
   scheduler.start();
-  await until('it is told', async () => logged.includes('jobs could not look for due rows'), 60_000);
+  await until('the failure is logged', async () => logged.includes('jobs could not look for due rows'), 60_000);
   t.deepEqual(worked, []);
   hang = false;
   cable.mend();
   const before = looks;
   await until('it looks again', async () => looks > before + 1, 60_000);
-  // What was claimed in the dark is somebody's until the lease is over.
+  // Rows claimed during the black hole stay leased until the lease expires.
   clock.advance(61);
   await until('everything is worked', async () => new Set(worked).size === 30, 60_000);
   t.deepEqual([...new Set(worked)].toSorted(), ids.toSorted());
@@ -145,7 +145,7 @@ test('after a database that swallowed everything in the middle of the work, wake
   t.is(scheduler.busy()['delivery'], 0);
 });
 
-test('1,200 due deliveries of an application whose receiver never answers do not hold up the event of another one', async (t) => {
+test("1,200 due deliveries to a receiver that never answers do not delay another application's event", async (t) => {
   const { store, arrived, silent } = await sleepless(t);
   await insertDeliveries(store, 1_200, ['app_dead'], 'https://dead.example/hook');
   await until('the silent receiver has all that it may have', async () => silent() >= 8);
@@ -154,7 +154,7 @@ test('1,200 due deliveries of an application whose receiver never answers do not
   t.true(silent() <= 16, `${silent()} under way`);
 });
 
-test('one dead receiver of many applications does not take all places', async (t) => {
+test('one dead receiver of many applications does not take all slots', async (t) => {
   const { store, arrived, silent } = await sleepless(t);
   const apps = Array.from({ length: 40 }, (_, at) => `app_${at}`);
   await insertDeliveries(store, 1_200, apps, 'https://dead.example/hook');
@@ -164,7 +164,7 @@ test('one dead receiver of many applications does not take all places', async (t
   t.true(silent() <= 16, `${silent()} under way`);
 });
 
-/** A scheduler as the service has it, over deliveries to `dead.example`, which never answers, and others, which do. */
+/** A scheduler as in the service, with deliveries to `dead.example`, which never answers, and to working receivers. */
 async function sleepless(t: ExecutionContext) {
   const { store } = await postgresDatabase(t);
   const silence = Promise.withResolvers<void>();

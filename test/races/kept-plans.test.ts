@@ -4,10 +4,10 @@ import { payOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 import { addSkill, offerSkill, paySkill, redeemAt } from '../support/skillpay.ts';
 
-/** What begins and ends a transaction has no plan. */
+/** Transaction control has no plan. */
 const CONTROL = /^(?:start transaction|begin|commit|rollback|savepoint|release)\b/i;
 
-/** Statements of this process without a name, which PostgreSQL plans with every call. */
+/** Unnamed statements of this process, which PostgreSQL plans with every call. */
 function watchPlans(t: ExecutionContext) {
   const { query } = pg.Client.prototype;
   const planned = new Set<string>();
@@ -29,7 +29,7 @@ function watchPlans(t: ExecutionContext) {
   };
 }
 
-test('what merchants do all day is planned once for a connection, not with every call', async (t) => {
+test('common merchant calls are planned once per connection, not with every call', async (t) => {
   const service = await startService(t);
   if (service.app.database.pooler?.prepared === false) {
     t.log('Not run: the pooler of this run carries no names.');
@@ -59,6 +59,6 @@ test('what merchants do all day is planned once for a connection, not with every
   plans.forget();
   service.clock.advance(30);
   await service.app.sweep.once();
-  t.true(plans.named() > 3, 'it was asked');
-  t.deepEqual(plans.planned(), [], 'the question about an order that nobody has paid');
+  t.true(plans.named() > 3, 'the query ran');
+  t.deepEqual(plans.planned(), [], 'the query about an unpaid order');
 });

@@ -4,7 +4,7 @@ import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { issueCertificate, newRsaKeys, pkcs8, spki } from '../../server/simulator/certificates.ts';
 import type { Envelope } from './forge.ts';
 
-/** A verify key that is not the channel's, and how a message is signed with its other half. */
+/** A verify key that is not the channel's, and how to sign with its private key. */
 export interface Attack {
   pem: string;
   envelope: Envelope;
@@ -21,7 +21,7 @@ export interface Way {
   attack(genuine: Readonly<Record<string, string>>, dir: string): Promise<Attack>;
 }
 
-/** Every way, with the key that an attacker would bring. Certificates are the worst there are: the genuine root issued them. */
+/** Every way, with an attacker's key. Certificates are the worst case: the genuine root issued them. */
 export const WAYS: readonly Way[] = [
   {
     name: 'Alipay, key mode',
@@ -50,7 +50,7 @@ export const WAYS: readonly Way[] = [
     kind: 'wechat_public_key',
     async attack({ publicKeys = '[]' }) {
       const { privateKey, publicKey } = await newRsaKeys();
-      // The id is no secret: every answer and notice names it.
+      // The id is public: every answer and notification names it.
       const [genuine] = JSON.parse(publicKeys) as { serial: string }[];
       const own = { serial: genuine?.serial ?? '', privateKey: pkcs8(privateKey), publicPem: spki(publicKey) };
       return { pem: own.publicPem, envelope: { secrets: { publicKeys: JSON.stringify([own]) } } };
@@ -71,7 +71,7 @@ export const WAYS: readonly Way[] = [
   },
 ];
 
-/** A certificate for a key by the root of the simulator in this folder. */
+/** Issues a certificate for a key by the simulator's root in this folder. */
 export function issuedBy(dir: string, publicKey: KeyObject): string {
   const stored = JSON.parse(readFileSync(join(dir, 'authority.json'), 'utf8')) as {
     certificate: string;

@@ -29,7 +29,7 @@ import { insertOrder } from '../unit/credentials/service.ts';
 
 const REAL = { env: { PAY_DEBUG: 'false' } } as const;
 
-/** Built channels remember how old their keys are. */
+/** Built channels cache the age of their keys. */
 const AGED = [
   `update certs set trusted_at = now() - interval '3 days' where trusted_at is not null`,
   `update channel_states set trust_revision = trust_revision + 1`,
@@ -49,7 +49,7 @@ const LIVE_ALIPAY = {
   alipay_public_key: publicOf(fixture('alipay.key')),
 };
 
-/** What a channel of the simulator says about a payment that was made there. */
+/** The content of a simulator message about a payment. */
 async function templateOf(service: Service, forger: Forger, payWay: 'alipay' | 'wechat', amount = 10): Promise<Facts> {
   const orderNo = await placeOrder(await service.merchant(), { payWay, amount });
   await service.sim('/sim/pay', { orderNo });
@@ -87,7 +87,7 @@ test('a key of the simulator pays no live order', async (t) => {
   t.is(await stateOf(service, orderNo), 'pending');
 });
 
-/** A key of the table, as it was brought. */
+/** A key of the table, as it was uploaded. */
 interface TableKey extends ModeKey {
   mode: Mode;
   account: string;
@@ -95,7 +95,7 @@ interface TableKey extends ModeKey {
   id: string;
 }
 
-/** One way in a project of its own, at the service that works its database now. */
+/** One way of verifying in a project of its own, at the service that currently uses its database. */
 interface Table {
   way: ModeWay;
   project: string;
@@ -106,7 +106,7 @@ interface Table {
   forger: Forger;
   template: Facts;
   keys: TableKey[];
-  /** Modes that were configured so far, the present one last. */
+  /** The modes configured so far, the current one last. */
   modes: Mode[];
 }
 
@@ -123,7 +123,7 @@ const taken = async (answer: Promise<Answer>, what: string): Promise<Answer['bod
   return body.data;
 };
 
-/** Configures the account in another mode with keys of its own, and brings keys for another account in that mode. */
+/** Configures the account in another mode with its own keys, and uploads keys for another account in that mode. */
 async function change(on: Table, mode: Mode): Promise<void> {
   const { way, project, call } = on;
   const [own, other] = way.accounts;
@@ -170,8 +170,8 @@ async function orderOf({ service, way, project, clientId }: Table, mode: Mode): 
 }
 
 /**
- * Every key says of an order of every mode that it is paid. Only its own mode and account believe it, while it is trusted; `young`:
- * only what is to be refused, for of a young key the channel is asked.
+ * Signs with every key that an order of every mode is paid. Only the key's own mode and account accept it, while it is trusted;
+ * `young`: only the refused cases, because a young key leads to a query of the channel.
  */
 async function goThrough(t: ExecutionContext, on: Table, when: string, { young = false } = {}): Promise<Counts> {
   const { way, service, project, forger, template } = on;
@@ -196,7 +196,7 @@ async function goThrough(t: ExecutionContext, on: Table, when: string, { young =
   return counts;
 }
 
-/** The table as a change left it, and again when somebody trusts every key there is; each time with young keys, too. */
+/** Checks the table after a change, and again with every key trusted; each time with young keys too. */
 async function goThroughTrusted(t: ExecutionContext, on: Table, when: string): Promise<Counts[]> {
   const { service, call } = on;
   const found = [await goThrough(t, on, `${when}, young`, { young: true })];
@@ -210,13 +210,13 @@ async function goThroughTrusted(t: ExecutionContext, on: Table, when: string): P
   return found;
 }
 
-/** Which keys are trusted, as `mode account`. */
+/** The trusted keys, as `mode account`. */
 async function trustedIn(on: Table): Promise<string[]> {
   const rows = (await certsOf(on)).filter(({ isTrusted }) => isTrusted);
   return [...new Set(rows.map(({ mode, account }) => `${mode} ${account}`))].toSorted();
 }
 
-test('a key verifies in the mode and for the account that it was brought for, and nowhere else', async (t) => {
+test('a key verifies only in the mode and for the account that it was uploaded for', async (t) => {
   const simulator = await ownSimulator(t);
   const forger = createForger(simulator.dir);
   const debug = await startService(t, { simulator });
@@ -290,7 +290,7 @@ test('a key verifies in the mode and for the account that it was brought for, an
   t.log(`${sum('rows')} rows: ${sum('accepted')} accepted, ${sum('refused')} refused, ${sum('young')} with young keys`);
 });
 
-test('what was paid, proven or brought at the simulator gives nothing where it does not count', async (t) => {
+test('a payment, proof or key from the simulator has no effect outside the simulator', async (t) => {
   const simulator = await ownSimulator(t);
   const debug = await startService(t, { simulator });
   const admin = await takeAgents(debug);
@@ -365,7 +365,7 @@ test('what was paid, proven or brought at the simulator gives nothing where it d
   t.log(`${tries.length + 3} proofs and ${before.length} signing keys of another mode or account: none accepted`);
 });
 
-test('a production start distrusts what Debug brought, or is refused and names the command that does it', async (t) => {
+test('a production start distrusts Debug keys, or is refused and names the command that distrusts them', async (t) => {
   const { url, drop } = await createDatabase({ direct: true });
   const owner = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: PATIENT });
   const run = (sql: string) => owner.em.fork().execute(sql);
@@ -456,7 +456,7 @@ test('a production start distrusts what Debug brought, or is refused and names t
   const [service] = await Promise.all([1, 2].map(() => startService(t, { url: own.href, simulator, env: production })));
   t.deepEqual(await trusted(), []);
   const byStart = (await lines()).filter(({ actor }) => actor === 'start');
-  t.is(byStart.length, brought.length, 'one line for each, of both replicas');
+  t.is(byStart.length, brought.length, 'one audit line per key across both replicas');
   const { call } = await admin.logInAt(service!.url);
   await taken(call('POST', '/api/v1/payment/config/alipay', LIVE_ALIPAY), 'live');
   const ofAlipay = await owner.em
@@ -506,7 +506,7 @@ test("PayPal: the simulator's webhooks verify in no other mode, and neither secr
   t.like(back, { account: 'client-of-sandbox', missing: [], configured: true }, 'the sandbox has what was its own');
 });
 
-test('a change of mode or account takes over no key, and says whose there are', async (t) => {
+test('a change of mode or account takes over no key and reports the owner of each key', async (t) => {
   const simulator = await ownSimulator(t);
   const debug = await startService(t, { simulator });
   await debug.app.prepare();
@@ -530,10 +530,10 @@ test('a change of mode or account takes over no key, and says whose there are', 
   t.deepEqual([channelSimulator.status, channelSimulator.body.errors[0].pointer], [400, '/account']);
   t.is((await upload({ ...key, mode: 'nowhere', account: appId })).status, 400);
 
-  // A configuration of the simulator does not count here, so what comes now is for the first one that does.
+  // A simulator configuration does not count here, so the upload belongs to the first one that counts.
   t.like((await upload(key)).body.data, { mode: null, account: null, isDefault: true });
   const unfinished = (await write({ mode: 'sandbox', appId })).body.data;
-  t.deepEqual(unfinished.missing, ['alipay_app_key'], 'it took the key, and not the one that the simulator signs with');
+  t.deepEqual(unfinished.missing, ['alipay_app_key'], "it stored the uploaded key, not the simulator's");
   t.deepEqual(
     unfinished.ofOtherAccounts.map((one: { kind: string; mode: string }) => [one.kind, one.mode]),
     [['alipay_app_key', 'simulator']],
@@ -543,7 +543,7 @@ test('a change of mode or account takes over no key, and says whose there are', 
   t.true((await call('GET', '/api/v1/payment/config/alipay')).body.data.configured);
 
   const other = await write({ appId: '2021009999999902' });
-  t.is(other.status, 400, 'an incomplete set replaces no complete one of the same mode');
+  t.is(other.status, 400, 'an incomplete key set replaces no complete one of the same mode');
   t.regex(other.body.errors[0].detail, /is stored only for sandbox 2021009999999901/);
   const live = (await write({ mode, appId })).body.data;
   t.deepEqual([live.configured, live.missing], [false, ['alipay_app_key', 'alipay_public_key']]);

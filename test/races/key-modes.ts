@@ -3,26 +3,26 @@ import type { Mode } from '../../server/payments/channel.ts';
 import { type KeyPair, issueCertificate, newRsaKeys, pkcs8, spki } from '../../server/simulator/certificates.ts';
 import type { Facts } from './forge.ts';
 
-/** A key that verifies, and what signs with its other half. */
+/** A verifying key and the private key that signs for it. */
 export interface ModeKey {
   pem: string;
-  /** Members of an account's secrets by which a message is signed with it (races/forge.ts). */
+  /** Members of an account's secrets that sign a message with it (races/forge.ts). */
   secrets: Record<string, string>;
 }
 
-/** One way in which messages are verified, with accounts that no simulator has. */
+/** One way of verifying messages, with accounts that the simulator does not have. */
 export interface ModeWay {
   name: string;
   payWay: 'alipay' | 'wechat';
   modes: readonly Mode[];
   kind: string;
-  /** The account of the configurations, and another one, of which only keys are brought. */
+  /** The account of the configurations, and another one with uploaded keys only. */
   accounts: readonly [own: string, other: string];
-  /** What a configuration has beside the keys that verify. */
+  /** The configuration fields besides the verifying keys. */
   fields(): Promise<Record<string, unknown>>;
-  /** The two keys of an account: the default and another one; they come with what vouches for them. */
+  /** Two keys of an account, the default first, with the fields that authenticate them. */
   keys(): Promise<{ keys: readonly [ModeKey, ModeKey]; beside: Record<string, unknown> }>;
-  /** What a message says to be about an order of the account. */
+  /** Message facts about an order of the account. */
   facts(template: Facts, account: string): Facts;
 }
 
@@ -30,7 +30,7 @@ const NAME = { C: 'CN', O: 'Test', OU: 'Modes', CN: 'root' };
 const APP_ID = 'wx00000000000001';
 const API_V3_KEY = 'K1K1K1K1K1K1K1K1K1K1K1K1K1K1K1K1';
 const IDS = ['PUB_KEY_ID_0001', 'PUB_KEY_ID_0002'] as const;
-/** The same in every account, so that the serial of a message tells no key apart. */
+/** The same in every account, so that the serial of a message identifies no key. */
 const SERIALS = [randomBytes(16), randomBytes(16)].map((bytes) => Buffer.concat([Buffer.of(0x41), bytes.subarray(1)]));
 
 const certificateOf = ({ publicKey }: KeyPair, issuer: KeyPair, more: { serial?: Buffer; ca?: boolean } = {}) =>
@@ -70,7 +70,7 @@ const merchant = async (mchid: string) => ({
   wechat_merchant_key: pkcs8((await newRsaKeys()).privateKey),
 });
 
-/** Every kind of key and certificate that verifies what a channel signs by itself. */
+/** Every kind of key and certificate that verifies messages signed by a channel. */
 export const MODE_WAYS: readonly ModeWay[] = [
   {
     ...alipay,

@@ -8,7 +8,7 @@ import { holdRows } from './held-rows.ts';
 const tea = { project: 'default', code: 'tea' };
 const admin = { owner: 'any', actor: 'admin:root' } as const;
 
-/** A product with one piece, and an order of it that has lapsed: the piece is for sale again. */
+/** A product with one unit, and an expired order of it: the unit is for sale again. */
 async function lapsed(t: ExecutionContext, through?: (store: Store) => Store) {
   const world = await catalogWorld(t, 10, through);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
@@ -23,7 +23,7 @@ async function lapsed(t: ExecutionContext, through?: (store: Store) => Store) {
 const stock = async ({ store }: CatalogWorld) => (await store.read((tx) => tx.products.find(tea)))?.stock;
 const orderOf = ({ store }: CatalogWorld, orderNo: string) => store.read((tx) => tx.orders.find({ orderNo }));
 
-/** Money of another amount came for it. */
+/** Delivers a payment of another amount; returns the exception. */
 async function mismatched({ store, say }: CatalogWorld, orderNo: string): Promise<string> {
   const amount = { minor: 900n, currency: 'CNY' };
   await say(orderNo, { kind: 'paid', channelNo: 'T-other', amount, at: new Date() });
@@ -31,7 +31,7 @@ async function mismatched({ store, say }: CatalogWorld, orderNo: string): Promis
   return listed!.id;
 }
 
-test('who accepts money of another amount for an order that has ended takes a piece of its product', async (t) => {
+test('an operator who accepts a payment of another amount for an ended order takes a unit of stock', async (t) => {
   const { world, order } = await lapsed(t);
   const { resolveException } = operatorRepairs(world.ports);
   const id = await mismatched(world, order.orderNo);
@@ -41,7 +41,7 @@ test('who accepts money of another amount for an order that has ended takes a pi
   t.is(await stock(world), 0);
 });
 
-test('and cannot accept it when the product is sold out meanwhile; it can go back', async (t) => {
+test('a payment of another amount for a sold-out product cannot be accepted, but can be refunded', async (t) => {
   const { world, order } = await lapsed(t);
   const { resolveException } = operatorRepairs(world.ports);
   const id = await mismatched(world, order.orderNo);
@@ -54,7 +54,7 @@ test('and cannot accept it when the product is sold out meanwhile; it can go bac
   t.is((await world.store.read((tx) => tx.exceptions.find({ id })))?.state, 'resolved');
 });
 
-test('late money is not given back because somebody holds the product for a moment', async (t) => {
+test('a late payment is not refunded because the product is locked for a moment', async (t) => {
   const { hold, through } = holdRows();
   const { world, order } = await lapsed(t, through);
   const letGo = await hold(world.store, (tx) => tx.products.lock(tea));

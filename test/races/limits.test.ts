@@ -14,12 +14,12 @@ async function twoReplicas(t: ExecutionContext) {
   const service = await startService(t);
   const { databaseUrl: url, simulator, clock } = service;
   const beside = await startService(t, { url, simulator, now: clock.now });
-  // No day begins while requests race.
+  // No new day begins during the race.
   clock.stop();
   return { service, urls: [service.url, beside.url] as const };
 }
 
-/** What the orders of an application that did not end unpaid amount to, in minor units, by the rows themselves. */
+/** The total of an application's orders that did not end unpaid, in minor units, from the rows themselves. */
 async function orderedBy({ app }: Service, { clientId }: Merchant): Promise<bigint> {
   const rows = await app.store.read((tx) =>
     tx.orders.list({ clientId, state: ['created', 'pending', 'closing', 'paid'] }),
@@ -39,7 +39,7 @@ function requireOnly(t: ExecutionContext, answers: readonly Answer[], status: nu
   return taken.length;
 }
 
-test.serial('racing orders at two replicas reach a limit exactly when their amounts divide it', async (t) => {
+test.serial('racing orders at two replicas reach a limit exactly if their amounts divide it', async (t) => {
   const { service, urls } = await twoReplicas(t);
   const allowed = REQUESTS / 4;
   const shop = await service.merchant({ limits: { CNY: { perDay: allowed * 1.25 } } });
@@ -59,7 +59,7 @@ test.serial('racing orders at two replicas reach a limit exactly when their amou
   t.log(`${REQUESTS} requests for 1.25 against ${allowed * 1.25}: ${allowed} taken`);
 });
 
-test.serial('of uneven amounts not one cent more than the limit is taken, while others are closed', async (t) => {
+test.serial('orders of uneven amounts never exceed the limit while other orders are closed', async (t) => {
   const { service, urls } = await twoReplicas(t);
   const limit = 37_77n;
   const shop = await service.merchant({ limits: { CNY: { perDay: '37.77', perMonth: '37.77' } } });
@@ -80,13 +80,13 @@ test.serial('of uneven amounts not one cent more than the limit is taken, while 
   requireOnly(t, answers, 201);
   const ordered = await orderedBy(service, shop);
   t.true(ordered <= limit && most <= limit, `${ordered}, at most ${most}`);
-  t.is(await usedBy(service, shop, 'day'), ordered, 'what is counted is what is there');
+  t.is(await usedBy(service, shop, 'day'), ordered, 'the count equals the stored orders');
   t.is(await usedBy(service, shop, 'month'), ordered);
   t.is(await usedBy(service, shop, 'hour'), BigInt(answers.filter(({ status }) => status === 201).length));
   await assertBooksBalance(t, service);
 });
 
-test.serial('racing refunds of several orders stay within the refunds of a day', async (t) => {
+test.serial('racing refunds of several orders stay within the daily refund limit', async (t) => {
   const { service, urls } = await twoReplicas(t);
   const shop = await service.merchant({ limits: { CNY: { refundPerDay: 21 } } });
   const orders: string[] = [];
@@ -106,7 +106,7 @@ test.serial('racing refunds of several orders stay within the refunds of a day',
   await assertBooksBalance(t, service);
 });
 
-test.serial('a replica that dies behind the intent has counted it once, however often it is repeated', async (t) => {
+test.serial('a replica that dies after storing the intent has counted it once under any repeats', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant({ limits: { CNY: { perDay: 15 } } });
   const paid = await payOrder(service, shop, { amount: 5 });

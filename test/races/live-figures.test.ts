@@ -29,7 +29,7 @@ import { readFigures } from '../../server/live/figures.ts';
 import { count } from '../support/counts.ts';
 import { postgresDatabase, type TestDatabase, explain } from '../support/database.ts';
 
-/** Of everything that is counted there is more than is counted. */
+/** More rows than the figures count. */
 const PENDING = MOST_COUNTED + 500;
 const PAID = count(1_000_000, 50_000);
 const WAITING = 3 * MOST_WAITING;
@@ -75,7 +75,7 @@ const DUE = {
   deliveries: dueDeliveries(),
 };
 
-/** Every statement of the figures, and how many rows it may touch whatever the tables hold. */
+/** Every statement of the figures, and its maximum of touched rows for any table size. */
 const STATEMENTS: readonly [name: string, most: number, statement: Sql][] = [
   ['open orders', 3 * (MOST_COUNTED + 1), openOrdersStatement(false)],
   ['waiting deliveries', 3 * (MOST_WAITING + 20), waitingDeliveriesStatement()],
@@ -85,13 +85,13 @@ const STATEMENTS: readonly [name: string, most: number, statement: Sql][] = [
   ['the past hour', MOST_COUNTED, pastEventsStatement(BigInt(2 * MOST_COUNTED), new Date('2030-01-01T00:00:00Z'))],
   ...Object.entries(DUE).map(([name, { dueCount }]): [string, number, Sql] => [
     `due ${name}`,
-    // Whose order it is, for some.
+    // Some rows have an order.
     2 * (MOST_DUE + 1),
     sql`select ${dueCount(new Date('2031-01-01T00:00:00Z'))} as due`,
   ]),
 ];
 
-test('figures of the live feed touch a bounded number of rows, by an index, and say when there are more', async (t) => {
+test('live feed figures touch a bounded number of rows by an index, and report if there are more', async (t) => {
   const db = await postgresDatabase(t);
   await seed(db);
   for (const [name, most, statement] of STATEMENTS) {

@@ -18,7 +18,7 @@ import { PATIENT, postgresDatabase } from '../support/database.ts';
 import { until } from '../support/service.ts';
 import type { Store, Tx } from '../../server/db/store.ts';
 
-/** A store whose transactions dawdle between their statements, so that those of others come in between; notes what PostgreSQL refused. */
+/** A store whose transactions pause between statements so that other transactions interleave; records PostgreSQL's refusals. */
 interface JitteryStore extends Store {
   /** SQLSTATE of every statement that failed. */
   readonly failures: string[];
@@ -28,7 +28,7 @@ function isBuilder(value: unknown): value is object {
   return typeof value === 'object' && value !== null && 'compile' in value;
 }
 
-/** Lets every statement of a transaction be followed by a pause of up to `ms`. */
+/** Follows every statement of a transaction with a pause of up to `ms`. */
 function withJitter(store: Store, ms: number): JitteryStore {
   const failures: string[] = [];
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, Math.random() * ms));
@@ -51,7 +51,6 @@ function withJitter(store: Store, ms: number): JitteryStore {
             );
           const result: unknown = Reflect.apply(member, target, given);
           if (result instanceof Promise) return result.catch(note).finally(pause);
-          // A statement that is still being built.
           return isBuilder(result) ? jittery(result) : result;
         };
       },
@@ -67,23 +66,23 @@ function withJitter(store: Store, ms: number): JitteryStore {
 const tea = { project: 'default', code: 'tea' };
 const gold = { project: 'default', code: 'gold' };
 const STOCK = 100_000;
-/** Limits that nobody reaches, so that everything is counted and nothing refused. */
+/** Limits so high that everything is counted and nothing refused. */
 const ROOMY = { CNY: { perDay: '9999999999', perMonth: '9999999999', refundPerDay: '9999999999' } };
 const requester = { owner: { clientId: 'shop' }, actor: 'app:shop' };
 const via = { cause: 'test', actor: 'test' };
 
-/** What all operations of one round fall upon. */
+/** The rows that all operations of one round share. */
 interface Scene {
   world: CatalogWorld;
   number: string;
   /** An open order of a counted product. */
   live: string;
-  /** A coin package that is paid, and one that is not yet. */
+  /** A paid coin package, and an unpaid one. */
   sold: string;
   unpaid: string;
-  /** A refund of the sold package that the channel is doing. */
+  /** A refund of the sold package that is in progress at the channel. */
   refundNo: string;
-  /** Something that a person has to look at, about the sold package. */
+  /** An open exception about the sold package. */
   exceptionId: string;
 }
 
@@ -140,38 +139,35 @@ let bizNo = 0;
 
 const ann = { owner: 'any' as const, actor: 'admin:ann' };
 
-/** A refund that waits for approval; one that is like another that waits gets a number of its own. */
+/** A refund that waits for approval; a repeated amount gets its own number. */
 function waiting({ ports }: CatalogWorld, orderNo: string, refundAmount: number) {
   const merchantRefundNo = `w${(bizNo += 1)}`;
   return refundPayment({ ...ports, refundAbove: 1 })(requester, { orderNo, refundAmount, merchantRefundNo });
 }
 
-test.serial(
-  'a second pay waits for the end of the first order; its stock goes back, nobody is in a deadlock',
-  async (t) => {
-    const world = await catalogWorld(t);
-    await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 2 });
-    const request = { product: 'tea', userId: 'ann', merchantOrderNo: 'm-1' };
-    const first = await world.place(request);
-    const { ended } = world.ports.effects;
-    const gate = Promise.withResolvers<void>();
-    world.ports.effects.ended = async (tx, order) => {
-      await gate.promise;
-      return ended(tx, order);
-    };
-    const end = world.say(first.orderNo, { kind: 'closed' });
-    const second = world.place(request);
-    await until('the second pay waits for a lock', () => isWaiting(world));
-    gate.resolve();
-    t.is((await end).state, 'closed');
-    t.not((await second).orderNo, first.orderNo);
-    t.is((await world.catalog.products.get(tea)).stock, 1);
-    t.deepEqual(await world.store.read((tx) => tx.exceptions.list({})), []);
-    t.is(await deadlocksOf(world), 0);
-  },
-);
+test.serial('a second pay waits for the end of the first order, returns its stock, and never deadlocks', async (t) => {
+  const world = await catalogWorld(t);
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 2 });
+  const request = { product: 'tea', userId: 'ann', merchantOrderNo: 'm-1' };
+  const first = await world.place(request);
+  const { ended } = world.ports.effects;
+  const gate = Promise.withResolvers<void>();
+  world.ports.effects.ended = async (tx, order) => {
+    await gate.promise;
+    return ended(tx, order);
+  };
+  const end = world.say(first.orderNo, { kind: 'closed' });
+  const second = world.place(request);
+  await until('the second pay waits for a lock', () => isWaiting(world));
+  gate.resolve();
+  t.is((await end).state, 'closed');
+  t.not((await second).orderNo, first.orderNo);
+  t.is((await world.catalog.products.get(tea)).stock, 1);
+  t.deepEqual(await world.store.read((tx) => tx.exceptions.list({})), []);
+  t.is(await deadlocksOf(world), 0);
+});
 
-test.serial('every pair of operations at once: no deadlock, and stock and coins balance', async (t) => {
+test.serial('every concurrent pair of operations avoids deadlocks, and stock and coins balance', async (t) => {
   let store: JitteryStore | undefined;
   const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)), ROOMY);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: STOCK, perUserLimit: STOCK });
@@ -185,7 +181,7 @@ test.serial('every pair of operations at once: no deadlock, and stock and coins 
       for (const [beside, other] of names.slice(at).entries())
         // A short run takes a fifth of the pairs, in which each operation meets four.
         if (isLong || (2 * at + beside) % 5 === 0) pairs.push([one, other, round]);
-  // Two pairs at a time: what they share is fought for the more.
+  // Two pairs at a time, to increase contention.
   await inParallel(pairs.length, 2, async (n) => {
     const [one, other, round] = pairs[n]!;
     const scene = await sceneOf(world, `${one}:${other}:${round}`);
@@ -199,23 +195,26 @@ test.serial('every pair of operations at once: no deadlock, and stock and coins 
   t.log(`${pairs.length} pairs`, found);
 });
 
-test.serial('a refund that is settled while notices tell of it: its order is locked first by everybody', async (t) => {
-  let store: JitteryStore | undefined;
-  const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)));
-  await world.soldPackage('debt');
-  hearNotifications(world);
-  const rounds = count(100, 10);
-  for (let round = 0; round < rounds; round++) {
-    const { orderNo } = await world.pay(await world.place({ product: 'coins-100', userId: 'ann' }));
-    const refundNo = await world.refund(orderNo, 1);
-    const tell = (number: number) => notifyOfRefund(world, orderNo, refundNo, `${round}-${number}`);
-    const settle = () => world.finish(refundNo, 'succeeded');
-    await Promise.all([settle(), tell(1), settle(), tell(2), settle(), tell(3)]);
-    t.is((await world.store.read((tx) => tx.orders.find({ orderNo })))?.refunding, 0n);
-  }
-  t.deepEqual(store?.failures, [], 'PostgreSQL refused nothing');
-  t.is(await deadlocksOf(world), 0);
-});
+test.serial(
+  'a refund that settles while notifications report it never deadlocks: every path locks the order first',
+  async (t) => {
+    let store: JitteryStore | undefined;
+    const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)));
+    await world.soldPackage('debt');
+    hearNotifications(world);
+    const rounds = count(100, 10);
+    for (let round = 0; round < rounds; round++) {
+      const { orderNo } = await world.pay(await world.place({ product: 'coins-100', userId: 'ann' }));
+      const refundNo = await world.refund(orderNo, 1);
+      const tell = (number: number) => notifyOfRefund(world, orderNo, refundNo, `${round}-${number}`);
+      const settle = () => world.finish(refundNo, 'succeeded');
+      await Promise.all([settle(), tell(1), settle(), tell(2), settle(), tell(3)]);
+      t.is((await world.store.read((tx) => tx.orders.find({ orderNo })))?.refunding, 0n);
+    }
+    t.deepEqual(store?.failures, [], 'PostgreSQL refused nothing');
+    t.is(await deadlocksOf(world), 0);
+  },
+);
 
 async function sceneOf(world: CatalogWorld, name: string): Promise<Scene> {
   const number = name.replaceAll(/\W+/g, '-').slice(0, 60);
@@ -238,7 +237,7 @@ async function attempt(done: Promise<unknown>): Promise<string> {
   }
 }
 
-/** The channel's messages are what the test says. */
+/** The test supplies the channel's messages. */
 function hearNotifications({ ports }: CatalogWorld): void {
   const { forNew } = ports.channels;
   ports.channels.forNotifications = async (project, payWay) => {
@@ -280,7 +279,7 @@ async function balanced(t: ExecutionContext, world: CatalogWorld): Promise<void>
   const held = await world.store.read((tx) => tx.orders.count({ productCode: 'tea', stockHeld: true }));
   t.is((await world.catalog.products.get(tea)).stock, STOCK - held, 'every piece is in stock or with an order');
   const ended = await world.store.read((tx) => tx.orders.list({ stockHeld: true, state: ['closed', 'failed'] }));
-  t.deepEqual(ended, [], 'no order that has ended holds a piece');
+  t.deepEqual(ended, [], 'no ended order holds stock');
   t.deepEqual(await world.store.read(unbalancedAccounts), []);
   const paid = await world.store.read((tx) => tx.orders.list({ productCode: 'coins-100', state: 'paid' }));
   for (const { orderNo } of paid)
@@ -292,7 +291,7 @@ async function balanced(t: ExecutionContext, world: CatalogWorld): Promise<void>
   t.is(
     sum(days.map(({ used }) => used)),
     sum(live.map(({ amount }) => amount)),
-    'limits count what did not end unpaid',
+    'limits count orders that did not end unpaid',
   );
 }
 
@@ -306,7 +305,7 @@ async function isWaiting({ store }: CatalogWorld): Promise<boolean> {
   return row?.waits === true;
 }
 
-/** PostgreSQL's own count; a connection hands in what it has counted when it ends. */
+/** PostgreSQL's own deadlock count; a connection reports its count when it ends. */
 async function deadlocksOf({ database, url }: Pick<CatalogWorld, 'database' | 'url'>): Promise<number> {
   await database.close();
   const again = await openDatabase({ kind: 'postgres', url, poolSize: 1, timeouts: PATIENT });

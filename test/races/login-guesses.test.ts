@@ -26,7 +26,7 @@ function logIn(app: IdentityApp, ip: string, account: { username: string; passwo
   return app.call('POST', '/api/v1/login', { body: account, headers: { 'x-forwarded-for': ip } });
 }
 
-/** Does the work for each, two at a time: as many as an instance checks at once. */
+/** Runs the work for each item, two at a time: an instance checks two logins at once. */
 async function inPairs<In, Out>(items: readonly In[], work: (item: In, index: number) => Promise<Out>): Promise<Out[]> {
   const left = [...items.entries()];
   const results: Out[] = [];
@@ -37,7 +37,7 @@ async function inPairs<In, Out>(items: readonly In[], work: (item: In, index: nu
   return results;
 }
 
-/** How many times as much a slow machine may see: so many windows can have begun. */
+/** The factor for a slow machine, on which further windows may have begun. */
 function windowsOf(seconds: number, began: number): number {
   return Math.floor((performance.now() - began) / 1000 / seconds) + 1;
 }
@@ -46,7 +46,7 @@ function tally(statuses: readonly number[]): Record<string, number> {
   return Object.fromEntries(Object.entries(Object.groupBy(statuses, String)).map(([name, all]) => [name, all!.length]));
 }
 
-test('of 70 addresses that guess at one account few are answered, and who was there before still gets in', async (t) => {
+test('few of 70 addresses that guess at one account are answered, and a known address still logs in', async (t) => {
   const [one, two] = await replicas(t);
   t.is((await logIn(one, home)).status, 200);
   const began = performance.now();
@@ -60,22 +60,22 @@ test('of 70 addresses that guess at one account few are answered, and who was th
   const answered = seen['401'] ?? 0;
   t.is(answered + (seen['429'] ?? 0), 70);
   t.true(answered >= 50, 'the first guesses are answered like any mistake');
-  // Two more on each instance may have been under way when the limit was reached.
+  // Two more on each instance may have been running when the limit was reached.
   t.true(answered <= 50 + 4 + windowsOf(30, began), `${answered} guesses were answered`);
   const held = Date.now() + 3_600_000;
   await one.on.database.em.fork().execute(`update rate_limits set expire = ${held} where key like 'login-turn:%'`);
   for (const app of [one, two]) {
     t.is((await logIn(app, home)).status, 200, 'a known address is known on every replica');
     const stranger = await logIn(app, '192.0.2.1');
-    t.is(stranger.status, 429, 'it is the turn of somebody else');
+    t.is(stranger.status, 429, 'another login has the turn');
     t.true(Number(stranger.headers.get('retry-after')) > 0);
   }
   await one.on.database.em.fork().execute(`update rate_limits set expire = 1 where key like 'login-turn:%'`);
   const later = await identityApp(t, { on: one.on, ...behindProxy, passwords: quickPasswords });
-  t.is((await logIn(later, '192.0.2.1')).status, 200, 'whoever has the turn gets in with the right password');
+  t.is((await logIn(later, '192.0.2.1')).status, 200, 'the login with the turn succeeds with the right password');
 });
 
-test('while an account is guessed at, the right password with a code that counts gets in from a new address, and nothing else does', async (t) => {
+test('during a guessing attack only the right password with a valid code logs in from a new address', async (t) => {
   const clock = createClock();
   clock.stop();
   const [one, two] = await replicas(t, { now: clock.now, loginFailures: 3 });
@@ -112,14 +112,14 @@ test('while an account is guessed at, the right password with a code that counts
   const off = () => wrongCode(secret, clock.now());
   const guesses = Array.from({ length: 30 }, () => ({ ...alice, password: wrong, code: off() }));
   t.deepEqual(tally(await inPairs(guesses, enter)), { 429: 30 });
-  t.is(await enter({ ...alice, password: wrong, code: code() }), 429, 'a right code does not tell that it is right');
+  t.is(await enter({ ...alice, password: wrong, code: code() }), 429, 'the response does not reveal a right code');
   t.is(await enter({ ...alice, password: wrong, code: recoveryCodes[0]! }), 429);
-  t.is(await enter(alice), 429, 'without a code it is the turn of somebody else');
-  t.is(await enter({ ...alice, code: off() }), 429, 'a right password does not tell that it is right');
+  t.is(await enter(alice), 429, 'without a code another login has the turn');
+  t.is(await enter({ ...alice, code: off() }), 429, 'the response does not reveal a right password');
   t.is(await enter({ ...bob, code: '123456' }), 429, 'an account without a second factor has no code that counts');
   const at = await Promise.all([1, 2, 3, 4].map(() => enter({ ...alice, code: code() })));
   t.deepEqual(tally(at), { 200: 1, 429: 3 }, 'a code counts once, on whichever replica');
-  t.is(await enter({ ...alice, code: recoveryCodes[0]! }), 200, 'it was not used up by a guess at the password');
+  t.is(await enter({ ...alice, code: recoveryCodes[0]! }), 200, 'a password guess did not use it up');
   t.is(await enter({ ...alice, code: recoveryCodes[0]! }), 429);
 
   for (const tried of [off(), code(), off(), off(), off()]) {
@@ -134,7 +134,7 @@ test('while an account is guessed at, the right password with a code that counts
   );
 
   const own = await counted('login-code');
-  t.true(own >= 4, 'wrong codes that came with the right password are counted as ever');
+  t.true(own >= 4, 'wrong codes with the right password are still counted');
   for (let tries = 0; tries < 20; tries += 1) t.is(await enter({ ...alice, code: off() }), 429);
   await em().execute(`update rate_limits set expire = ${held} where key like 'login-code-turn:%'`);
   clock.advance(30);
@@ -153,12 +153,16 @@ test('while an account is guessed at, the right password with a code that counts
     const before = await counters();
     t.is(await enter(tried), 429);
     const more = (await counters()).filter((expire) => !before.includes(expire));
-    t.is(more.length, 1, 'one step more, whatever was wrong: neither password nor code is told from the other');
-    t.true(more[0]! <= Date.now() + 60_000, 'and nothing that is kept for long');
+    t.is(
+      more.length,
+      1,
+      'one more step in either case: the response does not reveal whether password or code was wrong',
+    );
+    t.true(more[0]! <= Date.now() + 60_000, 'and no long-lived rows');
   }
 });
 
-test('beside 14 who guess all the time no right login from a known address is refused', async (t) => {
+test('a correct login from a known address is never refused while 14 clients guess passwords', async (t) => {
   const app = await identityApp(t, behindProxy);
   t.is((await logIn(app, home)).status, 200);
   let over = false;
@@ -179,7 +183,7 @@ test('beside 14 who guess all the time no right login from a known address is re
   t.deepEqual(tally(right), { 200: 4 });
 });
 
-test('the addresses of a /48 or a /24 together guess no more than a network may, whatever the name', async (t) => {
+test('the addresses of a /48 or a /24 together make no more attempts than one network may, under any names', async (t) => {
   const [one, two] = await replicas(t, { loginFailures: 1 });
   for (const addressOf of [(at: number) => `2001:db8:7:${at.toString(16)}::1`, (at: number) => `203.0.113.${at + 1}`]) {
     const neighbour = addressOf(100);
@@ -203,7 +207,7 @@ test('the addresses of a /48 or a /24 together guess no more than a network may,
   }
 });
 
-test('wrong client secrets are counted for the client and for the network, wrong tokens for the network, and a right one always passes', async (t) => {
+test('wrong client secrets count for client and network, wrong tokens for the network, and correct ones always pass', async (t) => {
   const [one, two] = await replicas(t, { badCredentialsPerMinute: 2 });
   const token = await one.login();
   const client = await appWithToken(one, token);
@@ -235,7 +239,7 @@ test('wrong client secrets are counted for the client and for the network, wrong
   t.is(await use(0, addressOf(1), token), 200);
 });
 
-test('failed logins of a network leave a bounded number of lines in the audit log', async (t) => {
+test('failed logins of a network write a bounded number of audit lines', async (t) => {
   const [one] = await replicas(t, { loginFailures: 100 });
   const statuses = await inPairs(
     Array.from({ length: 104 }, (_, at) => at),
@@ -246,14 +250,14 @@ test('failed logins of a network leave a bounded number of lines in the audit lo
   t.is((await one.store.read((tx) => tx.audit.list({ action: 'admin.login_failed' }))).length, 100);
 });
 
-test('the known addresses are in the database without the addresses, and go with the account', async (t) => {
+test('known addresses are stored without the addresses themselves, and deleted with the account', async (t) => {
   const [one, two] = await replicas(t);
   const bob = { username: 'bob', password: 'nine-tidy-green-anchors' };
   const token = await one.login();
   const { id } = (await one.call('POST', '/api/v1/admins', { token, body: { ...bob, role: 'viewer' } })).body.data;
   for (const app of [one, two, one]) t.is((await logIn(app, '2001:db8:1:2:3::4', bob)).status, 200);
   const rows = await one.on.database.em.fork().execute('select * from known_addresses where admin_id = ?', [id]);
-  t.is(rows.length, 1, 'one for the /64, however often');
+  t.is(rows.length, 1, 'one for the /64 under any number of tries');
   t.false(JSON.stringify(rows).includes('2001'));
   t.is((await one.call('DELETE', `/api/v1/admins/${id}`, { token })).status, 204);
   t.is((await one.store.read((tx) => tx.knownAddresses.list({ adminId: id }))).length, 0);

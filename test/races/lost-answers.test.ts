@@ -14,7 +14,7 @@ import { addSkill } from '../support/skillpay.ts';
 const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '1000000' };
 const PATH = '/api/v2/skillpay/resource';
 
-/** What a client does to get one content; `fetch` may lose any answer, and the client then begins again as it always would. */
+/** A client's steps to get one content; `fetch` may lose any response, and the client then starts again as usual. */
 type Client = (world: World, key: string) => Promise<unknown>;
 
 interface World {
@@ -22,11 +22,11 @@ interface World {
   shop: Merchant;
   /** The service behind connections that break. */
   url: string;
-  /** What the agent of WeChat was given to pay with. */
+  /** The payments that the WeChat agent was given. */
   paid: Set<string>;
 }
 
-/** A payer with a wallet at the simulator, who pays an order once however often they are asked. */
+/** A payer with a wallet at the simulator, who pays an order once under any number of requests. */
 async function payOnce({ service, paid }: World, orderNo: string): Promise<void> {
   if (!paid.has(orderNo)) {
     paid.add(orderNo);
@@ -100,7 +100,7 @@ const byNumber: Client = async (world, key) => {
   return contentOf(await fetch(world.url + PATH, { method: 'POST', headers }));
 };
 
-/** The steps of WeChat's agent: its payment code from the body or the header, paid where it belongs. */
+/** The steps of WeChat's agent: the payment code from body or header, then the payment. */
 const weixin: Client = async (world, key) => {
   const offer = await fetch(world.url + PATH, { method: 'POST', headers: headersOf(world, key), body: body() });
   if (offer.status === 200) return contentOf(offer);
@@ -118,7 +118,7 @@ const weixin: Client = async (world, key) => {
   return contentOf(await fetch(world.url + PATH, { method: 'POST', headers }));
 };
 
-/** The steps of Alipay's agent: whatever the 402 says, its bill; paid at Alipay; the same call with the proof. */
+/** The steps of Alipay's agent: the bill from the 402, the payment at Alipay, the same call with the proof. */
 const alipay: Client = async (world, key) => {
   const headers = headersOf(world, key);
   const asked = body({ payWay: 'alipay' });
@@ -139,7 +139,7 @@ const coins: Client = async (world, key) => {
 
 const CLIENTS = { x402, mpp, byNumber, weixin, alipay, coins } satisfies Record<string, Client>;
 
-test.serial('lost answers of every kind of client: nobody pays twice, and no content is lost', async (t) => {
+test.serial('lost responses to every kind of client cause no double payment and lose no content', async (t) => {
   const service = await startService(t, { env });
   const shop = await service.merchant();
   await addSkill(service);

@@ -13,7 +13,7 @@ import { postgresDatabase } from '../support/database.ts';
 const STATES = ['created', 'pending', 'closing', 'closed', 'failed', 'paid'] as const;
 const few = (letter: string) => [1, 2, 3, 4].map((one) => `${letter}-${one}`);
 
-/** A statement of a transaction: what it does, and what it gives. */
+/** A statement of a transaction, with its result. */
 type Statement = (tx: Tx) => Promise<unknown>;
 
 class Stop extends Error {}
@@ -30,7 +30,7 @@ function someOrder(chance: Chance): OrderRow {
   });
 }
 
-/** Every line of a row has the same number, so the second one is refused. */
+/** Every transition row has the same number, so the second one is refused. */
 function someMove({ orderNo, state }: OrderRow): Omit<TransitionRow, 'id'> {
   const line = { orderNo, refundNo: null, sequence: 1, fromState: null, toState: state, requestId: null };
   return { ...line, rule: 'placed', cause: 'place', outcome: { kind: 'pending', n: 1 }, actor: 'a', at: at(3) };
@@ -63,7 +63,7 @@ function someException(chance: Chance): OrderExceptionRow {
   };
 }
 
-/** Any statement that payments use, with few values, so that rows meet. */
+/** A random statement of those that payments use, with few values, so that rows collide. */
 function someStatement(chance: Chance): Statement {
   const orderNo = chance.pick(few('P'));
   const states = STATES.filter(() => chance.happens(0.5));
@@ -110,7 +110,7 @@ function isStop(error: unknown): void {
   if (!(error instanceof Stop)) throw error;
 }
 
-/** What a transaction gives, or that the database refused it. */
+/** The result of a transaction, or that the database refused it. */
 function run(store: Store, statements: readonly Statement[]): Promise<unknown> {
   const work = async (tx: Tx) => {
     const given: unknown[] = [];
@@ -118,13 +118,13 @@ function run(store: Store, statements: readonly Statement[]): Promise<unknown> {
     return given;
   };
   return store.transaction(work).catch((error: Error & { code?: string }) => {
-    // Of PostgreSQL every violation of a constraint.
+    // Any constraint violation of PostgreSQL.
     if (error.name === 'RefusedByDatabase' || error.code?.startsWith('23')) return 'refused';
     throw error;
   });
 }
 
-test('the memories that states are explored and seeds are run in do what PostgreSQL does', async (t) => {
+test('the in-memory stores for exploration and seeds behave like PostgreSQL', async (t) => {
   const { store } = await postgresDatabase(t);
   const memory = memoryStore(EMPTY);
   const indexed = indexedStore();
@@ -132,7 +132,7 @@ test('the memories that states are explored and seeds are run in do what Postgre
   const transactions = count(3_000, 300);
   let refused = 0;
   for (let turn = 0; turn < transactions; turn += 1) {
-    // The same statements for both: what is drawn inside of them is drawn once for each.
+    // The same statements for both: random values inside them are drawn from one seed.
     const seed = chance.whole(0, 0xffff_ffff);
     const statements = () => {
       const own = createChance(seed);
@@ -145,7 +145,7 @@ test('the memories that states are explored and seeds are run in do what Postgre
   }
   for (const table of ['orders', 'refunds', 'exceptions', 'transitions'] as const) {
     const key = { orders: 'orderNo', refunds: 'refundNo', exceptions: 'id', transitions: 'orderNo' }[table];
-    // What a rolled back line was numbered is never used again, which memory does not care for.
+    // PostgreSQL skips the numbers of rolled back rows, the memory store does not.
     const all = async (from: Store) => {
       const rows = await from.read((tx) => (tx[table] as Tx['orders']).list({}, { orderBy: { [key]: 'asc' } }));
       return table === 'transitions' ? rows.map((row) => ({ ...row, id: null })) : rows;

@@ -7,7 +7,7 @@ import { startService, until, type Service } from '../support/service.ts';
 
 const SLOW = 4711;
 
-/** What an order costs: its rows in every table that names it, and their bytes. */
+/** The stored size of an order: its rows in every table that names it, and their bytes. */
 async function costOf({ app }: Service, orderNo: string): Promise<{ rows: number; messages: number; bytes: number }> {
   const [cost] = await app.store.read(
     (tx) =>
@@ -23,49 +23,46 @@ async function costOf({ app }: Service, orderNo: string): Promise<{ rows: number
 }
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
-  test.serial(
-    `an order that nobody pays costs no more than one that was paid, both polled alike (${payWay})`,
-    async (t) => {
-      const service = await startService(t);
-      const shop = await service.merchant();
-      const paid = await placeOrder(shop, { payWay });
-      const abandoned = await placeOrder(shop, { payWay });
-      for (let turn = 0; turn < 5; turn += 1) {
-        service.clock.advance(10);
-        for (const orderNo of [paid, abandoned]) await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
-      }
-      await service.sim('/sim/pay', { orderNo: paid });
-      await until('paid', async () => (await stateOf(service, paid)) === 'paid');
-      await runUntilQuiet(service, 3 * 3600, 300);
-      await runUntilQuiet(service, 3 * 86_400, 3600);
-      t.is(await stateOf(service, abandoned), 'closed');
-      await service.app.messages.flush();
-      const [one, other] = [await costOf(service, abandoned), await costOf(service, paid)];
-      t.log(`abandoned: ${JSON.stringify(one)}, paid: ${JSON.stringify(other)}`);
-      // What nobody pays is closed by a call of its own, which a paid order does not need.
-      t.true(one.rows <= other.rows + 1, `${one.rows} rows against ${other.rows}`);
-      t.true(one.bytes <= other.bytes, `${one.bytes} bytes against ${other.bytes}`);
-      const story = await service.app.payments.timeline(shop.requester, abandoned);
-      const asked = story.filter(({ kind, detail }) => kind === 'message' && Number(detail['times']) > 1);
-      t.true(asked.length > 0);
-      for (const { summary, detail } of asked)
-        t.true(
-          summary.endsWith(`${String(detail['times'])} times until ${(detail['lastAt'] as Date).toISOString()}`),
-          summary,
-        );
-    },
-  );
+  test.serial(`an unpaid order stores no more than a paid one if both are polled alike (${payWay})`, async (t) => {
+    const service = await startService(t);
+    const shop = await service.merchant();
+    const paid = await placeOrder(shop, { payWay });
+    const abandoned = await placeOrder(shop, { payWay });
+    for (let turn = 0; turn < 5; turn += 1) {
+      service.clock.advance(10);
+      for (const orderNo of [paid, abandoned]) await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+    }
+    await service.sim('/sim/pay', { orderNo: paid });
+    await until('paid', async () => (await stateOf(service, paid)) === 'paid');
+    await runUntilQuiet(service, 3 * 3600, 300);
+    await runUntilQuiet(service, 3 * 86_400, 3600);
+    t.is(await stateOf(service, abandoned), 'closed');
+    await service.app.messages.flush();
+    const [one, other] = [await costOf(service, abandoned), await costOf(service, paid)];
+    t.log(`abandoned: ${JSON.stringify(one)}, paid: ${JSON.stringify(other)}`);
+    // The close of an unpaid order is one more call.
+    t.true(one.rows <= other.rows + 1, `${one.rows} rows against ${other.rows}`);
+    t.true(one.bytes <= other.bytes, `${one.bytes} bytes against ${other.bytes}`);
+    const story = await service.app.payments.timeline(shop.requester, abandoned);
+    const asked = story.filter(({ kind, detail }) => kind === 'message' && Number(detail['times']) > 1);
+    t.true(asked.length > 0);
+    for (const { summary, detail } of asked)
+      t.true(
+        summary.endsWith(`${String(detail['times'])} times until ${(detail['lastAt'] as Date).toISOString()}`),
+        summary,
+      );
+  });
 
 interface Slow {
   service: Service;
-  /** Tells the service a notice of an order, with so much text. */
+  /** Sends the service a notification of an order, with this much text. */
   hear(orderNo: string, characters: number): void;
-  /** Does something while no message can be written. */
+  /** Runs work while no message can be written. */
   while(work: () => Promise<void>): Promise<void>;
   waiting(): Promise<number>;
 }
 
-/** A service whose database writes channel messages only when the test lets it, and notes how many rows each statement had. */
+/** A service whose message writes the test controls, and which records the rows of each statement. */
 async function slowService(t: ExecutionContext): Promise<Slow> {
   const service = await startService(t, { databaseTimeouts: { ...PATIENT, lock: 60_000 } });
   const { store, ports } = service.app;
@@ -99,7 +96,7 @@ async function slowService(t: ExecutionContext): Promise<Slow> {
 }
 
 test.serial(
-  'a slow database has one write of messages at a time, and everything that came meanwhile in the next',
+  'a slow database gets one write of messages at a time, and the next write takes everything that arrived meanwhile',
   async (t) => {
     const slow = await slowService(t);
     const { store, messages } = slow.service.app;
@@ -122,7 +119,7 @@ test.serial(
 );
 
 test.serial(
-  'what a slow database cannot take is dropped: no payment waits, the timeline and a figure say so',
+  'messages that a slow database cannot take are dropped and reported in timeline and figures, and no payment waits',
   async (t) => {
     const slow = await slowService(t);
     const { service } = slow;
@@ -158,7 +155,7 @@ test.serial(
   },
 );
 
-test.serial('two replicas that count on the same message lose none and wait for nobody', async (t) => {
+test.serial('two replicas that count the same message lose no count and do not wait for each other', async (t) => {
   const one = await startService(t);
   const other = await startService(t, { url: one.databaseUrl, simulator: one.simulator });
   const shop = await one.merchant();

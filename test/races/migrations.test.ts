@@ -4,12 +4,12 @@ import { openDatabase, type OpenDatabase } from '../../server/db/orm.ts';
 import { migrate } from '../../server/db/migrate.ts';
 import { createDatabase, embeddedDatabase, PATIENT, postgresDatabase, type TestDatabase } from '../support/database.ts';
 
-/** A column of a table as those that write to it know it. */
+/** A column as the release that writes it knows it. */
 interface Column {
   table: string;
   column: string;
   type: string;
-  /** A row may be inserted without it. */
+  /** An insert may omit it. */
   optional: boolean;
 }
 
@@ -19,7 +19,7 @@ interface Schema {
   rules: Map<string, { table: string; text: string }>;
 }
 
-test('every migration only adds: replicas of the release before go on reading and writing', async (t) => {
+test('every migration only adds, so that replicas of the previous release keep reading and writing', async (t) => {
   const { url, drop } = await createDatabase({ direct: true, empty: true });
   t.teardown(drop);
   const database = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: PATIENT });
@@ -34,15 +34,15 @@ test('every migration only adds: replicas of the release before go on reading an
   await seesWhatBreaks(t, database, before!);
 });
 
-/** The check itself: each of these would break a replica that is still there. */
+/** Tests the check itself: each of these changes would break a running replica of the previous release. */
 async function seesWhatBreaks(t: ExecutionContext, database: OpenDatabase, before: Schema): Promise<void> {
   const breaking: [sql: string, found: RegExp][] = [
     ['drop table coins', /^coins\.\w+ is gone/],
     ['alter table orders drop column subject', /^orders\.subject is gone$/],
     ['alter table orders rename column subject to words', /^orders\.subject is gone$/],
     ['alter table orders alter column subject type varchar(4)', /^orders\.subject is character varying\(4\), was /],
-    ['alter table orders add column words text not null', /^orders\.words must be given by whoever inserts$/],
-    ['alter table orders alter column merchant_order_no set not null', /^orders\.merchant_order_no must be given/],
+    ['alter table orders add column words text not null', /^orders\.words must be set by every insert$/],
+    ['alter table orders alter column merchant_order_no set not null', /^orders\.merchant_order_no must be set/],
     ['alter table orders add constraint dear check (amount > 10)', /^orders has a new rule: dear CHECK/],
     ['create unique index once on orders (subject)', /^orders has a new rule: once CREATE UNIQUE INDEX/],
   ];
@@ -62,7 +62,7 @@ function findBreaks(before: Schema, after: Schema): string[] {
     const is = after.columns.get(name);
     if (!is) return [`${name} is gone`];
     if (is.type !== was.type) return [`${name} is ${is.type}, was ${was.type}`];
-    return was.optional && !is.optional ? [`${name} must be given by whoever inserts`] : [];
+    return was.optional && !is.optional ? [`${name} must be set by every insert`] : [];
   });
   const demanded = [...after.columns].filter(
     ([name, { table, optional }]) => known.has(table) && !before.columns.has(name) && !optional,
@@ -70,7 +70,7 @@ function findBreaks(before: Schema, after: Schema): string[] {
   const rules = [...after.rules].filter(([name, { table }]) => known.has(table) && !before.rules.has(name));
   return [
     ...changed,
-    ...demanded.map(([name]) => `${name} must be given by whoever inserts`),
+    ...demanded.map(([name]) => `${name} must be set by every insert`),
     ...rules.map(([name, { table, text }]) => `${table} has a new rule: ${name} ${text}`),
   ];
 }
@@ -82,7 +82,7 @@ async function schemaOf({ em }: Pick<OpenDatabase, 'em'>): Promise<Schema> {
             not a.attnotnull or a.atthasdef or a.attidentity <> '' as optional
        from pg_class c join pg_attribute a on a.attrelid = c.oid where ${ours} and a.attnum > 0 and not a.attisdropped`,
   )) as Column[];
-  // A primary key of a partitioned table has more columns; what is unique stays so only under the same name.
+  // A primary key of a partitioned table has more columns, so uniqueness is compared under the same name.
   const rules = (await em.execute(
     `select c.relname as "table", i.relname as name, pg_get_indexdef(i.oid) as text
        from pg_class c join pg_index x on x.indrelid = c.oid join pg_class i on i.oid = x.indexrelid
@@ -97,7 +97,7 @@ async function schemaOf({ em }: Pick<OpenDatabase, 'em'>): Promise<Schema> {
   };
 }
 
-test('a database that another first migration made is refused in one sentence, and nothing in it changes', async (t) => {
+test('a database made by another first migration is refused with one message and stays unchanged', async (t) => {
   const builds: [string, TestDatabase, string][] = [
     ['PostgreSQL', await postgresDatabase(t, 10, { direct: true }), 'drop table schema_origin'],
     ['embedded', await embeddedDatabase(t), `update schema_origin set first_migration = 'another'`],
@@ -114,14 +114,14 @@ test('a database that another first migration made is refused in one sentence, a
   }
 });
 
-test('the first migration makes what the entities say, on both engines alike', async (t) => {
+test('the first migration creates the schema of the entities on both engines', async (t) => {
   const [one, other] = [await postgresDatabase(t, 10, { direct: true }), await embeddedDatabase(t)];
   const tablesOf = async ({ database }: TestDatabase) => {
     const { columns, rules } = await schemaOf(database);
     return { columns: [...columns].toSorted(), rules: [...rules.keys()].toSorted() };
   };
   t.deepEqual(await tablesOf(one), await tablesOf(other));
-  // Parts have what is unique, so the comparison leaves indexes of tables of months out.
+  // Partitions carry the unique indexes, so the comparison skips indexes of monthly tables.
   const difference = await one.database.orm.schema.getUpdateSchemaSQL({ wrap: false, safe: false });
   const left = difference
     .split(/;\s*/)

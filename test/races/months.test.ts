@@ -24,7 +24,7 @@ async function countOf(store: Store, from: string): Promise<number> {
   return Number(row?.n);
 }
 
-/** Orders that are placed, paid and told all the time; `end` waits for them and says how many there were. */
+/** Places, pays and notifies orders continuously; `end` waits for them and returns their number. */
 function keepPaying(service: Service, shop: Awaited<ReturnType<Service['merchant']>>) {
   let goesOn = true;
   let orders = 0;
@@ -45,7 +45,7 @@ function keepPaying(service: Service, shop: Awaited<ReturnType<Service['merchant
   };
 }
 
-test('months are made ahead, once, by two replicas at the same time; each row stands in its own', async (t) => {
+test('two concurrent replicas create months ahead once, and each row is in its month', async (t) => {
   const { store } = await postgresDatabase(t);
   const now = monthFrom(new Date(), 14);
   const [one, other] = await Promise.all([makeMonthsAhead(store, now), makeMonthsAhead(store, now)]);
@@ -58,7 +58,7 @@ test('months are made ahead, once, by two replicas at the same time; each row st
   await store.transaction((tx) => record(tx, { ...event, objectNo: 'P1' }));
   const [row] = await store.read((tx) => tx.sql<{ part: string }>`select tableoid::regclass::text as part from events`);
   t.is(row?.part, `events_${now.toISOString().slice(0, 7).replace('-', '_')}`);
-  // A later month that nobody made ahead is the rest, and stays there.
+  // Rows of a later month without a table go to the rest table and stay there.
   const late = recordEvents(() => monthFrom(now, 5));
   await store.transaction((tx) => late(tx, { ...event, objectNo: 'P2' }));
   t.is(await countOf(store, 'events_rest'), 1);
@@ -69,7 +69,7 @@ test('months are made ahead, once, by two replicas at the same time; each row st
   );
 });
 
-test('what was told or heard in one month is not told or heard again in another', async (t) => {
+test('an event or message stored in one month is not stored again in another', async (t) => {
   const service = await startService(t);
   const { store } = service.app;
   const shop = await service.merchant();
@@ -90,7 +90,7 @@ test('what was told or heard in one month is not told or heard again in another'
   t.is(await countOf(store, `events where object_no = '${orderNo}' and type = 'order.paid'`), 1);
   const before = await countOf(store, 'notifications');
   await service.sim('/sim/notify', { orderNo, times: 2 });
-  await until('the notice was repeated', async () => {
+  await until('the notification was repeated', async () => {
     const deliveries = await service.deliveries(orderNo);
     return deliveries.length >= 3;
   });
@@ -98,10 +98,10 @@ test('what was told or heard in one month is not told or heard again in another'
   t.is(await countOf(store, `transitions where order_no = '${orderNo}' and to_state = 'paid'`), 1);
 });
 
-/** Tables of which one old month has rows that are kept. */
+/** Tables with rows of one old month that are kept. */
 const KEEPS_A_MONTH = new Set(['deliveries', 'channel_messages']);
 
-test('months that are over are dropped while services work; rows that are kept keep their month', async (t) => {
+test('past months are dropped while services run, and kept rows keep their month', async (t) => {
   const service = await startService(t);
   const { store } = service.app;
   const first = monthFrom(new Date(), 3);
@@ -122,12 +122,12 @@ test('months that are over are dropped while services work; rows that are kept k
   const before = monthFrom(first, 3);
   const parts = await store.read((tx) => partsOf(tx, { name: 'transitions' }));
   const old = parts.filter(({ to }) => to !== null && to <= before);
-  t.true(old.length >= 4, 'three months, and those that the service began with');
+  t.true(old.length >= 4, 'three months, and those that existed at the start');
   const dropped: string[] = [];
   const none = (): Removal => async () => 0;
   for (const { name } of MONTHLY) {
     const remove = removeMonthly({ table: name, days: 90, rows: none, dropped: (table) => dropped.push(table) });
-    // A part that is in use all the time is left for the next time.
+    // A partition in constant use is left for the next run.
     await until(`the old parts of ${name} are gone`, async () => {
       await remove(store, before);
       const parts = await store.read((tx) => partsOf(tx, { name }));
@@ -151,7 +151,7 @@ test('months that are over are dropped while services work; rows that are kept k
   t.true(proven.ok, JSON.stringify(proven.proofs.filter(({ ok }) => !ok)));
 });
 
-test('what a drop left behind is dropped the next time, and nothing that somebody else detached', async (t) => {
+test('the leftover of an interrupted drop is dropped next time, and tables detached by an operator stay', async (t) => {
   const { store } = await postgresDatabase(t);
   await store.autocommit((tx) => tx.sql`create table events_2020_01_gone (n int)`);
   await store.autocommit((tx) => tx.sql`create table events_2020_02 (n int)`);
@@ -159,7 +159,7 @@ test('what a drop left behind is dropped the next time, and nothing that somebod
   t.is(await countOf(store, `pg_class where relname in ('events_2020_01_gone', 'events_2020_02')`), 1);
 });
 
-test('a role that does not own the tables is told so, rows go to the rest, and leave it one by one', async (t) => {
+test('a role that does not own the tables gets a clear message, and rows go to the rest table and leave it one by one', async (t) => {
   const { url, store } = await postgresDatabase(t, 10, { direct: true });
   const role = `r_${Math.random().toString(36).slice(2)}`;
   const own = new URL(url);
@@ -189,7 +189,7 @@ test('a role that does not own the tables is told so, rows go to the rest, and l
   await store.autocommit((tx) => tx.sql`drop role ${sql.raw(role)}`);
 });
 
-test('where months would keep rows too long, they go one by one from every month', async (t) => {
+test('rows are deleted one by one from every month if whole months would keep rows too long', async (t) => {
   const { store } = await postgresDatabase(t);
   const month = monthFrom(new Date(), 14);
   await makeMonthsAhead(store, month);
@@ -203,7 +203,7 @@ test('where months would keep rows too long, they go one by one from every month
   t.is(await countOf(store, 'events'), 1);
 });
 
-test('books do not miss histories and events that were removed because they were old', async (t) => {
+test('ledger checks ignore histories and events that retention removed', async (t) => {
   const service = await startService(t);
   const { store } = service.app;
   const shop = await service.merchant();
@@ -228,5 +228,5 @@ test('books do not miss histories and events that were removed because they were
   await store.transaction(
     (tx) => tx.sql`delete from transitions where order_no = '${sql.raw(young)}' and sequence = 1`,
   );
-  t.false((await proveBooks(service.app)).ok, 'what is young is still missed');
+  t.false((await proveBooks(service.app)).ok, 'a young row is still reported as missing');
 });

@@ -11,7 +11,6 @@ import { messageOf, payUnheard, post, stage, type Stage, untold, untoldIn } from
 import { withOrder, wrongMessages, type Scene } from './wrong-notices.ts';
 import { forgeTwin } from '../unit/channels/paypal/forge-crc.ts';
 
-/** Headers whose content is signed, for each channel. */
 const SIGNED: Record<PayWay, readonly string[]> = {
   alipay: [],
   wechat: ['wechatpay-timestamp', 'wechatpay-nonce', 'wechatpay-signature', 'wechatpay-serial'],
@@ -24,7 +23,7 @@ const SIGNED: Record<PayWay, readonly string[]> = {
   ],
 };
 
-/** One change of a genuine message that changes what it says. */
+/** Mutates one part of a genuine message so that its meaning changes. */
 function mutate(genuine: Message, payWay: PayWay, index: number): { note: string; message: Message } {
   const kinds = [flipByte, cut, double, ...(payWay === 'alipay' ? [changeField, dropField] : [flipHeader, dropHeader])];
   for (;;) {
@@ -105,7 +104,7 @@ const dropHeader: Mutation = ({ headers, body }, payWay) => {
 
 const accepted = ({ status }: { status: number }) => status === 200;
 
-/** Everything about money, without what only counts or remembers messages. */
+/** All money rows, without counters and stored messages. */
 async function money({ app }: Service): Promise<unknown> {
   return app.store.read(async (tx) => [
     await tx.sql`select order_no, state, paid::text, refunded::text, refunding::text, overrun::text from orders order by 1`,
@@ -115,27 +114,27 @@ async function money({ app }: Service): Promise<unknown> {
 }
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
-  test(`G6 ${payWay}: only a genuine notice of the order's own account moves it, once, in every scene`, async (t) => {
+  test(`G6 ${payWay}: only a genuine notification of the order's own account changes it, once, in every scene`, async (t) => {
     const scenes = racedOf(payWay, ['alipay code', 'wechat jsapi as a partner', 'paypal buttons']).filter(isTold);
     const on = await stage(t, scenes);
     for (const scene of scenes) {
       await copies(t, on, scene);
       if (payWay === 'paypal') await twins(t, on, scene);
     }
-    // From here on orders are called paid by our own signature, so the ledger knows nothing of it.
+    // From here on forged messages mark orders as paid, so the ledger has no such payments.
     for (const scene of scenes) {
       await wrongOnes(t, on, scene);
       await tooEarly(t, on, scene);
     }
-    // They end the keys of the account, whatever was sold with them.
+    // Runs last: it replaces the keys of the account for every scene.
     await oldKeys(t, on, payWay);
   });
 }
 
-/** Whose messages are those of a scene: the account at the simulator, and the project of the same name. */
+/** The account of a scene's messages at the simulator, and the project of the same name. */
 const accountOf = ({ isPartner }: RacedScene) => (isPartner ? PARTNER : 'default');
 
-/** Mutated copies move nothing, then fifty genuine copies at once move once. */
+/** Mutated copies change nothing, then fifty concurrent genuine copies make one change. */
 async function copies(t: ExecutionContext, on: Stage, scene: RacedScene): Promise<void> {
   const { service } = on;
   const { payWay, title, isDefault } = scene;
@@ -143,7 +142,7 @@ async function copies(t: ExecutionContext, on: Stage, scene: RacedScene): Promis
   const delivery = await untoldIn(on, scene);
   const genuine = messageOf(delivery);
   const before = await money(service);
-  // What is signed is checked before anything of it is read, so in the other scenes a few of each kind will do.
+  // The signature is checked before any content is read, so the other scenes need only a few mutations of each kind.
   const mutated = isDefault ? count(1000, 75) : count(100, 25);
   await inParallel(mutated, 8, async (index) => {
     const { note, message } = mutate(genuine, payWay, index);
@@ -167,7 +166,7 @@ async function copies(t: ExecutionContext, on: Stage, scene: RacedScene): Promis
   t.log(`${title}: ${mutated} mutated copies: none; 50 genuine ones at once: one move (${again})`);
 }
 
-/** A forged twin of a captured PayPal delivery (same id and CRC32) moves nothing; the genuine one counts, two days later too. */
+/** A forged twin of a captured PayPal delivery (same id and CRC32) changes nothing; the genuine one counts, also two days later. */
 async function twins(t: ExecutionContext, on: Stage, scene: RacedScene): Promise<void> {
   const { service, forger } = on;
   const captured = await untoldIn(on, scene, 10);
@@ -182,7 +181,10 @@ async function twins(t: ExecutionContext, on: Stage, scene: RacedScene): Promise
     t.true(accepted(await post(service, 'default', 'paypal', { headers, body: twin })), 'its checksum is right');
     t.deepEqual(await money(service), before, event);
   }
-  t.true(accepted(await post(service, 'default', 'paypal', { headers, body })), 'the twin took no place');
+  t.true(
+    accepted(await post(service, 'default', 'paypal', { headers, body })),
+    'the twin did not block the genuine message',
+  );
   t.is(await stateOf(service, captured.orderNo), 'paid');
   const late = await untoldIn(on, scene, 20);
   const resent = await forger.sign('paypal', 'default', forger.factsOf(late), {
@@ -195,7 +197,7 @@ async function twins(t: ExecutionContext, on: Stage, scene: RacedScene): Promise
   t.log(`${scene.title}: 3 forged twins: none; the genuine one, and one that is two days old: paid`);
 }
 
-/** What is validly signed and wrong moves nothing. */
+/** Validly signed but wrong messages change nothing. */
 async function wrongOnes(t: ExecutionContext, on: Stage, scene: RacedScene): Promise<void> {
   const { service, forger } = on;
   const { payWay, title } = scene;
@@ -231,7 +233,7 @@ async function wrongOnes(t: ExecutionContext, on: Stage, scene: RacedScene): Pro
     t.deepEqual(await money(service), before, `${title}: ${name}`);
   }
   t.true(wrong.length >= 20, `${wrong.length} classes`);
-  // The same signer with nothing wrong is believed, so each refusal above was for its own reason.
+  // The same signer without an error is accepted, so each refusal above had its own reason.
   if (payWay === 'paypal') await payUnheard(on, scene, victim);
   const right = await forger.sign(payWay, own, template, { certUrl });
   t.true(accepted(await post(service, own, payWay, right)), title);
@@ -239,7 +241,7 @@ async function wrongOnes(t: ExecutionContext, on: Stage, scene: RacedScene): Pro
   t.log(`${title}: ${wrong.length} classes of validly signed wrong messages: none moved anything`);
 }
 
-/** A notice before our own commit is to come again, and settles when it does. */
+/** A notification before our own commit must be sent again, and settles then. */
 async function tooEarly(t: ExecutionContext, on: Stage, scene: RacedScene): Promise<void> {
   const { service, forger } = on;
   const { payWay, title } = scene;
@@ -257,7 +259,7 @@ async function tooEarly(t: ExecutionContext, on: Stage, scene: RacedScene): Prom
   if (payWay !== 'paypal') t.is(await stateOf(service, orderNo), 'paid', title);
 }
 
-/** The simulator's keys without Debug, and keys that were replaced, move nothing. */
+/** The simulator's keys without Debug, and replaced keys, change nothing. */
 async function oldKeys(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<void> {
   const { service, shop, forger } = on;
   const known = await untold(on, shop, payWay);
@@ -269,7 +271,7 @@ async function oldKeys(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<
   });
   t.is((await post(plain, 'default', payWay, messageOf(known))).status, 404);
   t.deepEqual(await money(service), before, 'simulator keys without Debug');
-  // That start distrusted the simulator's keys; Debug brings them again.
+  // That start distrusted the simulator's keys; Debug loads them again.
   await service.app.prepare();
   const secrets = forger.secretsOf(payWay, 'default');
   await REPLACE[payWay](on);
@@ -282,13 +284,16 @@ async function oldKeys(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<
   t.false(accepted(await post(service, 'default', payWay, old)), 'signed for an old version');
   t.deepEqual(await money(service), unmoved, 'keys of an old version');
   if (payWay === 'paypal') return;
-  t.true(accepted(await post(service, 'default', payWay, messageOf(victim))), 'what the new keys sign counts');
+  t.true(
+    accepted(await post(service, 'default', payWay, messageOf(victim))),
+    'a message signed by the new keys counts',
+  );
   t.is(await stateOf(service, victim.orderNo), 'paid');
 }
 
-/** Replaces what verifies a notice. */
+/** Replaces the verification key of notifications. */
 const REPLACE: Record<PayWay, (on: Stage) => Promise<unknown>> = {
-  /** A public key that was replaced goes on verifying until it is deleted, which needs that no order in flight began with it. */
+  /** A replaced public key verifies until it is deleted, which requires that no order in flight began with it. */
   async alipay({ service, shop, admin }) {
     const open = await service.app.store.read((tx) => tx.orders.list({ state: 'pending', clientId: shop.clientId }));
     for (const { orderNo } of open) await shop.call('POST', `/api/v2/payment/close/${orderNo}`);

@@ -5,10 +5,10 @@ import { embeddedDatabase, postgresDatabase } from '../support/database.ts';
 
 type Scene = (t: ExecutionContext, store: Store) => Promise<void>;
 
-/** All that scenes may have written to. */
+/** All tables that scenes may have written to. */
 const WRITTEN = `select tablename as name from pg_tables where schemaname = 'public' and tablename not in ('schema_migrations', 'projects')`;
 
-/** Declares scenes of a file: each on a database of PostgreSQL, and all of them one after the other on an embedded one. */
+/** Declares the scenes of a file: each on a PostgreSQL database, and all serially on an embedded one. */
 export function scenesOnBoth(what: string): (title: string, run: Scene) => void {
   const scenes: Scene[] = [];
   test(`${what}: each of these on the embedded database`, async (t) => {

@@ -4,13 +4,13 @@ import { count } from '../support/counts.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { type Service, startService, until } from '../support/service.ts';
 
-/** How often a replica counted each channel, and what told of the payments. */
+/** The payment counts of a replica by channel and by source of the report. */
 async function paidFigures({ app }: Service): Promise<Map<string, number>> {
   const found = await app.metrics.registry.getSingleMetric('orders_paid_total')!.get();
   return new Map(found.values.map(({ labels, value }) => [`${labels['pay_way']} ${labels['by']}`, value]));
 }
 
-test('however many hear of a payment at once, on two replicas, the order is counted once', async (t) => {
+test('concurrent reports of a payment on two replicas count the order once', async (t) => {
   const one = await startService(t);
   const { databaseUrl: url, simulator } = one;
   const two = await startService(t, { url, simulator, now: one.clock.now });
@@ -23,7 +23,7 @@ test('however many hear of a payment at once, on two replicas, the order is coun
     orders.map(async (orderNo, turn) => {
       await one.sim('/sim/pay', { orderNo });
       if (turn % 2 === 0) return;
-      // Everybody asks the channel, and its notification comes meanwhile.
+      // Both replicas query the channel, and its notification arrives meanwhile.
       await sql(`update orders set checked_at = null, next_check_at = now() where order_no = '${orderNo}'`);
       const query = (at: Service) => shop.callAt(at.url, 'GET', `/api/v2/payment/query/${orderNo}`);
       await Promise.all([query(one), query(two), one.app.sweep.once(), two.app.sweep.once()]);
@@ -47,7 +47,7 @@ test('however many hear of a payment at once, on two replicas, the order is coun
   t.log(`${orders.length} orders: ${told.join(', ')}`);
 });
 
-test('a payment whose commit fails is not counted, and counted when it is told again', async (t) => {
+test('a payment whose commit fails is not counted until it is reported again', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, { payWay: 'wechat' });

@@ -7,10 +7,10 @@ import { scenesOf } from '../support/order-scenes.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService, type Merchant, type Service } from '../support/service.ts';
 
-/** Placed in the name of the partner's own app, though the sub-merchant has one. */
+/** Placed for the partner's own app, though the sub-merchant has one. */
 const BY_PARTNER = 'jsapi';
 
-/** Nobody is notified of a code: the order is asked about while the payer stands there. */
+/** A code payment is not notified: the order is queried while the payer waits. */
 async function payAtTill(service: Service, shop: Merchant, request: Record<string, unknown>): Promise<string> {
   const orderNo = await placeOrder(shop, request);
   await service.sim('/sim/pay', { orderNo });
@@ -21,7 +21,7 @@ async function payAtTill(service: Service, shop: Merchant, request: Record<strin
 }
 
 for (const mode of ['certificate', 'public-key'] as const) {
-  test(`a partner's orders are paid, closed, complained about and refunded in every scene (${mode})`, async (t) => {
+  test(`a partner's orders are paid, closed, disputed by complaint and refunded in every scene (${mode})`, async (t) => {
     const service = await startService(t);
     const { logIn } = await firstAdmin(service);
     const shop = await service.merchant();
@@ -51,7 +51,7 @@ for (const mode of ['certificate', 'public-key'] as const) {
       t.is((await shop.call('POST', `/api/v2/payment/close/${open}`)).body.data.status, 'closed', scene);
     }
 
-    // From here on the account is another sub-merchant's; what was paid before stays with the former.
+    // From here on the account is another sub-merchant's; earlier payments stay with the former.
     await configureAs(on, 'partner', 'sub-merchant');
     const [complained = ''] = orders;
     await disputed(service, complained, 'open', 'needs_answer');

@@ -9,7 +9,7 @@ import { startService, until } from '../support/service.ts';
 import { withOrder } from './wrong-notices.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
-/** A shop whose administrator may make it a direct merchant or one of a partner; notices are delivered by the test. */
+/** A shop whose administrator can make it a direct merchant or a partner's sub-merchant; the test delivers notifications. */
 async function stage(t: ExecutionContext): Promise<Shop & { dir: string }> {
   const simulator = await ownSimulator(t);
   const { dir } = simulator;
@@ -18,12 +18,12 @@ async function stage(t: ExecutionContext): Promise<Shop & { dir: string }> {
   await service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', partner: true });
   const { logIn } = await firstAdmin(service);
   const shop = await service.merchant();
-  // Its answer makes the simulator's configuration current.
+  // The response makes the simulator's configuration current.
   await placeOrder(shop, { payWay: 'wechat' });
   return { service, shop, logIn, payWay: 'wechat', dir };
 }
 
-/** What was placed under one configuration and is in flight when the next one comes. */
+/** The orders placed under one configuration that are in flight when the next one comes. */
 interface InFlight {
   told: string;
   asked: string;
@@ -49,16 +49,16 @@ async function placeAll({ service, shop }: Shop): Promise<InFlight> {
   return orders;
 }
 
-/** Everything that an order in flight may need: its notice, a question, a close, a close that lost, a refund. */
+/** Settles every kind of order in flight: a notification, a query, a close, a lost close, a refund. */
 async function settleAll(t: ExecutionContext, on: Shop, { told, asked, unpaid, paid, closing }: InFlight) {
   const { service, shop } = on;
-  t.is(await deliver(on, await paidUntold(on, told)), 200, 'its notice');
+  t.is(await deliver(on, await paidUntold(on, told)), 200, 'its notification');
   t.is(await stateOf(service, told), 'paid');
   await service.sim('/sim/pay', { orderNo: asked });
   service.clock.advance(6);
   t.is((await shop.call('GET', `/api/v2/payment/query/${asked}`)).body.data.status, 'paid');
   t.is((await shop.call('POST', `/api/v2/payment/close/${unpaid}`)).body.data.status, 'closed');
-  await until('what was paid while it was being closed is recognised', async () => {
+  await until('a payment during the close is recognised', async () => {
     service.clock.advance(61);
     await service.app.sweep.once();
     return (await stateOf(service, closing)) === 'closed';
@@ -71,7 +71,7 @@ async function subMchidOf({ service }: Shop, orderNo: string): Promise<unknown> 
   return details['subMchid'];
 }
 
-/** The ways from one configuration to the next; each begins with orders in flight under the one before. */
+/** The steps from one configuration to the next; each begins with orders in flight under the one before. */
 const STEPS = [
   { name: 'a direct merchant', account: 'default', what: 'api-v3-key' },
   { name: 'a merchant of a partner', account: 'partner', what: 'public-key' },
@@ -81,7 +81,7 @@ const STEPS = [
   { name: 'a direct merchant again', account: 'default', what: 'api-v3-key' },
 ];
 
-test('orders in flight stay those of their merchant: direct, of a partner, of another of its merchants, and back', async (t) => {
+test('orders in flight keep their merchant across changes between direct, partner and sub-merchants', async (t) => {
   const on = await stage(t);
   const { service } = on;
   const flights: InFlight[] = [];
@@ -109,7 +109,7 @@ test('orders in flight stay those of their merchant: direct, of a partner, of an
   await assertBooksBalance(t, service);
 });
 
-test('one app serves two merchants of a partner: a notice of one pays and refunds no order of the other', async (t) => {
+test('one app serves two sub-merchants: a notification of one pays and refunds no order of the other', async (t) => {
   const on = await stage(t);
   const { service, shop } = on;
   const forger = createForger(on.dir);
@@ -142,7 +142,7 @@ test('one app serves two merchants of a partner: a notice of one pays and refund
     [{ ...byA, sp_mchid: '1900000999' }, ofA],
     [{ ...rest, appid, mchid }, ofA],
   ] as const)
-    // A message that may speak for the order would be 200, or 503 until the channel confirms it.
+    // An accepted message would be 200, or 503 until the channel confirms it.
     t.is(await forge(aboutOrder(facts, orderNo)), 400);
   const states = () => Promise.all([ofA, ofB, ofDirect].map((orderNo) => stateOf(service, orderNo)));
   t.deepEqual(await states(), ['pending', 'pending', 'pending']);
@@ -169,10 +169,10 @@ test('one app serves two merchants of a partner: a notice of one pays and refund
   t.is(await forge({ ...refund, sub_mchid: byA['sub_mchid'] }, 'REFUND.SUCCESS'), 200);
   const [question, ...others] = await asked();
   t.deepEqual(others, []);
-  t.like(question, { number: 'R-elsewhere', lastAnswer: 'absent' }, 'the channel is asked, and has none');
+  t.like(question, { number: 'R-elsewhere', lastAnswer: 'absent' }, 'the channel is queried and has no refund');
 });
 
-test('two projects with one partner and different merchants never hear each other’s notices', async (t) => {
+test("two projects with one partner and different sub-merchants do not accept each other's notifications", async (t) => {
   const on = await stage(t);
   const { service } = on;
   const admin = await on.logIn();

@@ -4,7 +4,7 @@ import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
-test('whoever asks waits for the channel so long and no longer, and an answer that comes later is settled', async (t) => {
+test('a request waits for the channel only until its time-out, and a later answer is still settled', async (t) => {
   const simulator = await ownSimulator(t);
   const goOn = Promise.withResolvers<void>();
   let isSlow = false;

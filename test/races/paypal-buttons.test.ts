@@ -16,11 +16,11 @@ interface ButtonShop {
   one: Service;
   two: Service;
   shop: Merchant;
-  /** Where PayPal's own page is. */
+  /** The address of PayPal's own page. */
   paypalUrl: string;
 }
 
-/** Starts both; PayPal tells nobody by itself. */
+/** Starts both replicas; PayPal's notifications are off. */
 async function openButtonShop(
   t: ExecutionContext,
   options: { timeoutMs?: number; simulator?: { url: string }; paypalUrl?: string } = {},
@@ -32,26 +32,25 @@ async function openButtonShop(
   return { one, two, shop: await one.merchant(), paypalUrl };
 }
 
-/** An order whose payer has agreed in PayPal's page. */
+/** An order whose payer has approved in PayPal's page. */
 async function agreedOrder(on: ButtonShop, more: Record<string, unknown> = {}): Promise<string> {
   const orderNo = await placeOrder(on.shop, { payWay, amount: 10, ...more });
   await agree(on, orderNo);
   return orderNo;
 }
 
-/** The payer agrees in PayPal's page, which the buttons open by PayPal's own number. */
+/** The payer approves in PayPal's page, which the buttons open by PayPal's own number. */
 async function agree(on: ButtonShop, orderNo: string): Promise<void> {
   await agreeInPage(on.paypalUrl, payWay, (await rowOf(on, orderNo)).channelOrderId ?? '');
 }
 
-/** The stored order. */
 async function rowOf({ one }: ButtonShop, orderNo: string): Promise<OrderRow> {
   const row = await one.app.store.read((tx) => tx.orders.find({ orderNo }));
   if (!row) throw new Error(`There is no order ${orderNo}.`);
   return row;
 }
 
-/** What an application calls about an order at one replica; what may not have been done it says again. */
+/** The calls of an application about an order at one replica; failed ones are repeated. */
 function callAt({ shop }: ButtonShop, at: Service, orderNo: string, key?: string) {
   const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
   const post = (deed: string): Promise<Answer> =>
@@ -63,14 +62,14 @@ function callAt({ shop }: ButtonShop, at: Service, orderNo: string, key?: string
   };
 }
 
-/** The payer comes back to the return page as well; what that page shows as the state. */
+/** The payer also returns to the return page; returns the state that the page shows. */
 async function comeBack(on: ButtonShop, at: Service, orderNo: string): Promise<string | undefined> {
   const { channelOrderId } = await rowOf(on, orderNo);
   const page = await (await fetch(`${at.url}/return/${payWay}/${orderNo}?token=${channelOrderId}`)).text();
   return /data-state="(\w+)"/.exec(page)?.[1];
 }
 
-/** Brings what PayPal wrote of approvals of the order to one replica, however often it was brought before. */
+/** Delivers PayPal's approval messages of the order to one replica, also repeatedly. */
 async function deliverApprovals({ one }: ButtonShop, at: Service, orderNo: string): Promise<number[]> {
   const deliveries = await until(`the webhook of ${orderNo}`, async () => {
     const told = await one.deliveries(orderNo);
@@ -85,12 +84,12 @@ async function deliverApprovals({ one }: ButtonShop, at: Service, orderNo: strin
   );
 }
 
-/** Stops the next capture before it reaches PayPal, or its answer before it is back. */
+/** Holds the next capture before it reaches PayPal, or its answer on the way back. */
 interface CaptureGate {
   shut(where: 'there' | 'back'): { arrived: Promise<void>; open(): void };
 }
 
-/** The same with a gate between the replicas and PayPal. */
+/** A button shop with a gate between the replicas and PayPal. */
 async function openGatedShop(t: ExecutionContext): Promise<ButtonShop & CaptureGate> {
   const simulator = await ownSimulator(t);
   const gates: Partial<Record<'there' | 'back', { arrive(): void; opened: Promise<void> }>> = {};
@@ -109,34 +108,34 @@ async function openGatedShop(t: ExecutionContext): Promise<ButtonShop & CaptureG
     return { arrived: arrival.promise, open: opening.resolve };
   };
   return {
-    // While the gate is shut nobody may give up.
+    // No time-out may fire while the gate is shut.
     ...(await openButtonShop(t, { simulator: between, paypalUrl: simulator.url, timeoutMs: 60_000 })),
     shut,
   };
 }
 
 const DAY = 86_400;
-/** A silence that is over soon; what is done later is done among the calls that follow, or long after them (the channel's clock is put forward). */
+/** A short silence; late effects happen between the following calls or long after them (the channel's clock is advanced). */
 const SILENCES = [
   { hangUpMs: 200, delayMs: 300 },
   { hangUpMs: 200, delayMs: 20_000 },
 ] as const;
 
-/** What is to be seen of an order once everything is quiet; amounts of the ledger in minor units. */
+/** The expected final state of an order; ledger amounts in minor units. */
 interface End {
   state: 'paid' | 'closed';
-  /** How often PayPal took the money; left out = once at most. */
+  /** The expected number of captures; at most one by default. */
   payments?: 0 | 1;
 }
 
-/** Everything ends, nothing is taken twice, and each order ends as it must. Returns how many had their money back. */
+/** Asserts that every order ends as expected and no capture is doubled. Returns the number of refunded orders. */
 async function assertEnds(t: ExecutionContext, on: ButtonShop, ends: ReadonlyMap<string, End>): Promise<number> {
   const { one } = on;
   await until('no capture is under way', async () => {
     const live = await one.app.store.read((tx) => tx.orders.count({ captureState: 'live' }));
     return live === 0 || void one.clock.advance(31) || (await one.app.sweep.once(), false);
   });
-  // Small steps first: what PayPal still shows as approved is taken before it expires.
+  // Small steps first: an order still approved at PayPal is captured before it expires.
   await runUntilQuiet(one, 900, 60);
   await runUntilQuiet(one, 4 * DAY, 6 * 3600);
   const ledger = await ledgerOf(one);
@@ -160,19 +159,19 @@ async function assertEnds(t: ExecutionContext, on: ButtonShop, ends: ReadonlyMap
   return [...ledger.values()].filter(({ refunded }) => refunded > 0).length;
 }
 
-/** The state that an answer tells; every one of these calls is answered with the order. */
+/** The state in a response; every one of these calls returns the order. */
 function toldBy(t: ExecutionContext, { status, body }: Answer): string {
   t.is(status, 200, JSON.stringify(body));
   return body.data.status;
 }
 
-test('the money is taken before a close: whoever captures is told paid, and the close is refused', async (t) => {
+test('a capture before a close returns paid to every caller, and the close is refused', async (t) => {
   const on = await openGatedShop(t);
   const orderNo = await agreedOrder(on);
   const { arrived, open } = on.shut('back');
   const first = callAt(on, on.one, orderNo).capture();
   await arrived;
-  t.is(toldBy(t, await callAt(on, on.two, orderNo, 'again').capture()), 'pending', 'another one is at it');
+  t.is(toldBy(t, await callAt(on, on.two, orderNo, 'again').capture()), 'pending', 'another replica holds the capture');
   const closed = await callAt(on, on.two, orderNo).close();
   t.is(closed.status, 409);
   t.is(closed.body.code, 'order_already_paid');
@@ -182,7 +181,7 @@ test('the money is taken before a close: whoever captures is told paid, and the 
   await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
 });
 
-test('a close comes while the capture is on its way there: the close is kept, and the money goes back', async (t) => {
+test('a close during a capture call is stored, and the money is refunded', async (t) => {
   const on = await openGatedShop(t);
   const orderNo = await agreedOrder(on);
   const { arrived, open } = on.shut('there');
@@ -195,7 +194,7 @@ test('a close comes while the capture is on its way there: the close is kept, an
   await assertEnds(t, on, new Map([[orderNo, { state: 'closed', payments: 1 }]]));
 });
 
-test('a close before any capture: nothing is taken, and whoever captures is told closed', async (t) => {
+test('a close before any capture takes no money, and every capture call returns closed', async (t) => {
   const on = await openGatedShop(t);
   const orderNo = await agreedOrder(on);
   t.is(toldBy(t, await callAt(on, on.two, orderNo).close()), 'closed');
@@ -204,14 +203,18 @@ test('a close before any capture: nothing is taken, and whoever captures is told
   await assertEnds(t, on, new Map([[orderNo, { state: 'closed', payments: 0 }]]));
 });
 
-test('a capture outlives its lease: another replica takes the money, and the first one finds it taken', async (t) => {
+test('a capture outlives its lease: another replica captures, and the first one finds the capture', async (t) => {
   const on = await openGatedShop(t);
   const orderNo = await agreedOrder(on);
   const { arrived, open } = on.shut('there');
   const first = callAt(on, on.one, orderNo).capture();
   await arrived;
   on.one.clock.advance(31);
-  t.is(toldBy(t, await callAt(on, on.two, orderNo).capture()), 'pending', 'PayPal shows no capture: the doubt is over');
+  t.is(
+    toldBy(t, await callAt(on, on.two, orderNo).capture()),
+    'pending',
+    'PayPal shows no capture, so the outcome is known',
+  );
   t.is(toldBy(t, await callAt(on, on.two, orderNo).capture()), 'paid');
   open();
   t.is(toldBy(t, await first), 'paid');
@@ -219,7 +222,7 @@ test('a capture outlives its lease: another replica takes the money, and the fir
   await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
 });
 
-test('a capture outlives its lease and a close: what it still takes goes back', async (t) => {
+test('a capture outlives its lease and a close: a late capture is refunded', async (t) => {
   const on = await openGatedShop(t);
   const orderNo = await agreedOrder(on);
   const { arrived, open } = on.shut('there');
@@ -227,7 +230,7 @@ test('a capture outlives its lease and a close: what it still takes goes back', 
   await arrived;
   on.one.clock.advance(31);
   t.is(toldBy(t, await callAt(on, on.two, orderNo).close()), 'closing');
-  // A few steps, well within the life of the shop's token.
+  // A few steps, well within the lifetime of the shop's token.
   for (let step = 0; step < 20 && (await rowOf(on, orderNo)).state !== 'closed'; step += 1) {
     on.one.clock.advance(60);
     await on.two.app.sweep.once();
@@ -243,7 +246,7 @@ const refuse = ({ one }: ButtonShop, orderNo: string, word: string) =>
   one.sim('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'refused', word, orderNo, times: 1 });
 
 for (const word of ['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED'])
-  test(`${word}: the order stays payable, is not tried again, and is paid with the next instrument`, async (t) => {
+  test(`${word}: the order stays payable, is not retried, and is paid with the next instrument`, async (t) => {
     const on = await openGatedShop(t);
     const orderNo = await agreedOrder(on);
     await refuse(on, orderNo, word);
@@ -259,7 +262,7 @@ for (const word of ['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED'])
     const waiting = { state: 'pending', captures: 1, approvalsAsked: 1, captureReason: word };
     on.one.clock.advance(60);
     await Promise.all([on.one.app.sweep.once(), on.two.app.sweep.once()]);
-    t.like(await rowOf(on, orderNo), waiting, 'nobody tries the same instrument again');
+    t.like(await rowOf(on, orderNo), waiting, 'the same instrument is not tried again');
     await agree(on, orderNo);
     const told = await Promise.all([on.one, on.two].map((at) => callAt(on, at, orderNo).capture()));
     t.true(told.map((answer) => toldBy(t, answer)).includes('paid'));
@@ -267,7 +270,7 @@ for (const word of ['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED'])
     await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
   });
 
-/** How many statements wait for a lock. */
+/** The number of statements that wait for a lock. */
 async function waiting({ one }: ButtonShop): Promise<number> {
   const asked =
     "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
@@ -275,7 +278,7 @@ async function waiting({ one }: ButtonShop): Promise<number> {
   return row?.n ?? 0;
 }
 
-test('what is said of an approval before its refusal is known does not count as another approval', async (t) => {
+test('a message about the approval from before its refusal is known does not count as another approval', async (t) => {
   const on = await openGatedShop(t);
   const orderNo = await agreedOrder(on);
   await refuse(on, orderNo, 'INSTRUMENT_DECLINED');
@@ -308,7 +311,7 @@ test('what is said of an approval before its refusal is known does not count as 
   await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
 });
 
-/** What PayPal does to the calls about an order. */
+/** PayPal's faults for the calls about an order. */
 const WEATHERS: readonly {
   name: string;
   faults: readonly (readonly [call: string, fault: string, times: number])[];
@@ -333,13 +336,13 @@ const WEATHERS: readonly {
   { name: 'the first instrument is declined', faults: [] },
 ];
 
-/** Starts the sides of a race apart by a few turns of the network, so that each can be first. */
+/** Delays either side of a race by a few network turns, so that each can be first. */
 async function after<T>(turns: number, work: () => Promise<T>): Promise<T> {
   for (let turn = 0; turn < turns * 3; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
   return work();
 }
 
-/** The first instrument is declined at whoever captures, and the payer agrees with another one. */
+/** The first instrument is declined at the first capture call, and the payer approves with another one. */
 async function declineFirst(t: ExecutionContext, on: ButtonShop, orderNo: string, key: string): Promise<void> {
   await refuse(on, orderNo, 'INSTRUMENT_DECLINED');
   const [first, second] = await Promise.all([
@@ -351,18 +354,18 @@ async function declineFirst(t: ExecutionContext, on: ButtonShop, orderNo: string
   ]);
   for (const answer of [first, second]) t.is(toldBy(t, answer), 'pending');
   const row = await until('the refusal is known', async () => {
-    // As the shop does: a capture of which nothing was heard is asked about.
+    // As a shop does: a capture without a response is followed by a query.
     await callAt(on, on.one, orderNo).query();
     const now = await rowOf(on, orderNo);
     return now.captureState === null && now;
   });
   t.like(row, { state: 'pending', captureReason: 'INSTRUMENT_DECLINED', captures: row.approvalsAsked });
-  t.true(row.approvalsAsked <= 2, `${orderNo}: asked ${row.approvalsAsked} times about one approval`);
+  t.true(row.approvalsAsked <= 2, `${orderNo}: requested ${row.approvalsAsked} times for one approval`);
   t.like((await callAt(on, on.one, orderNo).query()).body.data, { status: 'pending' });
   await agree(on, orderNo);
 }
 
-test('both replicas capture beside the webhook, the return page, a query and a close, whatever PayPal answers', async (t) => {
+test('both replicas capture while webhook, return page, query and close arrive, under every PayPal fault', async (t) => {
   const on = await openButtonShop(t);
   const { one, two } = on;
   const rounds = count(24, 2);
@@ -393,7 +396,7 @@ test('both replicas capture beside the webhook, the return page, a query and a c
     captures.push(...(await Promise.all([capture(one, 0, key), capture(two, 0)])));
     for (const { headers } of captures.slice(0, 2)) t.is(headers.get('idempotency-key-ignored'), 'true');
     const told = new Set([page, queried.body.data.status, ...captures.map((answer) => toldBy(t, answer))]);
-    // A close that is refused says that the money is there; one that is accepted that the shop has nothing of it in the end.
+    // A refused close means that the money arrived; an accepted one, that the shop keeps none of it.
     const isClosed = closed?.status === 200;
     if (closed && !isClosed) t.is(closed.body.code, 'order_already_paid', `${name}: ${JSON.stringify(closed.body)}`);
     t.false(told.has(isClosed ? 'paid' : 'closed'), `${name} ${orderNo}: ${[...told].join(' ')}`);

@@ -17,7 +17,6 @@ interface Resource {
   [member: string]: unknown;
 }
 
-/** A paid order and its capture. */
 async function paid(service: Service, shop: Awaited<ReturnType<typeof stage>>['shop']) {
   const orderNo = await placeOrder(shop, { payWay, amount: 10 });
   await service.sim('/sim/approve', { orderNo });
@@ -26,7 +25,7 @@ async function paid(service: Service, shop: Awaited<ReturnType<typeof stage>>['s
   return { orderNo, captureId: channelTradeNo! };
 }
 
-/** Sends a signed event to the service and waits for its answer. */
+/** Sends a signed event to the service; returns the response. */
 async function tell(service: Service, orderNo: string, type: string, resource: Resource, isTest = false) {
   await service.sim('/sim/event', { orderNo, type, resource, isTest });
   return until(`${type} was answered`, async () => {
@@ -41,7 +40,7 @@ async function counted({ app }: Service, result: string): Promise<number> {
   return Number(line?.[1] ?? 0);
 }
 
-test('events about nothing of ours, and try-outs of the dashboard, are acknowledged and counted', async (t) => {
+test('events about unknown objects and dashboard test events are acknowledged and counted', async (t) => {
   const { service, shop, admin } = await stage(t);
   const { orderNo } = await paid(service, shop);
   const strangers: [string, Resource, boolean?][] = [
@@ -56,7 +55,7 @@ test('events about nothing of ours, and try-outs of the dashboard, are acknowled
   t.deepEqual((await admin.call('GET', '/api/v1/exceptions?state=open')).body.data, []);
 });
 
-test('an order of our form that nobody knows is asked for again while it is young, and listed', async (t) => {
+test('an unknown order in our number format is requested again while young, and listed', async (t) => {
   const { service, shop, admin } = await stage(t);
   const { orderNo } = await paid(service, shop);
   const stamp = service.clock.now().toISOString().replaceAll(/\D/g, '').slice(0, 14);
@@ -76,7 +75,7 @@ test('an order of our form that nobody knows is asked for again while it is youn
   );
 });
 
-test('a chargeback whose refund PayPal does not show is listed at once and stops refunds, though the capture is completed', async (t) => {
+test('a chargeback without a visible refund at PayPal opens an exception and stops refunds, though the capture is completed', async (t) => {
   const { service, shop, admin } = await stage(t);
   const { orderNo, captureId } = await paid(service, shop);
   const up = { rel: 'up', href: `${service.simulator.url}/paypal/v2/payments/captures/${captureId}`, method: 'GET' };
@@ -91,11 +90,11 @@ test('a chargeback whose refund PayPal does not show is listed at once and stops
   const refused = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
   t.is(refused.status, 409, JSON.stringify(refused.body));
   await admin.call('POST', `/api/v1/orders/${orderNo}/sync`, {});
-  t.is((await find()).length, 1, 'a capture that still says completed answers nothing');
+  t.is((await find()).length, 1, 'a capture that is still completed resolves nothing');
   await assertBooksBalance(t, service);
 });
 
-test('while PayPal does not say whose reversal it is, the message comes again', async (t) => {
+test("a reversal message is requested again if PayPal's refund query fails", async (t) => {
   const { service, shop } = await stage(t);
   const { orderNo } = await paid(service, shop);
   await service.sim('/sim/faults', { payWay, call: 'refund-query', fault: '502', times: 1 });

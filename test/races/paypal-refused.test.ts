@@ -20,7 +20,6 @@ async function rowOf({ app }: Service, orderNo: string): Promise<OrderRow> {
   return (await app.store.read((tx) => tx.orders.find({ orderNo })))!;
 }
 
-/** An order that its payer has approved. */
 async function approved({ service, shop }: Stage, more: object = {}): Promise<string> {
   const orderNo = await placeOrder(shop, { payWay, amount: 10, ...more });
   await service.sim('/sim/approve', { orderNo });
@@ -30,7 +29,7 @@ async function approved({ service, shop }: Stage, more: object = {}): Promise<st
 const refuse = (service: Service, orderNo: string, word: string, call = 'capture') =>
   service.sim('/sim/faults', { payWay, call, fault: 'refused', word, orderNo, times: 1 });
 
-/** The payer comes back from PayPal; where the page leads, and its words. */
+/** The payer returns from PayPal; returns the page's redirect and text. */
 async function comeBack(service: Service, orderNo: string) {
   const { channelOrderId } = await rowOf(service, orderNo);
   const answer = await fetch(`${service.url}/return/paypal/${orderNo}?token=${channelOrderId}`, { redirect: 'manual' });
@@ -49,7 +48,7 @@ async function look({ service }: Stage, times: number, seconds = 60): Promise<vo
   }
 }
 
-test('a payer whose card is declined is sent back to PayPal, and is captured after the next approval only', async (t) => {
+test('a payer whose card is declined is redirected to PayPal, and captured only after the next approval', async (t) => {
   const on = await stage(t);
   const { service, shop } = on;
   const orderNo = await approved(on, { expireSeconds: 7200 });
@@ -63,7 +62,7 @@ test('a payer whose card is declined is sent back to PayPal, and is captured aft
   t.like(await rowOf(service, orderNo), waiting);
   t.deepEqual(await told(service, orderNo), ['order.payer_action_required']);
   await look(on, 40);
-  t.like(await rowOf(service, orderNo), waiting, 'nobody tries the same card again');
+  t.like(await rowOf(service, orderNo), waiting, 'the same card is not tried again');
   const queried = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
   t.like(queried.body.data, { status: 'pending', captureReason: 'INSTRUMENT_DECLINED' });
   t.true(queried.body.data.payment.url.length > 0);
@@ -74,7 +73,7 @@ test('a payer whose card is declined is sent back to PayPal, and is captured aft
   await assertBooksBalance(t, service);
 });
 
-test('another approval is learned from its webhook too, but not from the first one', async (t) => {
+test('another approval is also learned from its webhook, but not from the first one', async (t) => {
   const on = await stage(t);
   const { service } = on;
   const orderNo = await approved(on);
@@ -88,7 +87,7 @@ test('another approval is learned from its webhook too, but not from the first o
   t.is((await rowOf(service, orderNo)).captures, 2);
 });
 
-test('the payer is asked three times at most; then the order is closed and says why', async (t) => {
+test('the payer is asked at most three times; then the order closes with the reason', async (t) => {
   const on = await stage(t);
   const { service } = on;
   const orderNo = await approved(on);
@@ -112,7 +111,7 @@ test('the payer is asked three times at most; then the order is closed and says 
   await assertBooksBalance(t, service);
 });
 
-test('after the expiry nothing that was refused is captured, whoever has approved it', async (t) => {
+test('a refused capture is not retried after the expiry, whether or not the payer approves again', async (t) => {
   const on = await stage(t);
   const { service } = on;
   const orderNo = await approved(on, { expireSeconds: 120 });
@@ -127,7 +126,7 @@ test('after the expiry nothing that was refused is captured, whoever has approve
   await assertBooksBalance(t, service);
 });
 
-test('an order whose capture is refused for good is closed at once, and everybody hears why', async (t) => {
+test('an order whose capture is finally refused closes at once with the reason in every response', async (t) => {
   const on = await stage(t);
   const { service, shop } = on;
   const admin = await firstAdmin(service);
@@ -138,7 +137,7 @@ test('an order whose capture is refused for good is closed at once, and everybod
     const { data } = (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body;
     t.like(data, { status: 'closed', closeReason: 'channel', failure: { code: issue } });
     const [event] = await service.app.store.read((tx) => tx.events.list({ objectNo: orderNo, type: 'order.closed' }));
-    t.true(JSON.stringify(event?.payload).includes(issue), 'the event says why');
+    t.true(JSON.stringify(event?.payload).includes(issue), 'the event has the reason');
     const explained = (await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body.data;
     t.true(explained.reason.includes(issue), explained.reason);
   }
@@ -180,7 +179,7 @@ test('a payment that waits for the merchant is listed with its reason, and ends 
   await assertBooksBalance(t, service);
 });
 
-test('a refund that is refused for good fails at once, and its amount is free', async (t) => {
+test('a finally refused refund fails at once and frees its amount', async (t) => {
   const on = await stage(t);
   const { service, shop } = on;
   const orderNo = await approved(on);
@@ -195,7 +194,7 @@ test('a refund that is refused for good fails at once, and its amount is free', 
   await assertBooksBalance(t, service);
 });
 
-test('a refund whose order PayPal has forgotten is told by the same call again', async (t) => {
+test('a refund of an order that PayPal no longer stores is confirmed by repeating the call', async (t) => {
   const on = await stage(t);
   const { service, shop } = on;
   const orderNo = await approved(on);

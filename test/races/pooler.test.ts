@@ -10,12 +10,12 @@ import { createDatabase, PATIENT } from '../support/database.ts';
 import { pgbouncerVersion, startPgbouncer } from '../support/pgbouncer.ts';
 
 const version = pgbouncerVersion();
-/** From 1.21 on it can carry named statements, and from 1.24 on it does so by itself. */
+/** PgBouncer can carry named statements from 1.21, and does so by default from 1.24. */
 const carries = version !== undefined && Number(version.split('.')[1]) >= 24;
 
 const SHORT = { query: 20_000, statement: 700, lock: 300 };
 
-/** A database through a pooler of the test's own. */
+/** A database through its own pooler. */
 async function pooled(
   t: ExecutionContext,
   {
@@ -48,7 +48,7 @@ else {
       ['ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout'],
     ],
   ] as const)
-    test(`PgBouncer in transaction mode with ${how}: every transaction has the limits, and plans are named only where they are carried`, async (t) => {
+    test(`PgBouncer in transaction mode with ${how}: every transaction has the limits, and plans are named only if the pooler carries them`, async (t) => {
       const { database, store } = await pooled(t, { more, timeouts: SHORT });
       t.is(database.pooler?.prepared, carries);
       t.regex(
@@ -62,7 +62,7 @@ else {
         await tx.sql`${sql.raw(of('idle_in_transaction_session_timeout'))}`,
       ]);
       t.deepEqual(bounds.flat(), [{ is: '700ms' }, { is: '300ms' }, { is: '10s' }]);
-      // Nothing of it stays on the connection.
+      // No setting stays on the connection.
       t.deepEqual(await store.read((tx) => tx.sql`${sql.raw(of('statement_timeout'))}`), [{ is: '0' }]);
       await t.throwsAsync(
         store.transaction((tx) => tx.sql`select pg_sleep(5)`),
@@ -74,7 +74,7 @@ else {
       );
     });
 
-  test('two services over four connections of a pooler never get each other’s rows, plans or locks', async (t) => {
+  test('two services over four pooler connections never share rows, plans or locks', async (t) => {
     const { database, store, url } = await pooled(t, { connections: 4 });
     const other = await openDatabase({ kind: 'postgres', url, poolSize: 6, timeouts: PATIENT });
     t.teardown(() => other.close());
@@ -96,7 +96,7 @@ else {
     t.is(await store.read((tx) => tx.revokedTokens.count({})), 400);
   });
 
-  test('a service is not misled by names that one before it left on a connection of the pooler', async (t) => {
+  test('a service ignores statement names that an earlier service left on a pooler connection', async (t) => {
     const { url, drop } = await createDatabase({ direct: true });
     const pooler = await startPgbouncer(url, { connections: 2 });
     t.teardown(async () => {
@@ -106,7 +106,7 @@ else {
     const through = pooler.at(url);
     const answers: boolean[] = [];
     for (let start = 0; start < 4; start += 1) {
-      // Whatever earlier starts have left ("pay_probe" is what it was called once) is on the connection that is given out last.
+      // The connection given out last has the leftovers of earlier starts ("pay_probe" is a former name).
       const [early, late] = [new pg.Client(through), new pg.Client(through)];
       await Promise.all([early.connect(), late.connect()]);
       await early.query('begin');
@@ -124,7 +124,7 @@ else {
     t.deepEqual(answers, [carries, carries, carries, carries]);
   });
 
-  test('Database.Prepared = on and off say it themselves', async (t) => {
+  test('Database.Prepared = on and off override the detection', async (t) => {
     const { url, drop } = await createDatabase({ direct: true });
     const pooler = await startPgbouncer(url);
     t.teardown(async () => {

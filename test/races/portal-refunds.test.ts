@@ -9,7 +9,7 @@ import { startService, until, type Service } from '../support/service.ts';
 const HOUR = 3600;
 const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
 
-/** What the service knows of the refunds of an order. */
+/** The stored refunds of an order. */
 async function known({ app }: Service, orderNo: string) {
   const order = await app.store.read((tx) => tx.orders.find({ orderNo }));
   const refunds = await app.store.read((tx) => tx.refunds.list({ orderNo, origin: 'channel' }));
@@ -21,23 +21,23 @@ async function known({ app }: Service, orderNo: string) {
   };
 }
 
-/** A refund in the portal, and its notice delivered once. */
+/** Makes a refund in the portal and delivers its notification once. */
 async function refundInPortal(service: Service, orderNo: string, amount: number): Promise<void> {
   const answered = async () =>
     (await service.deliveries(orderNo)).filter((one) => isAboutRefund(one) && one.status !== null).length;
   const before = await answered();
   await service.sim('/sim/refund-elsewhere', { orderNo, amount });
-  await until('the notice of the refund', async () => (await answered()) > before);
+  await until('the notification of the refund', async () => (await answered()) > before);
 }
 
 for (const payWay of CHANNELS) {
-  test.serial(`${payWay}: a portal refund whose question meets a fault is asked about until it is known`, async (t) => {
+  test.serial(`${payWay}: a portal refund whose query meets a fault is queried until it is known`, async (t) => {
     const service = await startService(t);
     for (const fault of ['502', 'query-lag', 'timeout']) {
-      // Tokens end with the hours that pass.
+      // Tokens expire as the hours pass.
       const shop = await service.merchant();
       const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
-      // A refund that is ours must not hide one that is not.
+      // A refund of the service must not hide one from the portal.
       const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
       t.is(own.status, 200, JSON.stringify(own.body));
       await runUntilQuiet(service, 120, 60);
@@ -53,18 +53,18 @@ for (const payWay of CHANNELS) {
   });
 }
 
-test.serial('a portal refund told before its payment converges, and refunds go on', async (t) => {
+test.serial('a portal refund reported before its payment converges, and further refunds work', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const numbers: string[] = [];
-  // PayPal first: the sweep of its order would meet those of the others.
+  // PayPal first: its order's sweep would otherwise include the other orders.
   for (const payWay of CHANNELS.toReversed()) {
     const orderNo = await placeOrder(shop, { payWay, amount: 10 });
     numbers.push(orderNo);
     await service.sim('/sim/notices', { payWay, enabled: false });
     await service.sim('/sim/pay', { orderNo });
     if (payWay === 'paypal') {
-      // Only we take PayPal's money: the answer to the capture is lost.
+      // Only the service captures at PayPal: the answer to the capture is lost.
       await service.sim('/sim/faults', {
         payWay,
         call: 'capture',
@@ -89,7 +89,7 @@ test.serial('a portal refund told before its payment converges, and refunds go o
   }
 });
 
-test.serial('a replica that dies after it took the notice of a portal refund loses nothing', async (t) => {
+test.serial('a replica that dies after accepting the notification of a portal refund loses nothing', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const victim = await startVictim(t, service);
@@ -111,7 +111,7 @@ test.serial('a replica that dies after it took the notice of a portal refund los
 });
 
 test.serial(
-  'alipay: silence about a portal refund is listed after a day, and a person or the answer ends it',
+  'alipay: an unanswered portal refund is listed after a day and ends by an operator or by the answer',
   async (t) => {
     const service = await startService(t);
     const shop = await service.merchant();
@@ -144,36 +144,39 @@ test.serial(
   },
 );
 
-test.serial('a lost notice of a portal refund is seen by the sums, also beside a refund of ours', async (t) => {
-  const service = await startService(t);
-  const { logIn } = await firstAdmin(service);
-  for (const payWay of ['alipay', 'paypal'] as const) {
-    // Tokens and sessions end with the hours that pass.
-    const shop = await service.merchant();
-    const admin = await logIn();
-    const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
-    const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
-    t.is(own.status, 200, JSON.stringify(own.body));
-    await runUntilQuiet(service, 120, 60);
-    await service.sim('/sim/notices', { payWay, enabled: false });
-    await droppedNotification(service, orderNo, 4);
-    await service.sim('/sim/notices', { payWay, enabled: true });
-    if (payWay === 'alipay') await refundInPortal(service, orderNo, 2);
-    else t.is((await admin.call('POST', `/api/v1/orders/${orderNo}/sync`)).status, 200);
-    service.clock.advance(60);
-    await service.app.sweep.once();
-    t.is((await known(service, orderNo)).unexplained, 1, payWay);
-    // The channel sends what was dropped again.
-    await runUntilQuiet(service, HOUR, 300);
-    const refunds = payWay === 'alipay' ? [200n, 400n] : [400n];
-    const refunded = payWay === 'alipay' ? 700n : 500n;
-    t.deepEqual(await known(service, orderNo), { refunded, refunds, unexplained: 0 }, payWay);
-    await assertBooksBalance(t, service);
-  }
-});
+test.serial(
+  'a lost notification of a portal refund is found by the sums, also beside a refund of the service',
+  async (t) => {
+    const service = await startService(t);
+    const { logIn } = await firstAdmin(service);
+    for (const payWay of ['alipay', 'paypal'] as const) {
+      // Tokens and sessions expire as the hours pass.
+      const shop = await service.merchant();
+      const admin = await logIn();
+      const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
+      const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
+      t.is(own.status, 200, JSON.stringify(own.body));
+      await runUntilQuiet(service, 120, 60);
+      await service.sim('/sim/notices', { payWay, enabled: false });
+      await droppedNotification(service, orderNo, 4);
+      await service.sim('/sim/notices', { payWay, enabled: true });
+      if (payWay === 'alipay') await refundInPortal(service, orderNo, 2);
+      else t.is((await admin.call('POST', `/api/v1/orders/${orderNo}/sync`)).status, 200);
+      service.clock.advance(60);
+      await service.app.sweep.once();
+      t.is((await known(service, orderNo)).unexplained, 1, payWay);
+      // The channel resends the dropped notification.
+      await runUntilQuiet(service, HOUR, 300);
+      const refunds = payWay === 'alipay' ? [200n, 400n] : [400n];
+      const refunded = payWay === 'alipay' ? 700n : 500n;
+      t.deepEqual(await known(service, orderNo), { refunded, refunds, unexplained: 0 }, payWay);
+      await assertBooksBalance(t, service);
+    }
+  },
+);
 
 test.serial(
-  'money that went back without a number of the refund leaves nothing to refund, and the order says why',
+  'money that was refunded without a refund number leaves nothing to refund, and the order states the reason',
   async (t) => {
     const service = await startService(t);
     const { logIn } = await firstAdmin(service);
@@ -206,12 +209,12 @@ test.serial(
   },
 );
 
-/** A refund in the portal, and the notice of it that was dropped on its way. */
+/** A portal refund whose notification was dropped. */
 async function droppedNotification(service: Service, orderNo: string, amount: number): Promise<Delivery> {
   const told = async () => (await service.deliveries(orderNo)).filter(isAboutRefund);
   const before = await told();
   await service.sim('/sim/refund-elsewhere', { orderNo, amount });
-  await until('the notice of the refund', async () => (await told()).length > before.length);
+  await until('the notification of the refund', async () => (await told()).length > before.length);
   return (await told()).at(-1)!;
 }
 

@@ -5,7 +5,7 @@ import { inParallel } from '../support/counts.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 
-test('stock of 10 with 50 orders at once: exactly 10; expiry gives it back', async (t) => {
+test('50 concurrent orders sell a stock of 10 exactly, and expiry returns the stock', async (t) => {
   const service = await startService(t);
   const { call } = await firstAdmin(service);
   const shop = await service.merchant();
@@ -31,7 +31,7 @@ test('stock of 10 with 50 orders at once: exactly 10; expiry gives it back', asy
   await assertBooksBalance(t, service);
 });
 
-test('a coin package that is paid and notified five times credits once; a refund takes the coins back', async (t) => {
+test('a coin package that is paid and notified five times is credited once, and a refund takes the coins back', async (t) => {
   const service = await startService(t);
   const { call } = await firstAdmin(service);
   const shop = await service.merchant();
@@ -58,7 +58,7 @@ test('a coin package that is paid and notified five times credits once; a refund
   t.true(books.body.data.ok, JSON.stringify(books.body.data.proofs.filter(({ ok }: { ok: boolean }) => !ok)));
 });
 
-test('a blocked payer and a disabled project cannot pay, and what was paid can still be refunded', async (t) => {
+test('a blocked payer and a disabled project cannot pay, and earlier payments can still be refunded', async (t) => {
   const service = await startService(t);
   const { call } = await firstAdmin(service);
   const shop = await service.merchant();

@@ -8,10 +8,10 @@ import { insertDueOrders, ORDERS, replicaStore, SAMPLES } from '../support/due-w
 import { placeOrder } from '../support/orders.ts';
 import { createClock, startService, until } from '../support/service.ts';
 
-/** Not the service's own length, so that nothing but the injected one counts. */
+/** Differs from the service's own lease, so that only the injected one counts. */
 const LEASE_SECONDS = 10;
 
-/** One replica that looks all the time; gives how often it has looked. */
+/** One replica that polls continuously; counts its polls. */
 function startReplica(t: ExecutionContext, store: Store, kind: DueKind, more: Partial<SchedulerParts> = {}) {
   let looks = 0;
   const lost: string[] = [];
@@ -37,7 +37,7 @@ function startReplica(t: ExecutionContext, store: Store, kind: DueKind, more: Pa
 }
 
 for (const { name, rows, insert, finish } of SAMPLES)
-  test(`${name}: a row that is under way for several leases is worked once, by the replica that has it`, async (t) => {
+  test(`${name}: a row that takes several leases is worked once, by the replica that claimed it`, async (t) => {
     const { store, url } = await postgresDatabase(t, 4);
     const clock = createClock();
     clock.stop();
@@ -78,7 +78,7 @@ for (const { name, rows, insert, finish } of SAMPLES)
     t.deepEqual([...first.lost, ...second.lost], []);
   });
 
-test('a replica that hangs loses its row when the lease is over; when it goes on it tells so once, and leaves the lease to the other', async (t) => {
+test('a replica that hangs loses its row when the lease expires, reports this once, and leaves the new lease alone', async (t) => {
   const { name, rows, insert, finish } = SAMPLES[0]!;
   const { store, url } = await postgresDatabase(t, 4);
   const clock = createClock();
@@ -129,7 +129,7 @@ test('a replica that hangs loses its row when the lease is over; when it goes on
   for (const gate of gates) gate.resolve();
 });
 
-/** Two replicas that check orders; those of accounts that begin with `silent` never get an answer. */
+/** Two replicas that check orders; accounts whose name begins with `silent` never get an answer. */
 async function checking(t: ExecutionContext) {
   const { store, url } = await postgresDatabase(t, 4);
   const clock = createClock();
@@ -158,7 +158,7 @@ async function checking(t: ExecutionContext) {
   return { store, clock, replicas, isDone, silent: () => silent };
 }
 
-test('a silent account holds up no other one of its channel', async (t) => {
+test('a silent account does not delay other accounts of its channel', async (t) => {
   const { store, clock, replicas, isDone, silent } = await checking(t);
   await insertDueOrders(store, 400, 'alipay', ['silent']);
   await until('the silent account has all that it may have', async () => silent() === 32);
@@ -175,7 +175,7 @@ test('a silent account holds up no other one of its channel', async (t) => {
     ]);
 });
 
-test('a channel that is silent with forty accounts holds up no other channel, and no account of its own that answers', async (t) => {
+test('a channel with forty silent accounts delays neither other channels nor its own answering accounts', async (t) => {
   const { store, clock, replicas, isDone, silent } = await checking(t);
   const accounts = Array.from({ length: 40 }, (_, n) => `silent-${n}`);
   await insertDueOrders(store, 800, 'alipay', accounts);
@@ -185,7 +185,7 @@ test('a channel that is silent with forty accounts holds up no other channel, an
   await until('the other channel is done', isDone(other));
   t.is(silent(), 64, '32 in each replica');
   t.false(await isDone(same)());
-  // By now it is known who is silent.
+  // By now the silent accounts are known.
   clock.advance(4);
   await until('the account that answers is done', isDone(same));
   t.true(silent() <= 64 + 32, `${silent()} silent calls`);
@@ -193,7 +193,7 @@ test('a channel that is silent with forty accounts holds up no other channel, an
     t.true(scheduler.queues()['order']!.some(({ group, state }) => group === 'alipay' && state === 'held'));
 });
 
-test('replicas that book the calls of many lanes at once never wait for each other, and lose none', async (t) => {
+test('replicas that book the calls of many queues at once never wait for each other and lose none', async (t) => {
   const { store } = await postgresDatabase(t);
   const queues = Array.from({ length: 8 }, (_, n) => `lane ${n}`);
   const now = new Date(1_000_000);
@@ -209,7 +209,7 @@ test('replicas that book the calls of many lanes at once never wait for each oth
   t.deepEqual(new Set(booked.values()), new Set([1_000_000 + 40 * 2 * 100]));
 });
 
-test('the service books what its due work calls, and nothing that a merchant asks for; a rate delays no request', async (t) => {
+test('the service books the calls of its due work, not those of merchants, and a rate limit delays no request', async (t) => {
   const service = await startService(t, { env: { PAY_JOBS_CALLS_PER_SECOND: '4' } });
   const shop = await service.merchant();
   const { store } = service.app;
@@ -227,6 +227,6 @@ test('the service books what its due work calls, and nothing that a merchant ask
   const [calls, ...others] = await booked();
   t.deepEqual(others, []);
   t.regex(calls!.key, /^calls:alipay simulator \d+$/);
-  // Six calls at four a second, one behind the other.
+  // Six calls at four a second, in sequence.
   t.true(Number(calls!.expire) >= now.getTime() + 6 * 250);
 });

@@ -5,10 +5,9 @@ import { openShops, ordersIn, paidIn, racedOf, RACED_SCENES, SAMPLED_SCENES, typ
 import { startService, type Service } from '../support/service.ts';
 
 const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
-/** Requests that meet at one order in a race of many refunds. */
 const MANY = count(20, 10);
 
-test('G4: of many refunds of 60 % exactly one is taken, in every scene of every channel', async (t) => {
+test('G4: exactly one of many refunds of 60 % is accepted, in every scene of every channel', async (t) => {
   const shops = await openShops(t, RACED_SCENES);
   const { service, shopOf } = shops;
   const orders = CHANNELS.flatMap((payWay) => ordersIn(racedOf(payWay), count(100, 2), count(10, 1)));
@@ -37,8 +36,8 @@ test('G4: of many refunds of 60 % exactly one is taken, in every scene of every 
   t.log(`${orders.length} orders in ${RACED_SCENES.length} scenes × ${MANY} refunds of 60 from 100: ${sum} taken`);
 });
 
-// A refund asks the channel the same thing whatever the scene, but for those of the sample: a second look in the others would see nothing new.
-test('G4: twenty refunds of 7 from 100, from two replicas: exactly 14, in every scene that differs', async (t) => {
+// Most scenes make the same refund calls, so only the sample is tested.
+test('G4: exactly 14 of twenty refunds of 7 from 100 at two replicas succeed, in every scene that differs', async (t) => {
   const shops = await openShops(t, SAMPLED_SCENES);
   const { service, shopOf } = shops;
   const replica = await startService(t, {
@@ -61,14 +60,14 @@ test('G4: twenty refunds of 7 from 100, from two replicas: exactly 14, in every 
     t.is(answers.filter(({ status }) => status === 200).length, 14, on.title);
     return orderNo;
   });
-  // WeChat Pay does one of an order after the other.
+  // WeChat Pay makes the refunds of one order sequentially.
   await runUntilQuiet(service, 7200, 60);
   for (const [at, orderNo] of numbers.entries())
     await isRefunded(t, service, orderNo, 9800n, SAMPLED_SCENES[at]!.title);
   await assertBooksBalance(t, service);
 });
 
-test('a refund whose answer was lost happens once, whatever is repeated, in every scene that differs', async (t) => {
+test('a refund whose answer was lost happens once under any repeats, in every scene that differs', async (t) => {
   const shops = await openShops(t, SAMPLED_SCENES);
   const { service } = shops;
   const numbers: string[] = [];
@@ -81,7 +80,7 @@ test('a refund whose answer was lost happens once, whatever is repeated, in ever
   await assertBooksBalance(t, service);
 });
 
-/** The channel has done it, its answer does not come, and the merchant sends it again. */
+/** The channel made the refund, its answer is lost, and the merchant repeats the request. */
 async function loseAnswer(
   t: ExecutionContext,
   { service, shopOf }: Shops,

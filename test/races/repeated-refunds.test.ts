@@ -9,7 +9,7 @@ import { startService } from '../support/service.ts';
 const VIA = { cause: 'test', actor: 'test' };
 const FAILED = { kind: 'failed', code: 'CLOSED', reason: 'The channel closed it.' } as const;
 
-test('an answer that comes when its refund has failed and is repeated says nothing of the new attempt', async (t) => {
+test('an answer that arrives after its refund failed and was repeated does not affect the new attempt', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const { ports, store } = service.app;

@@ -10,16 +10,16 @@ interface Pair {
   postgres: TestPostgres;
   primary: string;
   replica: string;
-  /** Runs a statement. */
+  /** Runs a statement at the primary. */
   atPrimary(text: string): Promise<pg.QueryResult>;
-  /** The same at the replica. */
+  /** Runs a statement at the replica. */
   atReplica(text: string): Promise<pg.QueryResult>;
   service(t: ExecutionContext, readUrl: string, env?: Record<string, string>): Promise<Service>;
 }
 
 let pair: Promise<Pair> | undefined;
 
-/** One primary with a hot standby for the file; each test has a database of its own on both. */
+/** One primary with a hot standby for the file; each test has its own database on both. */
 async function ofFile(t: ExecutionContext, name: string): Promise<Pair> {
   pair ??= (async () => {
     const postgres = await startPostgres();
@@ -62,21 +62,21 @@ async function listed(shop: Shop): Promise<{ numbers: string[]; lag: string | nu
   return { numbers: body.data.map((one: { orderNo: string }) => one.orderNo), lag: headers.get('replica-lag') };
 }
 
-/** Asks until the list comes from the replica: until it was found to be fresh enough, the primary answers. */
+/** Repeats the list request until the replica answers: the primary answers until the replica is known to be fresh. */
 async function fromReplica(shop: Shop): Promise<string[]> {
   let found = await listed(shop);
   await until('the replica answers', async () => (found = await listed(shop)).lag !== null);
   return found.numbers;
 }
 
-/** The standby has replayed what the primary has written until now. */
+/** Waits until the standby has replayed everything that the primary has written. */
 async function caughtUp({ atReplica }: Pair, { app }: Service): Promise<void> {
   const [row] = await app.store.read((tx) => tx.sql<{ lsn: string }>`select pg_current_wal_insert_lsn()::text as lsn`);
   const isThere = `select pg_last_wal_replay_lsn() >= pg_lsn '${row!.lsn}' as there`;
   await until('the standby has everything', async () => (await atReplica(isThere)).rows[0].there);
 }
 
-test.serial('lists, exports and statistics come from the replica and say how old they may be', async (t) => {
+test.serial('lists, exports and statistics come from the replica and report their maximum age', async (t) => {
   const on = await ofFile(t, 'fresh');
   const service = await on.service(t, on.replica);
   const shop = await service.merchant();
@@ -99,10 +99,10 @@ test.serial('lists, exports and statistics come from the replica and say how old
   }
   t.true((await readsFrom(service, 'replica')) >= 9);
   const query = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
-  t.is(query.headers.get('replica-lag'), null, 'one order is as of now');
+  t.is(query.headers.get('replica-lag'), null, 'a single order is read from the primary');
 });
 
-test.serial('what decides knows what the replica does not know yet', async (t) => {
+test.serial('decisions read rows that the replica does not have yet', async (t) => {
   const on = await ofFile(t, 'behind');
   const service = await on.service(t, on.replica, { PAY_DATABASE_READ_MAX_LAG_SECONDS: '3600' });
   const shop = await service.merchant();
@@ -130,14 +130,14 @@ test.serial('what decides knows what the replica does not know yet', async (t) =
 });
 
 test.serial(
-  'an order that is committed and not yet in the log of the primary is missed by no list that says it is fresh',
+  "a list reported as fresh includes every committed order, even one not yet in the primary's log",
   async (t) => {
     const on = await ofFile(t, 'unwritten');
     const service = await on.service(t, on.replica, { PAY_DATABASE_READ_MAX_LAG_SECONDS: '3600' });
     const shop = await service.merchant();
     const first = await placeOrder(shop, {});
     await until('the replica has the first', async () => (await fromReplica(shop)).includes(first));
-    // Commits are asynchronous here, and now nothing writes the log before somebody has to.
+    // Commits are asynchronous here, and the log is written only on demand.
     const writeEvery = async (delay: string) => {
       await on.atPrimary(`alter system set wal_writer_delay = '${delay}'`);
       await on.atPrimary('select pg_reload_conf()');
@@ -156,7 +156,7 @@ test.serial(
   },
 );
 
-test.serial('a replica that is too far behind is not asked; one that is gone costs nobody an answer', async (t) => {
+test.serial('a replica that is too far behind is not used, and a lost one fails no request', async (t) => {
   const on = await ofFile(t, 'late');
   const service = await on.service(t, on.replica, { PAY_DATABASE_READ_MAX_LAG_SECONDS: '1' });
   const shop = await service.merchant();
@@ -169,17 +169,17 @@ test.serial('a replica that is too far behind is not asked; one that is gone cos
   const before = await readsFrom(service, 'primary');
   await listed(shop);
   t.is(await readsFrom(service, 'primary'), before + 1);
-  // Its connections are ended, and new ones refused, as by a crash.
+  // Its connections are ended and new ones refused, as in a crash.
   await on.atReplica('select pg_wal_replay_resume()');
   await fromReplica(shop);
   await on.atReplica(
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = 'late' and pid <> pg_backend_pid()`,
   );
-  t.deepEqual((await listed(shop)).numbers, [second, first], 'whoever asked then has an answer');
+  t.deepEqual((await listed(shop)).numbers, [second, first], 'the waiting request is answered');
 });
 
 test.serial(
-  'what is no replica of this database is not asked, and what cannot be reached is tried later',
+  'a database that is no replica of the primary is not used, and an unreachable one is retried later',
   async (t) => {
     const on = await ofFile(t, 'wrong');
     const lines: string[] = [];
@@ -192,7 +192,7 @@ test.serial(
       warn: (_: object, m: string) => lines.push(m),
     };
     const simulator = await ownSimulator(t);
-    // The last one has all of the log, and a database of another service.
+    // The last one has the whole log and another service's database.
     const neighbour = on.replica.replace(/wrong$/, 'fresh');
     for (const readUrl of [on.primary, on.primary.replace(/:\d+\//, ':1/'), neighbour]) {
       const service = await startService(t, {

@@ -13,22 +13,22 @@ interface Wait {
   answered: boolean;
 }
 
-/** What requests let the pool wait. */
+/** The time that requests wait for the database pool. */
 interface Waits {
-  /** What was waited for in vain: sums in ms, one for a request. */
+  /** The fruitless waits: one sum in ms per request. */
   inVain(): number[];
   forget(): void;
-  /** Is told before each statement of a request. */
+  /** Called before each statement of a request. */
   onQuery(listen: () => void): void;
 }
 
-/** Watches how long each request of this process, whose service has these bounds, lets the database's pool wait, and what was in vain. */
+/** Records the pool waits of each request of this process, and the fruitless ones by these time limits. */
 function watchWaits(t: ExecutionContext, bounds: Record<'query' | 'connect', number>): Waits {
   const waits = new Map<RequestTime, Wait[]>();
   let listener = (): void => {};
   const note = <T>(most: number, given: number | undefined, work: Promise<T>): Promise<T> => {
     const time = requestTime();
-    // What goes on after the answer keeps nobody waiting.
+    // Work after the response delays no caller.
     if (!time || !Number.isFinite(time.left())) return work;
     const wait = { ms: Math.min(most, given ?? most), answered: false };
     waits.set(time, [...(waits.get(time) ?? []), wait]);
@@ -57,13 +57,13 @@ function watchWaits(t: ExecutionContext, bounds: Record<'query' | 'connect', num
   };
 }
 
-/** The service's own bounds; in a short run half of each, for every one of them is waited out again and again. */
+/** The service's own time limits, halved in a short run because each of them is waited out repeatedly. */
 const BOUNDS = Object.fromEntries(Object.entries(TIMEOUTS).map(([name, ms]) => [name, isLong ? ms : ms / 2])) as Record<
   keyof typeof TIMEOUTS,
   number
 >;
 
-test('a database that swallows everything is waited for once, not once for each statement', async (t) => {
+test('a request waits for an unresponsive database once, not once per statement', async (t) => {
   const database = await createDatabase();
   t.teardown(() => database.drop());
   const cable = await layCable(t, database.url);
@@ -84,7 +84,7 @@ test('a database that swallows everything is waited for once, not once for each 
     for (const statement of [1, 4, 7]) {
       await until('back', async () => (await shop.call('GET', `/api/v2/payment/query/${paid}`)).status === 200);
       waits.forget();
-      // The black hole begins in the middle of the request: each statement before was answered.
+      // The black hole begins during the request, after some statements were answered.
       let passed = 0;
       waits.onQuery(() => void ((passed += 1) === statement && cable.swallow()));
       const { status } = (await ask()) as { status: number };

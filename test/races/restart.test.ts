@@ -6,20 +6,20 @@ import { startReplica, type Replica } from '../support/replica.ts';
 import { freePort, listenOnFreePort } from '../support/free-port.ts';
 import { startService, until } from '../support/service.ts';
 
-/** Spreads requests over replicas; one that is taken out gets no new ones, and finishes those that it has. */
+/** Spreads requests over replicas; a removed replica gets no new requests and finishes its running ones. */
 interface Balancer {
   url: string;
   add(replica: string): void;
   takeOut(replica: string): void;
 }
 
-/** How a balancer learns of replicas that stop. */
+/** How a balancer learns that a replica stops. */
 interface BalancerOptions {
-  /** It asks each one for its health and sends nothing to one that is not well; otherwise it is told. */
+  /** The interval of its health checks, which exclude unhealthy replicas; without it the test removes them. */
   checksEveryMs?: number;
 }
 
-/** A load balancer as small as can be: round robin, no retries, so every request that a replica drops is seen. */
+/** A minimal load balancer: round robin without retries, so every dropped request is seen. */
 async function startBalancer(t: ExecutionContext, { checksEveryMs }: BalancerOptions = {}): Promise<Balancer> {
   const replicas: string[] = [];
   const agent = new Agent({ keepAlive: true });
@@ -58,7 +58,7 @@ async function startBalancer(t: ExecutionContext, { checksEveryMs }: BalancerOpt
   };
 }
 
-/** How a balancer learns that a replica stops, in turns: it is told before, or it asks for the health and keeps its connections. */
+/** How a balancer learns of a stop, in turn: it is notified before, or it checks the health and keeps its connections. */
 const WAYS = [
   { isTold: true, drainSeconds: '0' },
   { isTold: false, drainSeconds: '5' },
@@ -68,7 +68,7 @@ interface Launched extends Replica {
   isTold: boolean;
 }
 
-test('G10: rolling restarts of two replicas behind a balancer that is told, or learns of a stop by asking for the health, with slow channel calls in flight, drop no request', async (t) => {
+test('G10: rolling restarts of two replicas behind a balancer, notified or by health checks, drop no request during slow channel calls', async (t) => {
   const service = await startService(t, { timeoutMs: 6000 });
   const shop = await service.merchant();
   const balancer = await startBalancer(t, { checksEveryMs: 100 });
@@ -87,7 +87,7 @@ test('G10: rolling restarts of two replicas behind a balancer that is told, or l
     balancer.add(replica.url);
     return { ...replica, isTold };
   };
-  // Every channel call lasts a while, so that the replicas take their turns for something slow.
+  // Every channel call is slow, so that replicas stop during one.
   for (const payWay of ['alipay', 'wechat', 'paypal'])
     await service.sim('/sim/faults', { payWay, fault: 'delay', delayMs: 500, probability: 1 });
   let [one, other] = [await launch(), await launch()];
@@ -120,7 +120,7 @@ test('G10: rolling restarts of two replicas behind a balancer that is told, or l
     await until('some load', async () => (answered['pay'] ?? 0) >= before + 6, 60_000);
     const fresh = await launch();
     if (one.isTold) balancer.takeOut(one.url);
-    // Ended by itself: nothing but SIGTERM is sent, and SIGKILL would show as its signal.
+    // It ended by itself: only SIGTERM is sent, and SIGKILL would show as its signal.
     exits.push(await one.kill('SIGTERM'));
     if (!one.isTold) balancer.takeOut(one.url);
     [one, other] = [other, fresh];

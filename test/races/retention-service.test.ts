@@ -11,7 +11,7 @@ import { dumpTables } from '../support/tables.ts';
 
 const DAY = 86_400;
 
-/** Statistics by day in zones of every kind, figures of pay-per-call, and the proofs of the books. */
+/** Daily statistics in several time zones, pay-per-call figures, and the ledger checks. */
 async function truths({ app }: Service, from: Date) {
   const { store, ports } = app;
   const day = (at: Date) => at.toISOString().slice(0, 10);
@@ -33,7 +33,7 @@ async function truths({ app }: Service, from: Date) {
 }
 
 test.serial(
-  'the timetable removes what has had its time: payments, statistics, books and event cursors stay as they were',
+  'scheduled retention removes expired rows, and payments, statistics, ledger and event cursors stay the same',
   async (t) => {
     const began = new Date();
     const service = await startService(t);
@@ -71,7 +71,7 @@ test.serial(
       'the unpaid are gone',
       async () => (await stateOf(service, abandoned)) === undefined && (await stateOf(service, offer)) === undefined,
     );
-    await until('messages and notices are gone', async () =>
+    await until('messages and notifications are gone', async () =>
       store.read(async (tx) => (await tx.messages.count({ orderNo: paid })) + (await tx.notifications.count({})) === 0),
     );
 
@@ -81,7 +81,7 @@ test.serial(
     );
     const dump = await dumpTables(service);
     for (const gone of [abandoned, offer]) t.false(dump.includes(gone), `${gone} is nowhere`);
-    t.deepEqual(await ofPaid(), facts, 'whatever is known of the payment and its refund');
+    t.deepEqual(await ofPaid(), facts, 'the stored facts of the payment and its refund');
     t.is(await stateOf(service, bought), 'paid');
     t.deepEqual(await truths(service, began), before);
     const removed = events.filter(({ objectNo }) => objectNo === abandoned || objectNo === offer);

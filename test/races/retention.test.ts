@@ -15,21 +15,21 @@ import { type Watched, watched } from './watched.ts';
 
 const ROWS = 10_000;
 const NOW = new Date('2030-01-01T00:00:00Z');
-/** The first 9,000 are older than it. */
+/** The first 9,000 rows are older. */
 const BEFORE = new Date('2029-12-01T00:00:00Z');
 const AT = `timestamptz '2029-01-01 00:00:00Z' + case when n <= 9000 then n * interval '1 minute' else interval '350 days' end`;
 
 interface Kind {
   table: string;
   remove: Removal;
-  /** Rows that are kept whatever their age: every hundredth. */
+  /** Every hundredth row is kept at any age. */
   kept: number;
   insert: string[];
 }
 
 const KINDS: readonly Kind[] = [
   {
-    // The rows of these tests are of months that have no table.
+    // These rows are in months without a table.
     table: 'channel_messages_rest',
     remove: removeMessages('channel_messages_rest'),
     kept: 90,
@@ -39,7 +39,7 @@ const KINDS: readonly Kind[] = [
     ],
   },
   {
-    // The rows of these tests are of months that have no table.
+    // These rows are in months without a table.
     table: 'notifications_rest',
     remove: removeNotifications('notifications_rest'),
     kept: 0,
@@ -49,7 +49,7 @@ const KINDS: readonly Kind[] = [
     ],
   },
   {
-    // The rows of these tests are of months that have no table.
+    // These rows are in months without a table.
     table: 'deliveries_rest',
     remove: removeDeliveries('deliveries_rest'),
     kept: 90,
@@ -98,16 +98,16 @@ function bounded(t: ExecutionContext, taken: readonly number[], all: number): vo
 
 for (const { table, remove, kept, insert } of KINDS)
   test.serial(
-    `old rows of ${table} go in bounded parts, by two replicas at once; young ones and what is due stay`,
+    `old rows of ${table} are deleted in bounded batches by two concurrent replicas; young and due rows stay`,
     async (t) => {
       const on = await watched(t, table, 'delivery_attempts');
       const { store } = on;
       for (const statement of insert)
         await store.transaction((tx) => tx.sql`${sql.raw(statement)} from generate_series(1, ${sql.lit(ROWS)}) n`);
       const first = await remove(store, BEFORE, () => false);
-      t.true(first > 0 && first <= PART_ROWS, 'a replica that stops does one part and no more');
+      t.true(first > 0 && first <= PART_ROWS, 'a stopping replica runs only one batch');
       const [one, other] = await Promise.all([remove(store, BEFORE), remove(store, BEFORE)]);
-      // What one replica held the other one left alone, for the next hour.
+      // The rows that the other replica held are left for the next hour.
       const rest = await remove(store, BEFORE);
       t.is(first + one + other + rest, 9000 - kept);
       bounded(t, await on.taken(table), 9000 - kept);
@@ -122,7 +122,7 @@ for (const { table, remove, kept, insert } of KINDS)
 const UNPAID = 2_000;
 
 test.serial(
-  'unpaid orders go in bounded parts with all that hangs on them, by two replicas at once, and stay counted',
+  'unpaid orders are deleted in bounded batches with all dependent rows by two concurrent replicas, and stay counted',
   async (t) => {
     const tables = [
       'orders',
@@ -160,7 +160,7 @@ test.serial(
     ])
       await store.transaction((tx) => tx.sql`${sql.raw(insert)}`);
     const first = await removeUnpaidOrders(store, NOW, () => false);
-    t.is(first, 100, 'a replica that stops does one part and no more');
+    t.is(first, 100, 'a stopping replica runs only one batch');
     const [one, other] = await Promise.all([removeUnpaidOrders(store, NOW), removeUnpaidOrders(store, NOW)]);
     t.is(first + one + other + (await removeUnpaidOrders(store, NOW)), UNPAID);
     for (const [table, times] of [
@@ -182,7 +182,7 @@ test.serial(
   },
 );
 
-test.serial('an order that ever saw money, or of which something is open, stays', async (t) => {
+test.serial('an order that ever received money or has open work stays', async (t) => {
   const on = await watched(t, 'orders');
   const { store } = on;
   const createdAt = new Date('2029-06-01T00:00:00Z');
@@ -227,7 +227,7 @@ test.serial('an order that ever saw money, or of which something is open, stays'
   );
 });
 
-test.serial('an order whose row somebody holds is left for the next time', async (t) => {
+test.serial('an order whose row is locked is left for the next run', async (t) => {
   const { store } = await watched(t, 'orders');
   const createdAt = new Date('2029-06-01T00:00:00Z');
   const ended = { state: 'closed', merchantOrderNo: null, createdAt, closedAt: createdAt, nextCheckAt: null } as const;
@@ -235,7 +235,7 @@ test.serial('an order whose row somebody holds is left for the next time', async
   await store.transaction(async (tx) => {
     await tx.orders.lock({ orderNo: 'HELD' });
     t.is(await removeUnpaidOrders(store, BEFORE), 0);
-    // Money comes just now.
+    // The payment arrives now.
     await tx.orders.update({ orderNo: 'HELD' }, { paid: 1000n, state: 'paid', channelTradeNo: 'T1' });
   });
   t.is(await removeUnpaidOrders(store, BEFORE), 0);

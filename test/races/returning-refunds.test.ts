@@ -15,7 +15,7 @@ async function stateOf({ app }: Service, refundNo: string): Promise<string | und
   return (await app.store.read((tx) => tx.refunds.find({ refundNo })))?.state;
 }
 
-/** A refund whose first word is `fault`. */
+/** A refund whose first report is `fault`. */
 async function refund(
   { service, shop }: { service: Service; shop: Merchant },
   orderNo: string,
@@ -31,7 +31,7 @@ async function refund(
 const open = ({ app }: Service, orderNo: string) =>
   app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
 
-test('a refund that was called failed and then cannot be credited is listed, holds its sum, and can be ended', async (t) => {
+test('a refund reported as failed and then impossible to credit is listed, reserves its amount, and can be resolved', async (t) => {
   const on = await stage(t);
   const { service, admin } = on;
   const orderNo = await payOrder(service, on.shop, { payWay: 'wechat', amount: 10 });
@@ -50,7 +50,7 @@ test('a refund that was called failed and then cannot be credited is listed, hol
   t.deepEqual(await open(service, orderNo), []);
 });
 
-test('a refund that WeChat Pay pays out to the merchant ends as made elsewhere, and a person is told to pay the payer', async (t) => {
+test('a refund that WeChat Pay pays out to the merchant ends as made elsewhere, and the operator must pay the payer', async (t) => {
   const on = await stage(t);
   const { service, shop, admin } = on;
   const orderNo = await payOrder(service, shop, { payWay: 'wechat', amount: 10 });
@@ -62,7 +62,7 @@ test('a refund that WeChat Pay pays out to the merchant ends as made elsewhere, 
   t.like(body.data, { status: 'succeeded', elsewhere: true });
   const events = await service.app.store.read((tx) => tx.events.list({ objectNo: refundNo, type: 'refund.succeeded' }));
   t.is(events.length, 1);
-  t.true(JSON.stringify(events[0]!.payload).includes('"elsewhere":true'), 'who is told hears where the money is');
+  t.true(JSON.stringify(events[0]!.payload).includes('"elsewhere":true'), 'the event says where the money is');
   const [listed, ...others] = await open(service, orderNo);
   t.deepEqual(others, []);
   t.like(listed, { kind: 'refund_elsewhere', refundNo, detail: { paidTo: 'merchant' } });
@@ -77,7 +77,7 @@ for (const [what, settings, amount] of [
   ['a refund', { refundAfterFulfilment: false }, 0.5],
   ['the refund of a part', { refundAfterFulfilment: true }, 0.4],
 ] as const)
-  test(`content that was given because ${what} had failed, and money that goes back after all, are listed`, async (t) => {
+  test(`content delivered because ${what} had failed is listed if the refund succeeds after all`, async (t) => {
     const on = await stage(t);
     const { service, shop } = on;
     await addSkill(service, settings);
@@ -94,14 +94,14 @@ for (const [what, settings, amount] of [
     await assertBooksBalance(t, service);
   });
 
-test('a refund that had failed and happens after all takes the claim to the content away again', async (t) => {
+test('a failed refund that succeeds after all revokes the claim to the content', async (t) => {
   const on = await stage(t);
   const { service, shop } = on;
   await addSkill(service, { refundAfterFulfilment: true });
   const orderNo = await paidSkill(service, shop, { resource: 'weather', payWay: 'wechat' });
   const nextAttemptAt = async () =>
     (await service.app.store.read((tx) => tx.skillOrders.find({ orderNo })))?.nextAttemptAt;
-  // The work rests while the money is on its way back, and is owed again once it is not.
+  // The work pauses while a refund is in progress and is due again if the refund fails.
   await service.app.store.transaction((tx) => tx.skillOrders.update({ orderNo }, { nextAttemptAt: null }));
   const refundNo = await refund(on, orderNo, 0.4, 'success-after-failed');
   await until('failed', async () => (await stateOf(service, refundNo)) === 'failed');
@@ -112,19 +112,19 @@ test('a refund that had failed and happens after all takes the claim to the cont
   service.clock.advance(86_400);
   await runUntilQuiet(service, 600, 60);
   t.is(await nextAttemptAt(), null);
-  t.deepEqual(await open(service, orderNo), [], 'nobody is told of content that nobody is owed');
+  t.deepEqual(await open(service, orderNo), [], 'no exception opens about content that is not owed');
 });
 
 for (const lost of ['told', 'untold'] as const)
-  test(`a part that is lost to a dispute ends the claim to the content, an open dispute does not: ${lost}`, async (t) => {
+  test(`a partly lost dispute ends the claim to the content, an open dispute does not: ${lost}`, async (t) => {
     const { service, shop } = await stage(t);
     await addSkill(service, { currency: 'USD', priceMinor: 150n, payWays: ['paypal'] });
     const [orderNo, delivered] = [await paidSkill(service, shop), await paidSkill(service, shop)];
     for (const one of [orderNo, delivered]) await disputed(service, one, 'open', 'open', { amount: '1.00' });
-    t.is((await redeemAt(service.url, shop, delivered)).status, 200, 'content is often all that a payer misses');
+    t.is((await redeemAt(service.url, shop, delivered)).status, 200, 'an open dispute does not end the claim');
     for (const one of [orderNo, delivered])
       await disputed(service, one, 'lose', 'lost', { amount: '1.00', refund: lost });
     t.is((await redeemAt(service.url, shop, orderNo)).body.code, 'order_refunded');
-    t.is((await redeemAt(service.url, shop, delivered)).status, 200, 'what was given is given again');
+    t.is((await redeemAt(service.url, shop, delivered)).status, 200, 'delivered content is returned again');
     await assertBooksBalance(t, service);
   });

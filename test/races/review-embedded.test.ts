@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 
-test('each channel on the embedded database: pay, query, refund and close with the jobs running; nothing waits for itself', async (t) => {
+test('pay, query, refund and close of each channel work on the embedded database with running jobs, without a deadlock', async (t) => {
   const folder = join(temporaryFolder(t), 'data');
   await layMigrated(folder);
   const service = await startService(t, { url: `pglite://${folder}` });

@@ -3,7 +3,7 @@ import { payOrder } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 
 for (const payWay of ['alipay', 'paypal'] as const) {
-  test(`a refund made elsewhere whose first question stays unanswered (${payWay}) is asked about again`, async (t) => {
+  test(`a refund made elsewhere whose first query is unanswered (${payWay}) is queried again`, async (t) => {
     const service = await startService(t);
     const shop = await service.merchant();
     const orderNo = await payOrder(service, shop, { payWay, amount: 10 });

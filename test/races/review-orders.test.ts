@@ -3,7 +3,7 @@ import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 
-test('money for a closing order whose merchantOrderNo was taken over goes back, and is not refused for ever', async (t) => {
+test('a payment for a closing order whose merchantOrderNo was reused is refunded and not refused forever', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const asked = { payWay: 'wechat', merchantOrderNo: 'taken-over', expireSeconds: 120 };
@@ -25,7 +25,7 @@ test('money for a closing order whose merchantOrderNo was taken over goes back, 
   await assertBooksBalance(t, service);
 });
 
-test('an order that is polled all the time still expires', async (t) => {
+test('an order that is polled continuously still expires', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, { payWay: 'wechat', expireSeconds: 120 });
@@ -34,12 +34,12 @@ test('an order that is polled all the time still expires', async (t) => {
     await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
   }
   const due = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
-  t.true(due!.nextCheckAt! <= service.clock.now(), 'who looks does not postpone what is due');
+  t.true(due!.nextCheckAt! <= service.clock.now(), 'a query does not postpone due work');
   await service.app.sweep.once();
   t.is((await service.app.store.read((tx) => tx.orders.find({ orderNo })))?.closeReason, 'expired');
 });
 
-test('an approved order whose capture is in other hands is not asked about in a loop', async (t) => {
+test('an approved order with a running capture is not queried in a loop', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, { payWay: 'paypal' });

@@ -16,7 +16,7 @@ import { startService, type Service } from '../support/service.ts';
 const ADMIN = { owner: 'any', actor: 'admin:test' } as const;
 const VIA = { cause: 'test', actor: 'test' };
 
-test('a refund of another amount waits for a person, stays listed, and can be ended', async (t) => {
+test('a refund of another amount waits for an operator, stays listed, and can be resolved', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
@@ -45,7 +45,7 @@ test('a refund of another amount waits for a person, stays listed, and can be en
   await assertBooksBalance(t, service);
 });
 
-test('a claim that was rolled back does not finish the key of the request that came after it', async (t) => {
+test('a claim that was rolled back does not finish the key of the following request', async (t) => {
   const service = await startService(t);
   const { store, ports } = service.app;
   const once = createWithKey({ store, now: ports.now });
@@ -68,7 +68,7 @@ test('a claim that was rolled back does not finish the key of the request that c
   t.not(key?.leasedUntil, null);
 });
 
-test('a check that read a failed refund does not undo the retry that came between', async (t) => {
+test('a check that read a failed refund does not undo a concurrent retry', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
@@ -84,7 +84,7 @@ test('a check that read a failed refund does not undo the retry that came betwee
   t.not((await refundOf(service, refundNo)).nextCheckAt, null);
 });
 
-test('what was settled since somebody looked is not sent', async (t) => {
+test('a refund that settled since it was read is not sent', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
@@ -122,7 +122,7 @@ test('a call that died before its answer was settled counts as one that may stil
   t.is((await refundOf(service, refund!.refundNo)).state, 'failed');
 });
 
-test('late money whose refund is refused is listed and sent again until it is back', async (t) => {
+test('a refused refund of a late payment is listed and sent again until it succeeds', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const { orderNo, refundNo } = await lateMoney(service, shop);
@@ -135,7 +135,7 @@ test('late money whose refund is refused is listed and sent again until it is ba
   t.is(listed?.state, 'open');
   t.not((await refundOf(service, refundNo)).nextCheckAt, null);
   const page = async () => (await fetch(`${service.url}/pay/${orderNo}/state`)).json() as Promise<{ data: object }>;
-  t.like(await page(), { data: { state: 'not_returned' } }, 'the payer is not told that the money is on its way');
+  t.like(await page(), { data: { state: 'not_returned' } }, 'the page does not promise a refund to the payer');
   const { body } = await (await firstAdmin(service)).call('GET', `/api/v1/orders/${orderNo}/explain`);
   t.is(body.data.situation, 'late_refund_stuck', JSON.stringify(body.data));
   const willing = withChannel(service, { refund: async () => done(1000n), queryRefund: async () => ABSENT });
@@ -150,7 +150,7 @@ test('late money whose refund is refused is listed and sent again until it is ba
   );
 });
 
-test('an effect that fails does not stop the refund of late money', async (t) => {
+test('an effect that fails does not stop the refund of a late payment', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const broken = async () => {
@@ -162,7 +162,7 @@ test('an effect that fails does not stop the refund of late money', async (t) =>
   t.truthy(await service.app.store.read((tx) => tx.exceptions.find({ orderNo, kind: 'effect_failed' })));
 });
 
-test('a refund that is reserved is answered, also when its channel cannot be opened', async (t) => {
+test('a reserved refund is returned, even if its channel cannot be opened', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
@@ -176,7 +176,7 @@ test('a refund that is reserved is answered, also when its channel cannot be ope
   t.not(refund.nextCheckAt, null);
 });
 
-test('surplus money of another currency goes back in its own currency', async (t) => {
+test('a surplus payment in another currency is refunded in its own currency', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, { payWay: 'paypal', amount: 10 });
@@ -208,7 +208,7 @@ test('surplus money of another currency goes back in its own currency', async (t
   );
 });
 
-test('a refusal that is not for certain is no answer to keep: the order lives and says so', async (t) => {
+test('an inconclusive refusal is not stored as the answer: the order stays open and reports it', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const { ports } = service.app;
@@ -227,7 +227,7 @@ test('a refusal that is not for certain is no answer to keep: the order lives an
   t.is((error as unknown as { status: number }).status, 502);
 });
 
-test('a channel that is silent at a late check is asked again: the step is not used up', async (t) => {
+test('a channel that is silent at a late check is queried again: the check is not used up', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, { payWay: 'wechat' });
@@ -262,7 +262,7 @@ function done(minor: bigint): RefundOutcome {
   return { kind: 'succeeded', amount: { minor, currency: 'CNY' }, at: new Date() };
 }
 
-/** The service's ports with a channel that says what a test wants. */
+/** The service's ports with a channel that returns test answers. */
 function withChannel({ app: { ports } }: Service, says: Partial<Channel>): Ports {
   const forOrder: Ports['channels']['forOrder'] = async (order) => ({
     ...(await ports.channels.forOrder(order)),
@@ -277,7 +277,7 @@ async function refundOf({ app }: Service, refundNo: string) {
   return refund;
 }
 
-/** A refund that its channel refused for good before it was ever made. */
+/** A refund that its channel finally refused before it was made. */
 async function failedRefund(
   service: Service,
   orderNo: string,
@@ -294,7 +294,7 @@ async function reopen(tx: Tx, refundNo: string, now: Date): Promise<void> {
   await tx.refunds.update({ refundNo }, { state: 'pending', nextCheckAt: now });
 }
 
-/** An order that the merchant closed, and the refund of the money that came for it afterwards. */
+/** A closed order, and the refund of its late payment. */
 async function lateMoney(
   service: Service,
   shop: Awaited<ReturnType<Service['merchant']>>,

@@ -5,14 +5,14 @@ import { isOpenedByPayer, ORDER_SCENES, type OrderScene, requestIn } from '../su
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until, type Merchant, type Service, type ServiceOptions } from '../support/service.ts';
 
-/** A scene that the promises are shown in. */
+/** A scene in which the guarantees are tested. */
 export interface RacedScene extends OrderScene {
   title: string;
-  /** Whether it is the scene of an order that names none. */
+  /** Whether an order without a scene gets this one. */
   isDefault: boolean;
   /** In the name of a sub-merchant. */
   isPartner: boolean;
-  /** PayPal's buttons are given the channel's number, and the shop asks for the money itself. */
+  /** PayPal's buttons get the channel's number, and the shop requests the capture itself. */
   hasButtons: boolean;
 }
 
@@ -28,24 +28,24 @@ const EVERY: readonly RacedScene[] = ORDER_SCENES.flatMap((one): RacedScene[] =>
   return [plain];
 });
 
-/** All of them in a long run; otherwise the default scene of each channel and one other. */
+/** All scenes in a long run; otherwise the default scene of each channel and one other. */
 export const RACED_SCENES = EVERY.filter(({ title, isDefault }) => isLong || isDefault || SAMPLES.includes(title));
 
-/** Those of one channel, the default first; a test may choose the other one of a short run. */
+/** The scenes of one channel, the default first; a test may choose the other one of a short run. */
 export function racedOf(payWay: PayWay, samples = SAMPLES): readonly RacedScene[] {
   const chosen = EVERY.filter(({ title, isDefault }) => isLong || isDefault || samples.includes(title));
   return chosen.filter((one) => one.payWay === payWay);
 }
 
-/** Whether the channel tells of a payment; nobody is notified of a code of WeChat Pay. */
+/** Whether the channel reports a payment; WeChat Pay sends no notification for a code payment. */
 export function isTold({ payWay, scene }: OrderScene): boolean {
   return payWay !== 'wechat' || scene !== 'code';
 }
 
-/** Those that differ in what is asked of the channel, not only in what is handed to the payer: the default, codes, a partner, the buttons. */
+/** The scenes that differ in their channel calls, not only in the payer's parameters: default, codes, partner, buttons. */
 export const SAMPLED_SCENES = RACED_SCENES.filter(({ title, isDefault }) => isDefault || SAMPLES.includes(title));
 
-/** So many orders in the default scene of a channel, so many in each other one. */
+/** Repeats each default scene `ofDefault` times and every other scene `ofOthers` times. */
 export function ordersIn(scenes: readonly RacedScene[], ofDefault: number, ofOthers: number): RacedScene[] {
   return scenes.flatMap((one) => Array.from({ length: one.isDefault ? ofDefault : ofOthers }, () => one));
 }
@@ -53,11 +53,11 @@ export function ordersIn(scenes: readonly RacedScene[], ofDefault: number, ofOth
 /** A service in which every scene can be paid. */
 export interface Shops {
   service: Service;
-  /** The shop that sells in a scene: as a partner's sub-merchant it is one of a project of its own. */
+  /** The shop of a scene: a partner's sub-merchant has a project of its own. */
   shopOf(scene: RacedScene): Merchant;
 }
 
-/** Project, and account at the simulator, of the partner. */
+/** The partner's project, and its account at the simulator. */
 export const PARTNER = 'partner';
 
 /** Starts a service with the shops of these scenes. */
@@ -67,12 +67,12 @@ export async function openShops(
   options: ServiceOptions = {},
 ): Promise<Shops> {
   const service = await startService(t, options);
-  // As the service does when it starts: an impatient one would otherwise meet a slow simulator with its first order.
+  // As at a normal start: otherwise the first order of an impatient service would meet a slow simulator.
   await service.app.prepare();
   return { service, shopOf: await shopsOf(service, scenes, await service.merchant()) };
 }
 
-/** The shops of a service that runs; `own` sells in whatever scene needs no other. */
+/** The shops of a running service; `own` sells in every scene that needs no other. */
 export async function shopsOf(
   service: Service,
   scenes: readonly RacedScene[],
@@ -91,7 +91,7 @@ export async function shopsOf(
       updatedAt: at,
     }),
   );
-  // The account of that name is handed over as the configuration of the project.
+  // The simulator issues the account of that name as the configuration of the project.
   await service.app.prepare();
   const partner = await service.merchant({ project: PARTNER });
   return ({ isPartner }) => (isPartner ? partner : own);
@@ -102,7 +102,7 @@ export function placeIn({ shopOf }: Shops, on: RacedScene, request: object = {})
   return placeOrder(shopOf(on), requestIn(on, request));
 }
 
-/** What the payer of an order does at the channel; PayPal's payer agrees, and the money is still to be taken. */
+/** The payer's action at the channel; PayPal's payer approves, and the capture is still due. */
 export async function payerOf({ service }: Shops, on: RacedScene, orderNo: string): Promise<() => Promise<unknown>> {
   if (!isOpenedByPayer(on)) return () => service.sim('/sim/pay', { orderNo });
   const found = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
@@ -111,14 +111,14 @@ export async function payerOf({ service }: Shops, on: RacedScene, orderNo: strin
   return () => service.sim('/sim/pay', { orderNo, payUrl });
 }
 
-/** The payer pays; PayPal's buttons tell the shop, which asks for the money. */
+/** Pays an order; for PayPal's buttons the shop then requests the capture. */
 export async function payIn(shops: Shops, on: RacedScene, orderNo: string): Promise<void> {
   const pay = await payerOf(shops, on, orderNo);
   await pay();
   if (on.hasButtons) await shops.shopOf(on).call('POST', `/api/v2/payment/capture/${orderNo}`);
 }
 
-/** An order that the payer has paid, and the service knows it. */
+/** An order that the payer has paid and whose payment is stored. */
 export async function paidIn(shops: Shops, on: RacedScene, request: object = {}): Promise<string> {
   const orderNo = await placeIn(shops, on, request);
   await payIn(shops, on, orderNo);
@@ -129,7 +129,7 @@ export async function paidIn(shops: Shops, on: RacedScene, request: object = {})
   return orderNo;
 }
 
-/** Nobody need be notified of a code, so it is asked about, however short ago it was asked last. */
+/** A code payment may have no notification, so the order is queried regardless of its last query. */
 async function askAgain({ service, shopOf }: Shops, on: RacedScene, orderNo: string): Promise<void> {
   await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
   await shopOf(on).call('GET', `/api/v2/payment/query/${orderNo}`);

@@ -14,7 +14,7 @@ import { until } from '../support/service.ts';
 
 const home = '198.51.100.7';
 
-/** Two replicas behind a proxy whose clock moves only when it is told to, and an administrator with a second factor. */
+/** Two replicas behind a proxy with a manual clock, and an administrator with a second factor. */
 async function stage(t: ExecutionContext, options: IdentityAppOptions = {}) {
   let time = Math.ceil(Date.now() / 30_000) * 30_000;
   const now = () => new Date(time);
@@ -35,7 +35,7 @@ async function stage(t: ExecutionContext, options: IdentityAppOptions = {}) {
 const count = (answers: readonly { status: number }[], status: number) =>
   answers.filter((answer) => answer.status === status).length;
 
-test('of a code that is sent to two replicas at the same moment one use counts, again and again', async (t) => {
+test('a code sent to two replicas at the same moment counts once, repeatedly', async (t) => {
   const { one, two, login, code, pass } = await stage(t, { loginFailures: 1000 });
   for (let round = 0; round < 6; round++) {
     const answers = await Promise.all([one, two, one, two].map((app) => login(app, { code: code() })));
@@ -44,7 +44,7 @@ test('of a code that is sent to two replicas at the same moment one use counts, 
   }
 });
 
-test('the same holds for a recovery code, and for one that is used for different things', async (t) => {
+test('a recovery code counts once, and so does a code used for different purposes', async (t) => {
   const { one, two, login, by, token, code, recoveryCodes } = await stage(t, { loginFailures: 1000 });
   for (const recovery of recoveryCodes.slice(0, 4)) {
     const answers = await Promise.all([one, two, one, two].map((app) => login(app, { code: recovery })));
@@ -59,7 +59,7 @@ test('the same holds for a recovery code, and for one that is used for different
   t.is(count(mixed, 200), 1);
 });
 
-test('a login without a code that crosses the enrolment leaves no session that counts', async (t) => {
+test('a login without a code during the enrolment leaves no valid session', async (t) => {
   for (let round = 0; round < 4; round++) {
     const { one, two, login, by, token, now, recoveryCodes } = await stage(t);
     const proof = { password: alice.password, code: recoveryCodes[0] };
@@ -80,7 +80,7 @@ test('a login without a code that crosses the enrolment leaves no session that c
   }
 });
 
-test('who knows the password guesses few codes, from however many addresses; the owner gets in', async (t) => {
+test('an attacker with the password can try few codes from any number of addresses, and the owner logs in', async (t) => {
   const { one, two, login, secret, now, recoveryCodes, code, pass, database } = await stage(t, {
     loginFailures: 1000,
   });
@@ -94,20 +94,20 @@ test('who knows the password guesses few codes, from however many addresses; the
   }
   const answered = guesses.filter((status) => status === 401).length;
   t.log(`${answered} of ${guesses.length} guesses were answered`);
-  // One more is its turn, and two on each replica may have been under way.
+  // One more is the owner's, and two on each replica may have been running.
   t.true(answered >= 20 && answered <= 20 + 1 + 4, String(answered));
   const stranger = await login(one, { code: code() }, '192.0.2.1');
-  t.is(stranger.status, 429, 'a right code has to wait for its turn, too');
+  t.is(stranger.status, 429, 'a right code has to wait for its turn too');
   t.true(Number(stranger.headers.get('retry-after')) <= 1800);
-  t.is((await login(two, { code: code() })).status, 200, 'not where the account is known');
-  t.is((await login(one, { code: recoveryCodes[0] }, '192.0.2.1')).status, 200, 'nor with a recovery code');
+  t.is((await login(two, { code: code() })).status, 200, 'a known address does not wait');
+  t.is((await login(one, { code: recoveryCodes[0] }, '192.0.2.1')).status, 200, 'a recovery code does not wait either');
   pass(30);
   await database.database.em.fork().execute(`update rate_limits set expire = 1 where key like 'login-code-turn:%'`);
   const later = await identityApp(t, { on: database, now, trustedProxies: 1 });
-  t.is((await login(later, { code: code() }, '192.0.2.2')).status, 200, 'whoever has the turn gets in');
+  t.is((await login(later, { code: code() }, '192.0.2.2')).status, 200, 'the login with the turn succeeds');
 });
 
-test('a known address that guesses codes has to wait as well', async (t) => {
+test('a known address that guesses codes is delayed as well', async (t) => {
   const { one, two, login, secret, now, code, pass } = await stage(t, { loginFailures: 1000 });
   const wrong = wrongCode(secret, now());
   for (let at = 0; at < 20; at++) t.is((await login(at % 2 ? one : two, { code: wrong })).status, 401);
@@ -116,7 +116,7 @@ test('a known address that guesses codes has to wait as well', async (t) => {
   pass(30);
 });
 
-test('codes that are renewed while another administrator takes the second factor away: one waits for the other', async (t) => {
+test('a renewal of codes waits for a concurrent removal of the second factor by another administrator', async (t) => {
   const { one, two, now, recoveryCodes } = await stage(t);
   const adminId = (await one.store.read((tx) => tx.admins.list({})))[0]!.id;
   const [held, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

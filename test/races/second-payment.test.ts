@@ -16,7 +16,7 @@ interface Line {
 }
 
 for (const payWay of ['alipay', 'wechat'] as const)
-  test(`${payWay}: a second payment of an order goes back by a command, once, and the first one stays`, async (t) => {
+  test(`${payWay}: a command refunds the second payment of an order once, and the first payment stays`, async (t) => {
     const service = await startService(t);
     const twin = await startService(t, { url: service.databaseUrl, simulator: service.simulator });
     const shop = await service.merchant();
@@ -51,14 +51,14 @@ for (const payWay of ['alipay', 'wechat'] as const)
     t.deepEqual(
       back.map(({ tradeId, minor }) => ({ tradeId, minor })),
       [{ tradeId: paid[1]!.tradeId, minor: 1000 }],
-      'the second payment went back',
+      'the second payment was refunded',
     );
     t.deepEqual(await store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' })), []);
     const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
     t.is(own.status, 200, 'nothing blocks refunds of the order itself');
   });
 
-/** An order of 10.00 that was paid twice, and the channel's numbers of both payments. PayPal tells of the first alone. */
+/** An order of 10.00 that was paid twice, with the channel's numbers of both payments. PayPal reports only the first. */
 async function paidTwice(service: Service, shop: Merchant, payWay: PayWay) {
   const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
   await service.sim('/sim/pay', { orderNo, again: true });
@@ -74,7 +74,7 @@ async function linesOf(service: Service, orderNo: string): Promise<(Line & { ref
   return ((await service.sim(`/sim/ledger?orderNo=${orderNo}`)) as unknown as { entries: Line[] }).entries;
 }
 
-/** What went back, by the trade that it is of. */
+/** The refunded amounts, by the trade that they belong to. */
 async function backOf(service: Service, orderNo: string): Promise<number[]> {
   const lines = await linesOf(service, orderNo);
   const trades = lines.filter(({ type }) => type === 'created').map(({ tradeId }) => tradeId);
@@ -96,7 +96,7 @@ async function refundsOf({ app: { store } }: Service, orderNo: string) {
   return rows.map(({ origin, state, amount, surplus, paymentNo }) => ({ origin, state, amount, surplus, paymentNo }));
 }
 
-/** A refund in the portal of one of the payments, until the service knows of it. */
+/** A portal refund of one of the payments; returns when it is stored. */
 async function inPortal(service: Service, orderNo: string, amount: number, paymentNo: string): Promise<void> {
   const before = (await refundsOf(service, orderNo)).length;
   await service.sim('/sim/refund-elsewhere', { orderNo, amount, paymentNo });
@@ -104,7 +104,7 @@ async function inPortal(service: Service, orderNo: string, amount: number, payme
 }
 
 for (const payWay of CHANNELS)
-  test(`${payWay}: a portal refund of the second payment is not booked against the first, and ends what is listed`, async (t) => {
+  test(`${payWay}: a portal refund of the second payment is not booked against the first, and ends the exception`, async (t) => {
     const service = await startService(t);
     const shop = await service.merchant();
     const { orderNo, second } = await paidTwice(service, shop, payWay);
@@ -117,7 +117,7 @@ for (const payWay of CHANNELS)
     const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 10 });
     t.is(own.status, 200, JSON.stringify(own.body));
     await runUntilQuiet(service, 600, 60);
-    t.deepEqual(await backOf(service, orderNo), [1000, 1000], 'each payment went back once');
+    t.deepEqual(await backOf(service, orderNo), [1000, 1000], 'each payment was refunded once');
     t.like(await service.app.store.read((tx) => tx.orders.find({ orderNo })), { refunded: 1000n, refunding: 0n });
     t.deepEqual(await exceptionsOf(service, orderNo), ['double_paid resolved']);
   });
@@ -157,7 +157,7 @@ for (const payWay of CHANNELS)
   });
 
 for (const payWay of CHANNELS)
-  test(`${payWay}: the bill tells of a refund of the second payment when no notice did`, async (t) => {
+  test(`${payWay}: the bill reports a refund of the second payment if its notification was lost`, async (t) => {
     const shop = await billedShop(await startService(t), payWay);
     const { service } = shop;
     const orderNo = await shop.paid();
@@ -173,10 +173,10 @@ for (const payWay of CHANNELS)
     );
     t.like(await service.app.store.read((tx) => tx.orders.find({ orderNo })), { refunded: 0n, overrun: 0n });
     t.true((await shop.differences()).includes(`refund_unknown_to_us ${orderNo} healed`));
-    t.true((await exceptionsOf(service, orderNo)).includes('double_paid open'), 'half of it is still there');
+    t.true((await exceptionsOf(service, orderNo)).includes('double_paid open'), 'half of it remains');
   });
 
-test('alipay: a query that says that the second payment went back whole ends what is listed', async (t) => {
+test('alipay: a query that reports the second payment as fully refunded ends the exception', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const { token } = await firstAdmin(service);

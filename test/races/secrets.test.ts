@@ -15,7 +15,7 @@ import { ownSimulator } from '../support/simulator.ts';
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
-/** What looks like a secret, whoever it belongs to. */
+/** Patterns of secrets of any owner. */
 const PATTERNS = {
   'a private key': /BEGIN [A-Z ]*PRIVATE KEY|MII[A-Za-z0-9+/]{4}IBADANBgkqhkiG9w0BAQEFAASC/,
   'a client secret': /pays_[A-Za-z0-9_-]{20,}/,
@@ -24,7 +24,7 @@ const PATTERNS = {
   'a Bearer header': /Bearer (?!\*\*\*|error|realm)[A-Za-z0-9._~+/-]{16,}/,
 } as const;
 
-test('a dump of all tables and the logs of a busy day hold no key, no secret and no token', async (t) => {
+test('a dump of all tables and the logs of a busy day contain no key, secret or token', async (t) => {
   const log: string[] = [];
   const stream = new Writable({
     write: (chunk: Buffer, _, done) => {
@@ -49,7 +49,7 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
     'the secret of a test application': testSecrets['test-app'],
   };
 
-  // Identity: logins good and bad, sessions by cookie, applications, tokens, rotation, revocation.
+  // Identity: valid and failed logins, sessions by cookie, applications, tokens, rotation, revocation.
   const admin = await firstAdmin(service);
   secrets['the administrator’s session'] = admin.token;
   const cookie = await fetch(`${service.url}/api/v1/login`, {
@@ -97,7 +97,7 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
     secrets[`webhook secret ${Object.keys(secrets).length}`] = found;
   }
 
-  // Money, well and badly, at every channel.
+  // Successful and failed payments at every channel.
   for (const payWay of PAY_WAYS) {
     const orderNo = await payOrder(service, shop, { payWay, amount: 10, userId: 'payer-1' });
     await shop.call(
@@ -119,7 +119,6 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
   await paySkill(service, offer);
   await callSkill(shop, { resource: 'weather' }, offer);
 
-  // Configuration and certificates.
   const forger = createForger(dir);
   const paypalSecret = 'EGnHDxD_qRPdaLdZz8iCr8N7_MzF-the-secret-of-paypal';
   secrets['a PayPal secret'] = paypalSecret;
@@ -155,7 +154,7 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
   await runUntilQuiet(service, 7200, 1800);
   await service.app.messages.flush();
 
-  // The signed price of an offer and the signed receipt of a call are told to the payer: neither opens anything.
+  // The signed price of an offer and the signed receipt of a call are sent to the payer: neither grants access.
   const rows = (await dumpTables(service)).replace(
     /"(payment_code|receipt|signed_offer|signed_receipt)":"[^"]*"/g,
     '"$1":"…"',
@@ -179,7 +178,7 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
   );
 });
 
-/** Where it was found, for the message. */
+/** The context of a match, for the message. */
 function around(text: string, found: string): string {
   const at = found === '' ? -1 : text.indexOf(found);
   return at < 0 ? '' : text.slice(Math.max(0, at - 200), at + 40);

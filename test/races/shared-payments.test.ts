@@ -12,7 +12,7 @@ import { withOrder } from './wrong-notices.ts';
 
 const kind = 'payment_of_another_order';
 
-/** What each channel wants to hear about a message that was taken. */
+/** The response that each channel expects for an accepted message. */
 const ACCEPTED = { alipay: 'success', wechat: '{"code":"SUCCESS","message":"OK"}', paypal: 'ok' } as const;
 
 interface Stage {
@@ -20,9 +20,9 @@ interface Stage {
   shop: Merchant;
   admin: Admin;
   forger: Forger;
-  /** Where the service finds a certificate of PayPal. */
+  /** The address at which the service finds a PayPal certificate. */
   certUrl(url: string): string;
-  /** A paid order that from now on has the number of whatever payment the channel took for the other one. */
+  /** A paid order that from now on has the channel's payment number of the other order. */
   share(payWay: PayWay, other: string | (() => Promise<string | undefined>)): Promise<string>;
 }
 
@@ -69,7 +69,7 @@ async function stage(t: ExecutionContext): Promise<Stage> {
   };
 }
 
-/** An order that is paid, of which only a question told. */
+/** A paid order whose payment was found by a query. */
 async function paidOrder({ app, sim }: Service, shop: Merchant, payWay: PayWay): Promise<string> {
   const orderNo = await placeOrder(shop, { payWay });
   await sim('/sim/pay', { orderNo });
@@ -80,7 +80,7 @@ async function paidOrder({ app, sim }: Service, shop: Merchant, payWay: PayWay):
   return orderNo;
 }
 
-/** The channel is asked again, however short ago it was asked last. */
+/** Makes the next query immediate. */
 async function forgetCheck({ app }: Pick<Service, 'app'>, orderNo: string): Promise<void> {
   await app.store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
 }
@@ -92,7 +92,7 @@ async function rowOf({ app }: Service, orderNo: string) {
 const listedOf = ({ app }: Service, orderNo: string) =>
   app.store.read((tx) => tx.exceptions.list({ orderNo }, { orderBy: { createdAt: 'asc' } }));
 
-/** Nothing was paid, the claim is listed once with whose payment it is, and the channel is asked again. */
+/** Nothing was paid, the claim is listed once with the owner of the payment, and the channel is queried again. */
 async function isListed(t: ExecutionContext, { service }: Pick<Stage, 'service'>, orderNo: string, owner: string) {
   const row = await rowOf(service, orderNo);
   const { channelTradeNo } = await rowOf(service, owner);
@@ -110,7 +110,7 @@ async function isListed(t: ExecutionContext, { service }: Pick<Stage, 'service'>
   return row;
 }
 
-/** What the service hears of a payment by, and says to whoever made it hear. */
+/** The ways in which the service learns of a payment, and its responses. */
 const WAYS: readonly {
   name: string;
   payWays: readonly PayWay[];
@@ -130,7 +130,7 @@ const WAYS: readonly {
     },
   },
   {
-    name: 'the page to which the payer comes back',
+    name: 'the return page',
     payWays: PAY_WAYS,
     hear: ({ service }, orderNo) =>
       repeated(async () => {
@@ -140,20 +140,20 @@ const WAYS: readonly {
       }),
   },
   {
-    name: 'an administrator who has the channel asked',
+    name: 'a channel query by an administrator',
     payWays: PAY_WAYS,
     hear: ({ admin }, orderNo) =>
       repeated(async () => (await admin.call('POST', `/api/v1/orders/${orderNo}/sync`, {})).status),
   },
   {
-    name: 'the call that takes the money',
+    name: 'the capture call',
     payWays: ['paypal'],
     hear: ({ shop }, orderNo) =>
       repeated(async () => (await shop.call('POST', `/api/v2/payment/capture/${orderNo}`)).status),
   },
-  // It comes last: it puts the clock forward, and asks about the orders of the ways before, too.
+  // It runs last because it advances the clock and queries the earlier orders too.
   {
-    name: 'the job that asks about orders',
+    name: 'the job that queries orders',
     payWays: PAY_WAYS,
     async hear({ service }, orderNo) {
       for (let round = 0; round < 3; round += 1) {
@@ -169,9 +169,9 @@ async function repeated(once: () => Promise<number>): Promise<number[]> {
   return [await once(), await once()];
 }
 
-/** Each way of hearing of a payment once for each channel; one service serves all, and its list is looked at while it is empty. */
+/** Each way once for each channel; one service serves all, and each order starts without an exception. */
 for (const payWay of PAY_WAYS)
-  test(`${payWay}: a payment that another order has is listed once however it is heard of, and is neither a fault nor given back`, async (t) => {
+  test(`${payWay}: a payment that another order owns is listed once however it is reported, and is neither a fault nor refunded`, async (t) => {
     const on = await stage(t);
     await hearNotification(t, on, payWay);
     if (payWay !== 'paypal') {
@@ -182,7 +182,7 @@ for (const payWay of PAY_WAYS)
     for (const way of WAYS.filter(({ payWays }) => payWays.includes(payWay))) await hearOf(t, on, payWay, way);
   });
 
-/** It is listed, and never a fault. */
+/** It is listed and never a fault. */
 async function hearOf(t: ExecutionContext, on: Stage, payWay: PayWay, { name, hear }: (typeof WAYS)[number]) {
   const orderNo = await placeOrder(on.shop, { payWay });
   const owner = await on.share(payWay, orderNo);
@@ -207,7 +207,8 @@ async function hearNotification(t: ExecutionContext, on: Stage, payWay: PayWay):
   }
   const { state, nextCheckAt } = await isListed(t, on, orderNo, owner);
   t.is(state, 'pending');
-  if (payWay !== 'paypal') t.true(nextCheckAt! <= new Date(service.clock.now().getTime() + 15_000), 'it is asked soon');
+  if (payWay !== 'paypal')
+    t.true(nextCheckAt! <= new Date(service.clock.now().getTime() + 15_000), 'the next query is soon');
 
   const { body } = await admin.call('GET', `/api/v1/exceptions?kind=${kind}&state=open`);
   t.like(body.data, [{ orderNo, kind, detail: { owner } }]);
@@ -222,7 +223,7 @@ async function hearNotification(t: ExecutionContext, on: Stage, payWay: PayWay):
   t.deepEqual(await on.service.app.store.read((tx) => tx.exceptions.list({ state: 'open' })), []);
 }
 
-/** Two messages that say so, and one of them once more. Of PayPal they are genuine: what counts is what it answers. */
+/** Two messages that report the payment, and a repeat of one. For PayPal they are genuine: its answer counts. */
 async function saidOf({ service, forger, certUrl }: Stage, payWay: PayWay, orderNo: string, owner: string) {
   if (payWay === 'paypal') {
     await service.sim('/sim/notify', { orderNo });
@@ -242,7 +243,7 @@ async function saidOf({ service, forger, certUrl }: Stage, payWay: PayWay, order
   return [first, second, first];
 }
 
-/** Channels whose message alone is believed; PayPal is asked. */
+/** Channels whose message alone is trusted; PayPal is queried. */
 type Believed = 'alipay' | 'wechat';
 
 async function claimOf(on: Stage, payWay: Believed, orderNo: string, owner: string, more: Facts = {}): Promise<void> {
@@ -258,7 +259,7 @@ function accepted(payWay: Believed, { status, text }: { status: number; text: st
   if (status !== 200 || text !== ACCEPTED[payWay]) throw new Error(`${status} ${text}`);
 }
 
-/** An order that ended, was paid, costs another sum or is large takes no payment of another order. */
+/** An order that ended, was paid, has another amount or is large takes no payment of another order. */
 async function claimForOthers(t: ExecutionContext, on: Stage, payWay: Believed): Promise<void> {
   const { service, shop, admin } = on;
   const owner = await paidOrder(service, shop, payWay);
@@ -269,7 +270,7 @@ async function claimForOthers(t: ExecutionContext, on: Stage, payWay: Believed):
   t.is((await shop.call('POST', `/api/v2/payment/close/${closed}`)).status, 200);
   const { state } = await rowOf(service, closed);
   await claimOf(on, payWay, closed, owner);
-  t.is((await isListed(t, on, closed, owner)).state, state, 'late money of another order is not given back');
+  t.is((await isListed(t, on, closed, owner)).state, state, 'a late payment of another order is not refunded');
 
   const second = await paidOrder(service, shop, payWay);
   const own = await rowOf(service, second);
@@ -283,7 +284,7 @@ async function claimForOthers(t: ExecutionContext, on: Stage, payWay: Believed):
   t.like((await listedOf(service, less))[0], { kind, receivedMinor: 1000n, blocksRefunds: false });
   t.like(await rowOf(service, less), { state: 'pending', paid: 0n, channelTradeNo: null });
 
-  // More than is believed without a question, which the channel answers with "not paid".
+  // Above the limit for messages without a query; the channel answers "not paid".
   const large = await placeOrder(shop, { payWay, amount: 5000 });
   const amount =
     payWay === 'alipay'
@@ -295,7 +296,7 @@ async function claimForOthers(t: ExecutionContext, on: Stage, payWay: Believed):
   t.is((await admin.call('GET', '/api/v1/exceptions?state=open')).body.data.length, 4);
 }
 
-/** Money that was listed for one order and then paid another one is neither accepted nor given back. */
+/** A payment that was listed for one order and then paid another is neither accepted nor refunded. */
 async function resolveListed(t: ExecutionContext, on: Stage, payWay: Believed): Promise<void> {
   const { service, shop, admin } = on;
   const owner = await paidOrder(service, shop, payWay);
@@ -331,7 +332,7 @@ async function resolveListed(t: ExecutionContext, on: Stage, payWay: Believed): 
   t.deepEqual(await service.app.store.read((tx) => tx.refunds.list({})), []);
 }
 
-/** A code that is paid at once by a payment that another order has: the caller hears that it is not done. */
+/** A code payment whose channel payment another order owns: the caller receives 504 channel_outcome_unknown. */
 async function payByCode(t: ExecutionContext, on: Stage, payWay: Believed): Promise<void> {
   const { service, shop } = on;
   const merchantOrderNo = 'code-1';

@@ -5,33 +5,33 @@ import type { SickStage } from './sick-stage.ts';
 import { offerSkill } from '../support/skillpay.ts';
 import { until, type Answer } from '../support/service.ts';
 
-/** What one case is about. */
+/** The subject of one case. */
 export interface Subject {
-  /** Its own word: subject, key and number of the merchant. */
+  /** Its unique tag: subject, key and merchant order number. */
   tag: string;
   orderNo: string;
   payWay: string;
-  /** Some answer said that it is done. */
+  /** Whether a response reported success. */
   wasDone?: boolean;
 }
 
-/** Something that a merchant or payer does at the sick replica. */
+/** An action of a merchant or payer at the sick replica. */
 export interface Deed {
   name: string;
   prepare(stage: SickStage, tag: string, turn: number): Promise<Subject>;
   act(stage: SickStage, subject: Subject): Promise<Answer>;
-  /** Whether the merchant may simply send it again; otherwise it looks first whether the number that it heard is there. */
+  /** Whether the merchant may simply repeat it; otherwise it first looks up the number that it received. */
   repeatable: boolean;
   isDone(answer: Answer): boolean;
-  /** What is wrong with an answer that says it is done. */
+  /** The error in a response that reports success. */
   untruth(stage: SickStage, subject: Subject, answer: Answer): Promise<unknown>;
-  /** Whether it makes something with a number of its own, to which an answer that failed must lead. */
+  /** Whether it creates an object with a number, which a failed response must include. */
   makesNumber: boolean;
-  /** The numbers of what the request made. */
+  /** The numbers of the objects that the request created. */
   made(stage: SickStage, subject: Subject): Promise<string[]>;
-  /** What is to happen before all is compared. */
+  /** The steps before the comparison. */
   follow?(stage: SickStage, subject: Subject): Promise<void>;
-  /** What came of it when everything is quiet, and what should have. */
+  /** The outcome once everything is quiet, and the expected one. */
   outcome(stage: SickStage, subject: Subject): Promise<{ is: unknown; should: unknown }>;
 }
 
@@ -98,7 +98,7 @@ function pay(by: With, product?: string): Deed {
       const orders = await ordersOf(stage, subject);
       const ledger = await ledgerOf(stage.calm);
       const is = orders.map(({ orderNo, state }) => [state, ledger.get(orderNo)?.payments ?? 0]);
-      // Who has neither key nor number cannot go on with an order whose answer was lost: it ends with its time.
+      // A merchant without key and number cannot continue an order whose response was lost: it expires.
       const isOver = !subject.wasDone && orders[0]?.state === 'closed';
       return { is, should: [isOver ? ['closed', 0] : ['paid', 1]] };
     },
@@ -172,7 +172,7 @@ function close(by: With): Deed {
 }
 
 const capture: Deed = {
-  name: 'capture (PayPal), the payer comes back',
+  name: 'capture (PayPal), the payer returns',
   repeatable: true,
   makesNumber: false,
   async prepare(stage, tag) {
@@ -188,7 +188,7 @@ const capture: Deed = {
     return { status: answer.status, headers: answer.headers, body };
   },
   isDone: ({ status }) => status === 200,
-  // The page may show less than is known by now, never more.
+  // The page may show an older state than is known, never a later one.
   async untruth(stage, { orderNo }, { body: { page } }) {
     const state = await stateOf(stage.calm, orderNo);
     return page.includes('We have received your payment') && state !== 'paid' ? { state } : undefined;
@@ -202,7 +202,7 @@ const capture: Deed = {
   },
 };
 
-/** A paid call that failed for good: its money is on its way back, or has arrived. */
+/** A paid call that finally failed: its money is being refunded or is refunded. */
 function isGivenBack(body: { code?: string } | undefined): boolean {
   return body?.code?.startsWith('fulfilment_failed_') ?? false;
 }
@@ -219,7 +219,7 @@ const fulfil: Deed = {
   },
   act: ({ sick, shop }, { orderNo }) =>
     shop.callAt(sick.url, 'POST', '/api/v2/skillpay/resource', undefined, { 'x-out-trade-no': orderNo }),
-  // On a machine that is slow enough the tries or the time of a call run out: then the money goes back, which is an end, too.
+  // On a slow machine the tries or the time of a call run out: then the money is refunded, which is a valid end.
   isDone: ({ status, body }) => status === 200 || isGivenBack(body),
   async untruth({ calm }, { orderNo }, { body }) {
     const row = await calm.app.store.read((tx) => tx.skillOrders.find({ orderNo }));
@@ -280,7 +280,7 @@ const offer: Deed = {
 };
 
 const notification: Deed = {
-  name: 'notice of a payment',
+  name: 'notification of a payment',
   repeatable: true,
   makesNumber: false,
   async prepare(stage, tag, turn) {
@@ -290,10 +290,10 @@ const notification: Deed = {
     const { body } = await untilTaken(() => shop.callAt(sick.url, 'POST', '/api/v2/payment/pay', order));
     const { orderNo } = body.data;
     await calm.sim('/sim/pay', { orderNo });
-    await until('the notice that is dropped', async () => (await calm.deliveries(orderNo)).length > 0);
+    await until('the dropped notification', async () => (await calm.deliveries(orderNo)).length > 0);
     return { tag, orderNo, payWay };
   },
-  // Brought by hand, while those of the other orders stay away: they would send statements, too.
+  // The test delivers this message only: messages of other orders would send statements too.
   async act({ calm }, { orderNo, payWay }) {
     await calm.sim('/sim/notify', { orderNo });
     const { url, headers, bodyBase64 } = (await calm.deliveries(orderNo)).at(-1)!;
@@ -330,7 +330,7 @@ const withWords: Record<With, string> = {
   nothing: 'with neither',
 };
 
-/** Everything that moves money, in each way of being repeated. */
+/** Every action that moves money, in each way of being repeated. */
 export const DEEDS: readonly Deed[] = [
   pay('key', 'tea'),
   pay('number'),

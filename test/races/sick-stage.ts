@@ -6,30 +6,30 @@ import { addSkill } from '../support/skillpay.ts';
 import { startService, until, type Merchant, type Service, type ServiceOptions } from '../support/service.ts';
 import { layStatementCable, type StatementCable } from '../support/statement-cable.ts';
 
-/** Two replicas on one database: one whose cable can be struck, and one that prepares and looks. */
+/** Two replicas on one database: one with a faulty cable, and one that prepares and verifies. */
 export interface SickStage {
   sick: Service;
   calm: Service;
   cable: StatementCable;
-  /** Its token is good at both. */
+  /** The shop's token is valid at both. */
   shop: Merchant;
-  /** How often the work of a pay-per-call order was done, by order. */
+  /** The executions of pay-per-call work, by order. */
   executions: Map<string, number>;
 }
 
-/** So short that waiting them out costs little; a slow machine only adds faults to those that are meant. */
+/** So short that waiting them out is cheap; a slow machine only adds faults. */
 export const IMPATIENT = { connect: 700, query: 700, statement: 600, lock: 300, idleInTransaction: 1_000 };
 
-/** How long a paid call waits for its work: what broke off would be waited for until its lease ends, which the merchant's repeat outlives. */
+/** How long a paid call waits for its work; broken work blocks until its lease ends, and the merchant's repeats last longer. */
 const WORK_MS = 3_000;
 
-/** Pieces of the product `tea` at the beginning. */
+/** The initial stock of the product `tea`. */
 export const STOCK = 100_000;
 
-/** The stage; nothing but the requests of the test speaks to the sick replica. */
+/** Starts the stage; only requests of the test reach the sick replica. */
 export async function sickStage(t: ExecutionContext, options: ServiceOptions = {}): Promise<SickStage> {
   const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...options.env };
-  // Rows of a connection that is gone for the sick one only are waited for no longer than it takes to see that.
+  // Waits for rows of a dead connection only until the sick replica notices.
   const calm = await startService(t, { env, databaseTimeouts: { ...PATIENT, lock: 8_000 } });
   const cable = await layStatementCable(t, calm.databaseUrl);
   const { simulator, clock } = calm;
@@ -45,7 +45,7 @@ export async function sickStage(t: ExecutionContext, options: ServiceOptions = {
   return { sick, calm, cable, shop, executions };
 }
 
-/** Bounds that are short on purpose may be too short for what comes before the test: it is begun again. */
+/** Short time limits may fire during the setup, which is then repeated. */
 async function inSpiteOfBounds<T>(what: string, begin: () => Promise<T>): Promise<T> {
   const { made } = await until(what, async () => {
     try {
@@ -59,7 +59,7 @@ async function inSpiteOfBounds<T>(what: string, begin: () => Promise<T>): Promis
   return made;
 }
 
-/** What is worked for a paid call; every execution answers something else, so that a second one would show. */
+/** The upstream of a paid call; every execution returns another result, so that a second one would show. */
 async function startUpstream(t: ExecutionContext): Promise<{ url: string; executions: Map<string, number> }> {
   const executions = new Map<string, number>();
   const address = await serve(t, (request, response) => {

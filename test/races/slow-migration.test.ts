@@ -3,7 +3,7 @@ import { migrate, schemaStatus } from '../../server/db/migrate.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createDatabase, PATIENT } from '../support/database.ts';
 
-test('a migration that takes longer than a request may is not broken off', async (t) => {
+test('a migration that takes longer than the request time limit is not aborted', async (t) => {
   const { url, drop } = await createDatabase();
   t.teardown(drop);
   const before = await openDatabase({ kind: 'postgres', url, poolSize: 1, timeouts: PATIENT });

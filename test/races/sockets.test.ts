@@ -7,7 +7,7 @@ import { openSocket } from '../http/across/sockets.ts';
 
 const MAIN = fileURLToPath(new URL('./edge-main.ts', import.meta.url));
 const EACH = 500;
-/** What a thousand connections may cost, in MB. */
+/** The memory limit for a thousand connections, in MB. */
 const BOUND = 30;
 
 interface Memory {
@@ -15,7 +15,7 @@ interface Memory {
   held: number;
 }
 
-test('500 idle connections and 500 that never take the largest answer cost little, and are ended', async (t) => {
+test('500 idle connections and 500 that never read the largest response use little memory and are closed', async (t) => {
   const limits = { quietMs: 20_000, headersMs: 10_000 };
   const child = fork(MAIN, [JSON.stringify(limits)], { execArgv: ['--expose-gc'] });
   t.teardown(() => void child.kill('SIGKILL'));
@@ -31,7 +31,7 @@ test('500 idle connections and 500 that never take the largest answer cost littl
   const before = await memory();
   const idle = await Promise.all(Array.from({ length: EACH }, () => openSocket(t, port)));
   const greedy = await Promise.all(Array.from({ length: EACH }, () => openSocket(t, port, bundle, { reads: false })));
-  // Every answer has begun when every socket has something to read.
+  // Every response has begun when every socket has data to read.
   await Promise.all(greedy.map((socket) => socket.readableLength || once(socket, 'readable')));
   t.is((await fetch(`${url}/health`)).status, 200);
   const during = await memory();
@@ -43,7 +43,7 @@ test('500 idle connections and 500 that never take the largest answer cost littl
   await until(
     'all are ended',
     async () => {
-      // Who never reads sees the end only by writing.
+      // A client that never reads notices the close only by writing.
       for (const socket of greedy) if (!socket.destroyed) socket.write(' ');
       return open().length === 0;
     },

@@ -9,9 +9,9 @@ import { freePort, listenOnFreePort } from '../support/free-port.ts';
 import { testPostgresUrl } from '../support/postgres.ts';
 import { testEnvironment } from '../support/service.ts';
 
-/** What PostgreSQL does about a login; unless it ends the connection it then waits, as it does for a minute. */
+/** PostgreSQL's reply to a login; unless it ends the connection it then waits, as it does for a minute. */
 const SAYS = {
-  /** Asks for a password by SCRAM. */
+  /** Requests a password by SCRAM. */
   scram(socket: Socket) {
     socket.once('data', (first) => {
       const [nonce] = /(?<=r=)[^,\0]+/.exec(first.toString('latin1')) ?? [''];
@@ -23,13 +23,13 @@ const SAYS = {
   error: (code: string, text: string) => (socket: Socket) =>
     void socket.end(message('E', `SFATAL\0VFATAL\0C${code}\0M${text}\0\0`)),
   nothing() {},
-  /** It is ready for TLS. */
+  /** Accepts TLS. */
   tls: (socket: Socket) => void socket.write('S'),
-  /** It is another server. */
+  /** Another kind of server. */
   http: (socket: Socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
 } as const;
 
-/** Listens as PostgreSQL would; gives the URL to reach it. */
+/** Listens as PostgreSQL would; returns the URL. */
 async function fakePostgres(
   t: Pick<ExecutionContext, 'teardown'>,
   says: (socket: Socket) => void,
@@ -59,10 +59,10 @@ function int32(value: number): Buffer {
   return bytes;
 }
 
-// Each start that fails leaves its ears for signals behind.
+// Each failed start leaves its signal listeners behind.
 process.setMaxListeners(0);
 
-/** What keeps the service from starting, and what it says: the words, the code, and the key to change. */
+/** A cause that prevents the start, and its report: text, code and the key to change. */
 interface StartFault {
   name: string;
   env: (t: ExecutionContext, at: Places) => Promise<Record<string, string | undefined>>;
@@ -72,12 +72,12 @@ interface StartFault {
   next: RegExp;
 }
 
-/** A database that is there. */
+/** An existing database. */
 interface Places {
   url: string;
-  /** The same as another user; with a password unless it is null. */
+  /** The URL as another user; with a password unless it is null. */
   as(user: string, password: string | null, database?: string): string;
-  /** Makes a role of the test's own; gives its name. */
+  /** Creates a role for the test; returns its name. */
   role(t: ExecutionContext, options?: string): Promise<string>;
 }
 
@@ -102,7 +102,7 @@ const FAULTS: readonly StartFault[] = [
     next: /Add the password to Database\.Url/,
   },
   {
-    name: 'the same by SCRAM, where the server would wait for a minute',
+    name: 'a database that requires a SCRAM password, and none is set',
     env: async (t) => database(await fakePostgres(t, SAYS.scram)),
     code: 'database_refused',
     exit: 7,
@@ -153,7 +153,7 @@ const FAULTS: readonly StartFault[] = [
     next: /try again in a moment/,
   },
   {
-    name: 'a server without TLS, which is demanded',
+    name: 'a server without the required TLS',
     env: async (_, { url }) => database(`${url}?sslmode=verify-full`),
     code: 'database_refused',
     exit: 7,
@@ -169,7 +169,7 @@ const FAULTS: readonly StartFault[] = [
     next: /Database\.Url.*createdb/,
   },
   {
-    name: 'a port where nobody listens',
+    name: 'a port without a listener',
     env: async () => database(`postgres://pay:${SECRET}@127.0.0.1:${await freePort()}/pay`),
     code: 'database_unavailable',
     exit: 7,
@@ -185,7 +185,7 @@ const FAULTS: readonly StartFault[] = [
     next: /Database\.Url/,
   },
   {
-    name: 'the key of its own certificate is not there',
+    name: 'the key of the client certificate is missing',
     env: async (_, { url }) => database(`${url}?sslmode=verify-full&sslkey=/nowhere/client.key`),
     code: 'file_unusable',
     exit: 7,
@@ -193,7 +193,7 @@ const FAULTS: readonly StartFault[] = [
     next: /sslkey .* in Database\.Url/,
   },
   {
-    name: 'the key of its own certificate is none',
+    name: 'the key of the client certificate is invalid',
     env: async (t) => {
       const folder = temporaryFolder(t, { 'client.key': 'x' });
       return database(`${await fakePostgres(t, SAYS.tls)}?sslmode=verify-full&sslkey=${folder}/client.key`);
@@ -212,7 +212,7 @@ const FAULTS: readonly StartFault[] = [
     next: /Database\.Url/,
   },
   {
-    name: 'a server that says nothing',
+    name: 'a server that does not respond',
     env: async (t) => database(await fakePostgres(t, SAYS.nothing, `pay:${SECRET}`)),
     code: 'database_unavailable',
     exit: 7,
@@ -220,7 +220,7 @@ const FAULTS: readonly StartFault[] = [
     next: /Database\.Url/,
   },
   {
-    name: 'something else than PostgreSQL',
+    name: 'another kind of server',
     env: async (t) => database(await fakePostgres(t, SAYS.http, `pay:${SECRET}`)),
     code: 'database_unavailable',
     exit: 7,
@@ -228,7 +228,7 @@ const FAULTS: readonly StartFault[] = [
     next: /Database\.Url/,
   },
   {
-    name: 'a role that may not make tables in an empty database',
+    name: 'a role that may not create tables in an empty database',
     env: async (t, { as, role }) => {
       const name = `empty_${randomBytes(6).toString('hex')}`;
       await asAdmin(`create database ${name}`);
@@ -241,7 +241,7 @@ const FAULTS: readonly StartFault[] = [
     next: /payctl server migrate.*Database\.Migrate = false/,
   },
   {
-    name: 'a database without its tables, which are not to be made',
+    name: 'a database without tables, while migrations are off',
     env: async (t) => {
       const name = `empty_${randomBytes(6).toString('hex')}`;
       await asAdmin(`create database ${name}`);
@@ -296,7 +296,7 @@ const FAULTS: readonly StartFault[] = [
     next: /Simulator\.Dir/,
   },
   {
-    name: 'a port of the API that is taken',
+    name: 'an API port that is in use',
     env: async (t) => ({ PAY_SERVER_LISTEN: await taken(t) }),
     code: 'address_in_use',
     exit: 6,
@@ -304,7 +304,7 @@ const FAULTS: readonly StartFault[] = [
     next: /change Server\.Listen/,
   },
   {
-    name: 'a port of the metrics that is taken',
+    name: 'a metrics port that is in use',
     env: async (t) => ({ PAY_METRICS_LISTEN: await taken(t) }),
     code: 'address_in_use',
     exit: 6,
@@ -312,7 +312,7 @@ const FAULTS: readonly StartFault[] = [
     next: /change Metrics\.Listen/,
   },
   {
-    name: 'a port of the simulator that is taken',
+    name: 'a simulator port that is in use',
     env: async (t) => ({ PAY_DEBUG: 'true', PAY_SIMULATOR_LISTEN: await taken(t) }),
     code: 'address_in_use',
     exit: 6,
@@ -336,7 +336,7 @@ const FAULTS: readonly StartFault[] = [
     next: /change Metrics\.Listen/,
   },
   {
-    name: 'a file with a secret that is not there',
+    name: 'a secret file that is missing',
     env: async () => ({ PAY_JWT_SECRET_KEY: undefined, PAY_JWT_SECRET_KEY_FILE: '/nowhere/jwt' }),
     code: 'config_invalid',
     exit: 2,
@@ -344,7 +344,7 @@ const FAULTS: readonly StartFault[] = [
     next: /^$/,
   },
   {
-    name: 'a file with a secret that cannot be read',
+    name: 'a secret file that is unreadable',
     env: async (t) => ({ PAY_JWT_SECRET_KEY: undefined, PAY_JWT_SECRET_KEY_FILE: temporaryFolder(t) }),
     code: 'config_invalid',
     exit: 2,
@@ -352,7 +352,7 @@ const FAULTS: readonly StartFault[] = [
     next: /^$/,
   },
   {
-    name: 'a master key that is none',
+    name: 'an invalid master key',
     env: async () => ({ PAY_SECURITY_MASTER_KEY: SECRET }),
     code: 'config_invalid',
     exit: 2,
@@ -360,7 +360,7 @@ const FAULTS: readonly StartFault[] = [
     next: /^$/,
   },
   {
-    name: 'a configuration that is not there',
+    name: 'a missing configuration file',
     env: async () => ({ PAY_CONFIG: '/nowhere/pay.toml' }),
     code: 'config_invalid',
     exit: 2,
@@ -404,7 +404,7 @@ const at = await places();
 test.after.always('the database is dropped', at.drop);
 
 for (const { name, env, code, exit, says, next } of FAULTS)
-  test.serial(`a start says what is wrong, and the key to change: ${name}`, async (t) => {
+  test.serial(`a failed start reports the cause and the key to change: ${name}`, async (t) => {
     const free = async () => `127.0.0.1:${await freePort()}`;
     const base = {
       ...testEnvironment(at.url),

@@ -12,7 +12,7 @@ import { ownSimulator } from '../support/simulator.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 
-test('a service whose database swallows everything ends by itself when it is told to, and had looked again after the last time', async (t) => {
+test('a service polls again after a database outage, and exits on SIGTERM during another', async (t) => {
   const { url, drop } = await createDatabase();
   t.teardown(drop);
   const cable = await layCable(t, url);
@@ -65,7 +65,7 @@ test('a service whose database swallows everything ends by itself when it is tol
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
   test(`${signal} ends a service without workers in an orderly way`, async (t) => {
     const simulator = await ownSimulator(t);
-    // Which database it is makes no difference to a signal, and an embedded one takes seconds to begin.
+    // The kind of database makes no difference to a signal, and an embedded one takes seconds to start.
     const { url, drop } = await createDatabase();
     t.teardown(drop);
     const child = spawn(process.execPath, [await bundled(BIN), 'server', 'start'], {

@@ -11,7 +11,7 @@ async function stage(t: ExecutionContext) {
   const service = await startService(t);
   const shop = await service.merchant();
   const { logIn } = await firstAdmin(service);
-  // Days of the clock pass between two calls, and sessions end.
+  // The clock advances by days between calls, so sessions expire.
   const admin = async (method: string, path: string, body?: unknown) => (await logIn()).call(method, path, body);
   return { service, shop, admin };
 }
@@ -27,7 +27,7 @@ async function openKinds({ app }: Service, orderNo: string): Promise<string[]> {
   return rows.map(({ kind }) => kind).toSorted();
 }
 
-test('a refund about which nobody says anything is listed within four days, and each way to end it works', async (t) => {
+test('a refund without any report is listed within four days, and each way to resolve it works', async (t) => {
   const { service, shop, admin } = await stage(t);
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   for (const call of ['refund', 'refund-query'])
@@ -40,25 +40,25 @@ test('a refund about which nobody says anything is listed within four days, and 
   t.deepEqual(await openKinds(service, orderNo), ['refund_overdue']);
   const { data: listed } = (await admin('GET', `/api/v1/exceptions?state=open&orderNo=${orderNo}`)).body;
   const seen = { action: 'acknowledge', reason: 'seen' };
-  t.is((await admin('POST', `/api/v1/exceptions/${listed[0].id}/resolve`, seen)).status, 400, 'it is not over');
+  t.is((await admin('POST', `/api/v1/exceptions/${listed[0].id}/resolve`, seen)).status, 400, 'it is still open');
   const resolve = (action: string) =>
     admin('POST', `/api/v1/refunds/${refundNo}/resolve`, { action, reason: 'asked the channel' });
   const released = await resolve('release');
-  t.is(released.body.code, 'refund_not_released', 'nobody knows whether it happened');
+  t.is(released.body.code, 'refund_not_released', 'the outcome is unknown');
   t.is((await resolve('failed_at_channel')).status, 200);
   t.is((await refundOf(service, refundNo)).state, 'failed');
   t.deepEqual(await openKinds(service, orderNo), []);
   await service.sim('/sim/reset-faults', {});
   const again = await admin('POST', `/api/v1/refunds/${refundNo}/retry`);
   t.is(again.status, 200, JSON.stringify(again.body));
-  t.is((await refundOf(service, refundNo)).attempt, 2, 'the number that the channel ended is not used again');
+  t.is((await refundOf(service, refundNo)).attempt, 2, 'the closed number is not reused');
   await runUntilQuiet(service, 3600, 60);
   t.is((await refundOf(service, refundNo)).state, 'succeeded');
   t.is((await ledgerOf(service)).get(orderNo)?.refunded, 400);
   await assertBooksBalance(t, service);
 });
 
-test('an overdue refund is sent again by a person, under its number, and is no longer listed once it is done', async (t) => {
+test('an operator resends an overdue refund under its number, and its exception ends when the refund succeeds', async (t) => {
   const { service, shop, admin } = await stage(t);
   const orderNo = await payOrder(service, shop, { payWay: 'wechat', amount: 10 });
   for (const call of ['refund', 'refund-query'])
@@ -77,7 +77,7 @@ test('an overdue refund is sent again by a person, under its number, and is no l
   await assertBooksBalance(t, service);
 });
 
-test('late money whose refund the channel closed goes back under another number; the exception opens again when that fails too', async (t) => {
+test('a late payment whose refund the channel closed is refunded under another number, and its exception reopens if that fails too', async (t) => {
   const { service, shop, admin } = await stage(t);
   const orderNo = await placeOrder(shop, { payWay: 'wechat', amount: 10 });
   await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
@@ -119,7 +119,7 @@ test('late money whose refund the channel closed goes back under another number;
   t.is((await ledgerOf(service)).get(orderNo)?.refunded, 1000);
 });
 
-test('an order about whose end nobody says anything is listed a day after its expiry, and a person can end it', async (t) => {
+test('an order without a reported end is listed a day after its expiry, and an operator can resolve it', async (t) => {
   const { service, shop, admin } = await stage(t);
   const orderNo = await placeOrder(shop, { payWay: 'wechat', amount: 10, expireSeconds: 600 });
   for (const call of ['close', 'query'])
@@ -132,13 +132,13 @@ test('an order about whose end nobody says anything is listed a day after its ex
   const { data } = (await admin('GET', `/api/v1/exceptions?state=open&orderNo=${orderNo}`)).body;
   const resolve = (action: string) =>
     admin('POST', `/api/v1/exceptions/${data[0].id}/resolve`, { action, reason: 'asked the channel' });
-  t.is((await resolve('acknowledge')).status, 400, 'it is not over');
+  t.is((await resolve('acknowledge')).status, 400, 'it is still open');
   t.is((await resolve('close')).status, 200);
   t.is(await stateOf(service, orderNo), 'closed');
   t.deepEqual(await openKinds(service, orderNo), []);
 });
 
-test('an order that was listed as overdue and is over after all is no longer listed', async (t) => {
+test('an order that was listed as overdue and then ends is no longer listed', async (t) => {
   const { service, shop } = await stage(t);
   const orderNo = await placeOrder(shop, { payWay: 'alipay', amount: 10, expireSeconds: 600 });
   for (const call of ['close', 'query'])
@@ -151,7 +151,7 @@ test('an order that was listed as overdue and is over after all is no longer lis
   t.deepEqual(await openKinds(service, orderNo), []);
 });
 
-test('a paid order that WeChat Pay does not find for a while is refunded all the same, once', async (t) => {
+test('a paid order that WeChat Pay does not find for a while is refunded once', async (t) => {
   const { service, shop } = await stage(t);
   const orderNo = await payOrder(service, shop, { payWay: 'wechat', amount: 10 });
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'payment-not-found', orderNo, times: 3 });

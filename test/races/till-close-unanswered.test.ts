@@ -5,7 +5,7 @@ import { placeOrder, stateOf } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';
 import { startService, type Merchant, type Service } from '../support/service.ts';
 
-/** A code whose payer types a password, so that the payment can come at any moment. */
+/** A code whose payer must type a password, so that the payment can come at any moment. */
 const CODES = { alipay: 28, wechat: 13 } as const;
 
 function atTheTill(payWay: 'alipay' | 'wechat') {
@@ -13,7 +13,7 @@ function atTheTill(payWay: 'alipay' | 'wechat') {
   return { payWay, scene: 'code', amount: 10, payCode, clientIp: '192.0.2.7' };
 }
 
-/** How the service hears of the payment while nobody knows what became of the close. */
+/** How the service learns of the payment while the outcome of the close is unknown. */
 const HEARD = {
   'a message': (service: Service, _shop: Merchant, orderNo: string) => service.sim('/sim/notify', { orderNo }),
   'a question': async (service: Service, shop: Merchant, orderNo: string) => {
@@ -29,14 +29,14 @@ const HEARD = {
 for (const payWay of ['alipay', 'wechat'] as const)
   for (const fault of ['commit-then-timeout', 'timeout-then-commit'] as const)
     for (const [how, hear] of Object.entries(HEARD))
-      test(`${payWay}: a code is closed, ${fault}, and ${how} tells of the payment: the order ends as the money does`, async (t) => {
+      test(`${payWay}: a code order that is closed under ${fault} while ${how} reports the payment ends as its money does`, async (t) => {
         const service = await startService(t);
         const shop = await service.merchant();
         await service.sim('/sim/notices', { payWay, enabled: false });
         const orderNo = await placeOrder(shop, atTheTill(payWay));
-        // WeChat Pay is asked before its close: that question does not see the payment yet.
+        // WeChat Pay is queried before its close: that query does not see the payment yet.
         await service.sim('/sim/faults', { payWay, call: 'query', fault: 'query-lag', orderNo, times: 1 });
-        // Silent for a moment; what lands late lands when the channel's clock is put forward.
+        // A short silence; late effects happen when the channel's clock is advanced.
         const silence = { delayMs: 20_000, hangUpMs: 100 };
         await service.sim('/sim/faults', { payWay, call: 'close', fault, orderNo, times: 1, ...silence });
         await service.sim('/sim/pay', { orderNo });
@@ -44,7 +44,7 @@ for (const payWay of ['alipay', 'wechat'] as const)
         t.is(closed.body.data?.status, 'closing', JSON.stringify(closed.body));
         await service.sim('/sim/notices', { payWay, enabled: true });
         await hear(service, shop, orderNo);
-        t.not(await stateOf(service, orderNo), 'paid', 'the close may still give the money back');
+        t.not(await stateOf(service, orderNo), 'paid', 'the close may still refund the payment');
         await runUntilQuiet(service, 300, 30);
         await runUntilQuiet(service, 3 * 3600, 1200);
         await runUntilQuiet(service, 3 * 86_400, 6 * 3600);

@@ -5,14 +5,14 @@ import { placeOrder, payOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 import { addSkill, offerSkill, paySkill, redeemAt } from '../support/skillpay.ts';
 
-/** What a channel said is written beside the requests, many messages at once. */
+/** Channel messages are written beside the requests, many at once. */
 const MESSAGES = /^with fresh as materialized/;
 const BEGIN = /^(?:start transaction|begin)\b/i;
 const END = /^(?:commit|rollback)\b(?! to)/i;
 
 /**
- * Counts the transactions of this process: a statement alone is one, and so is everything from begin to commit. What goes with the next
- * statement in one message (db/pool.ts) is no statement of its own.
+ * Counts the transactions of this process: a single statement is one, and so is everything from begin to commit. A begin sent with
+ * the next statement (db/pool.ts) is no statement of its own.
  */
 function watchTransactions(t: ExecutionContext) {
   const { query } = pg.Client.prototype;
@@ -40,7 +40,7 @@ function watchTransactions(t: ExecutionContext) {
   };
 }
 
-test('what merchants do all day, and jobs all night, takes few transactions', async (t) => {
+test('common merchant calls and nightly jobs take few transactions', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant({ scopes: ['payment:write', 'payment:read', 'skillpay:call'] });
   await addSkill(service);
@@ -51,7 +51,7 @@ test('what merchants do all day, and jobs all night, takes few transactions', as
   const tea = { subject: 'Tea', amount: 5, payWay: 'alipay' };
   const pay = (key?: string) =>
     shop.call('POST', '/api/v2/payment/pay', tea, key === undefined ? {} : { 'Idempotency-Key': key });
-  // The first of a process builds its channel and notes that the application was used.
+  // The first payment of a process builds its channel and records the use of the application.
   await pay('first');
   const open = await placeOrder(shop, {});
   const { seen, forget } = watchTransactions(t);
@@ -67,7 +67,7 @@ test('what merchants do all day, and jobs all night, takes few transactions', as
     ],
     ['pay', () => pay(), { transactions: 4, statements: 8 }],
     ['pay with an Idempotency-Key', (turn) => pay(`key-${turn}`), { transactions: 5, statements: 10 }],
-    ['the same again', () => pay('key-0'), { transactions: 1, statements: 1 }],
+    ['a repeated pay', () => pay('key-0'), { transactions: 1, statements: 1 }],
     [
       'an offer',
       () => shop.call('POST', '/api/v2/skillpay/resource', { resource: 'weather', payWay: 'alipay' }),
@@ -79,7 +79,7 @@ test('what merchants do all day, and jobs all night, takes few transactions', as
       { transactions: 2, statements: 2 },
     ],
     [
-      'the check of an order that nobody has paid',
+      'the check of an unpaid order',
       async () => {
         await checkOrder(service.app.ports)(open);
         return { status: 200 };
@@ -89,8 +89,8 @@ test('what merchants do all day, and jobs all night, takes few transactions', as
   ];
   for (const [what, ask, most] of scenes) {
     const tries: { transactions: number; statements: number }[] = [];
-    // The turn with the least counts: what is noted now and then beside the requests (a channel's health, the last use of an application)
-    // and what a connection learns when it is new (db/pool.ts) are no part of any.
+    // The run with the fewest counts: occasional writes (a channel's health, the last use of an application) and the preparation of
+    // a new connection (db/pool.ts) belong to none.
     for (let turn = 0; turn < 5; turn += 1) {
       forget();
       t.true((await ask(turn)).status < 403, what);
@@ -101,7 +101,7 @@ test('what merchants do all day, and jobs all night, takes few transactions', as
     );
     t.log(`${what}: ${transactions} transactions, ${statements} statements`);
     t.true(transactions <= most.transactions, `${what}: ${transactions} transactions`);
-    // Behind a pooler what begins something is a message of its own, and a single writing statement a transaction.
+    // Behind a pooler a begin is a message of its own, and a single writing statement a transaction.
     const bounds = service.app.database.pooler ? 8 : 0;
     t.true(statements <= most.statements + bounds, `${what}: ${statements} statements`);
   }

@@ -18,17 +18,17 @@ const LIVE_ALIPAY = {
   alipay_public_key: publicOf(fixture('alipay.key')),
 };
 
-/** A project for every way of verifying, at a simulator whose folder is known; no notice is delivered by itself. */
+/** A project for every way of verifying, at a simulator with a known folder; notifications are off. */
 interface Stage {
   service: Service;
   admin: Admin;
-  /** Sends as the administrator who may only look. */
+  /** Calls as an administrator with read access only. */
   viewer: Admin['call'];
   forger: Forger;
   dir: string;
 }
 
-/** One way in its own project, with an order that somebody wants for nothing. */
+/** One way in its own project, with an order that an attacker wants without paying. */
 interface Scene extends Stage {
   way: Way;
   project: string;
@@ -62,7 +62,7 @@ async function sceneOf(on: Stage, way: Way): Promise<Scene> {
   return { ...on, way, project, shop, template };
 }
 
-/** An order that its payer has paid without us knowing, and the message that says so. */
+/** An order whose payment is unknown to the service, and the message about it. */
 async function untold({ service }: Stage, shop: Merchant, { payWay }: Way) {
   const orderNo = await placeOrder(shop, { payWay });
   await service.sim('/sim/pay', { orderNo });
@@ -83,7 +83,7 @@ async function post(
   return (await fetch(`${service.url}/notify/${payWay}/${project}`, sent)).status;
 }
 
-/** Says with the attacker's key that an order is paid; whether it was believed. */
+/** Reports an order as paid with the attacker's key; returns whether it was accepted. */
 async function forge(scene: Scene, { envelope }: Attack, orderNo: string, facts?: Facts, at = scene.service) {
   const { forger, way, project, template } = scene;
   const said = facts ?? withOrder(way.payWay, template, orderNo, '');
@@ -95,7 +95,7 @@ async function forge(scene: Scene, { envelope }: Attack, orderNo: string, facts?
 
 type Send = Admin['call'];
 
-/** Somebody who may bring keys, or not. */
+/** A user with or without permission to upload keys. */
 interface Uploader {
   name: string;
   send: Send;
@@ -118,7 +118,7 @@ async function uploaders({ service, admin, viewer }: Stage, project: string): Pr
   ];
 }
 
-/** How a key is brought: as a file of its own, or as a member of the configuration. */
+/** How a key is uploaded: as a file of its own, or as a member of the configuration. */
 const METHODS = {
   upload: ({ payWay, kind }: Way, content: string) => ['certs/upload', { payWay, kind, content }],
   configuration: ({ payWay, kind }: Way, content: string) => [`payment/config/${payWay}`, { [kind]: content }],
@@ -139,7 +139,7 @@ async function certsOf({ admin, project, way }: Scene): Promise<Shown[]> {
 
 const changeCert = ({ admin }: Scene, { id }: Shown, verb: string) => admin.call('POST', `/api/v1/certs/${id}/${verb}`);
 
-/** What came of one row of the table. */
+/** The counts of one row of the table. */
 interface Counts {
   brought: number;
   refused: number;
@@ -149,7 +149,7 @@ interface Counts {
   acceptedPaid: number;
 }
 
-/** Somebody brings a key in some way; what is signed with it before and after an administrator trusts it, and when not any more. */
+/** Uploads a key in some way, and checks its messages before it is trusted, while it is trusted, and afterwards. */
 async function row(
   t: ExecutionContext,
   scene: Scene,
@@ -200,8 +200,8 @@ async function row(
     if (await believed(false)) counts.acceptedUnpaid += 1;
     const isBelieved = await believed(true);
     if (isBelieved) counts.acceptedPaid += 1;
-    // With every genuine key distrusted, also one that WeChat Pay would hand out again, the channel cannot be asked.
-    t.is(isBelieved, !alone, `${what}: a young key counts when the channel says the same`);
+    // With every genuine key distrusted, including one that WeChat Pay would issue again, the channel cannot be queried.
+    t.is(isBelieved, !alone, `${what}: a young key counts if the channel confirms the payment`);
     t.is((await changeCert(scene, own, 'distrust')).status, 200, what);
     if (await believed(false)) counts.acceptedUntrusted += 1;
     t.is((await changeCert(scene, own, 'delete')).status, 200, what);
@@ -215,12 +215,12 @@ async function row(
   return counts;
 }
 
-/** How a key is brought, and whether it is alone then or beside the genuine one. */
+/** How a key is uploaded, and whether it is alone or beside the genuine one. */
 const KINDS = (['upload', 'configuration'] as const).flatMap((method) =>
   [false, true].map((alone) => ({ method, alone })),
 );
 
-test('nothing that is signed with a key that no administrator trusts is believed, in any way of verifying', async (t) => {
+test('no message signed with an untrusted key is accepted, in any way of verifying', async (t) => {
   const on = await stage(t);
   const total: Record<string, number> = {};
   let rows = 0;
@@ -229,7 +229,7 @@ test('nothing that is signed with a key that no administrator trusts is believed
     const attack = await way.attack(on.forger.secretsOf(way.payWay, scene.project), on.dir);
     for (const [u, uploader] of (await uploaders(on, scene.project)).entries())
       for (const [k, kind] of KINDS.entries()) {
-        // In a short run each uploader brings one in each way of verifying, and each kind of row once in all.
+        // In a short run each uploader uploads one key in each way of verifying, and each kind of row once in all.
         if (!isLong && (w + u) % KINDS.length !== k) continue;
         rows += 1;
         const counts = await row(t, scene, attack, { uploader, ...kind });
@@ -249,7 +249,7 @@ test('nothing that is signed with a key that no administrator trusts is believed
   );
 });
 
-test('a key that is taken away verifies nothing on any replica, from the answer on', async (t) => {
+test('a removed key verifies nothing on any replica once the response is sent', async (t) => {
   const on = await stage(t);
   const { service } = on;
   const second = await startService(t, {
@@ -278,11 +278,11 @@ test('a key that is taken away verifies nothing on any replica, from the answer 
     }
     const genuine = await untold(on, scene.shop, way);
     const message = { headers: genuine.delivery.headers, body: bodyOf(genuine.delivery) };
-    t.is(await post(second, scene.project, way, message), 200, 'the genuine key goes on');
+    t.is(await post(second, scene.project, way, message), 200, 'the genuine key still verifies');
   }
 });
 
-test('no application, no other project and no slip in Debug keeps the key of a live account out', async (t) => {
+test('no application, other project or Debug mistake can block the key of a live account', async (t) => {
   const service = await startService(t);
   await service.app.prepare();
   const { call } = await firstAdmin(service);
@@ -300,7 +300,8 @@ test('no application, no other project and no slip in Debug keeps the key of a l
   t.is((await upload({ mode: 'simulator', account: 'slip' }, 'elsewhere')).status, 201);
   t.like((await upload({ mode, account: appId })).body.data, { mode: 'live', trust: 'trusted' });
 
-  // Without a word it is for the configuration in force, which in Debug is the simulator's; deleted there it is the account's.
+  // Without an account the key is for the active configuration, which in Debug is the simulator's; deleted there it is the
+  // account's.
   const other = publicOf(alipay_app_key);
   const slip = (await upload({ content: other })).body.data;
   t.is(slip.mode, 'simulator');
@@ -315,10 +316,10 @@ test('no application, no other project and no slip in Debug keeps the key of a l
   );
   t.is((await call('POST', `/api/v1/certs/${own!.id}/delete`)).status, 200);
   const forged = await upload({ content: own!.publicPem, mode, account: appId }, 'elsewhere');
-  t.is(forged.status, 400, 'what the simulator itself brought stays its own');
+  t.is(forged.status, 400, "the simulator's key stays the simulator's");
 });
 
-test('a key that is brought for an account and once more without a word is one key, and is distrusted as one', async (t) => {
+test('a key uploaded for an account and again without one is a single key, and is distrusted as one', async (t) => {
   const service = await startService(t, { env: { PAY_DEBUG: 'false' } });
   const { call } = await firstAdmin(service);
   const { mode, appId, alipay_public_key, ...rest } = LIVE_ALIPAY;

@@ -4,10 +4,10 @@ import { count, inParallel, isLong } from '../support/counts.ts';
 import { requestIn } from '../support/order-scenes.ts';
 import { openShops, ordersIn, payIn, RACED_SCENES } from './scenes.ts';
 
-/** How far the clock goes between two looks; what is asked is the end, so a short run looks less often on the way. */
+/** Clock steps between two checks; only the end state matters, so a short run takes larger steps. */
 const [STEP, LONG_STEP] = isLong ? [1800, 6 * 3600] : [3600, 12 * 3600];
 
-test('G2 G3 G7: with silent channels and lost notices everything ends as the ledger says, in every scene of each', async (t) => {
+test('G2 G3 G7: with silent channels and lost notifications every order ends as the ledger has it, in every scene', async (t) => {
   const scenes = RACED_SCENES;
   const shops = await openShops(t, scenes, { timeoutMs: 250 });
   const { service, shopOf } = shops;

@@ -19,7 +19,7 @@ async function forget({ app }: Service, orderNo: string): Promise<void> {
   });
 }
 
-/** A message about money of an order that the service does not know. */
+/** A message about money of an unknown order. */
 async function lost(on: Stage, payWay: PayWay) {
   const delivery = await untold(on, on.shop, payWay);
   const order = await on.service.app.store.read((tx) => tx.orders.find({ orderNo: delivery.orderNo }));
@@ -28,7 +28,7 @@ async function lost(on: Stage, payWay: PayWay) {
 }
 
 for (const payWay of PAY_WAYS)
-  test(`${payWay}: a genuine notice about an order that nobody knows is listed once, and a person ends it`, async (t) => {
+  test(`${payWay}: a genuine notification about an unknown order is listed once, and an operator resolves it`, async (t) => {
     const on = await stage(t);
     const { service, admin } = on;
     const delivery = await lost(on, payWay);
@@ -45,13 +45,13 @@ for (const payWay of PAY_WAYS)
     t.deepEqual(
       answers.map(({ status }) => status),
       [refused, refused, refused, refused],
-      'the channel goes on telling',
+      'the channel keeps sending',
     );
     const [row, ...others] = await listed(on);
     t.deepEqual(others, []);
     t.like(row, { orderNo: delivery.orderNo, clientId: null, project: 'default', state: 'open', blocksRefunds: false });
     t.like(row.detail, { payWay, notifications: 4, account: delivery.account });
-    // PayPal's messages say nothing about money that can be believed.
+    // PayPal's messages carry no trusted amounts.
     const money = payWay === 'paypal' ? [null, null] : [1000, 'CNY'];
     t.deepEqual([row.receivedMinor, row.receivedCurrency], money);
     await refusesOtherActions(t, on, row.id);
@@ -72,7 +72,7 @@ async function refusesOtherActions(t: ExecutionContext, { admin }: Stage, id: st
   }
 }
 
-test("another system's orders at the same account are one line, however many notices come", async (t) => {
+test("another system's orders at the same account make one exception for any number of notifications", async (t) => {
   const on = await stage(t);
   const delivery = await untold(on, on.shop, 'wechat');
   const facts = on.forger.factsOf(delivery);
@@ -87,7 +87,7 @@ test("another system's orders at the same account are one line, however many not
   t.like(rows[0].detail, { payWay: 'wechat', notifications: 12, number: 'SHOP-11' });
 });
 
-test('numbers of our form have a line each up to a hundred, then one for the rest', async (t) => {
+test('unknown numbers in our format make an exception each up to a hundred, then one for the rest', async (t) => {
   const on = await stage(t);
   const delivery = await untold(on, on.shop, 'wechat');
   const facts = on.forger.factsOf(delivery);
@@ -101,7 +101,7 @@ test('numbers of our form have a line each up to a hundred, then one for the res
   t.is(open.find(({ orderNo }) => orderNo === '')?.detail?.['notifications'], 5);
 });
 
-test('a message that is not genuine lists nothing', async (t) => {
+test('a message that is not genuine opens no exception', async (t) => {
   const on = await stage(t);
   for (const payWay of PAY_WAYS) {
     const { headers, body } = messageOf(await lost(on, payWay));

@@ -10,7 +10,7 @@ import { ownSimulator } from '../support/simulator.ts';
 
 export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
-/** Two projects with accounts of their own at a simulator whose keys are known; no notice is delivered by itself. */
+/** Two projects with accounts of their own at a simulator with known keys; notifications are off. */
 export interface Stage extends Shops {
   service: Service;
   shop: Merchant;
@@ -19,7 +19,7 @@ export interface Stage extends Shops {
   forger: Forger;
 }
 
-/** Starts it, with the shops of these scenes. */
+/** Starts the stage with the shops of these scenes. */
 export async function stage(t: ExecutionContext, scenes: readonly RacedScene[] = []): Promise<Stage> {
   const simulator = await ownSimulator(t);
   const { dir } = simulator;
@@ -34,24 +34,21 @@ export async function stage(t: ExecutionContext, scenes: readonly RacedScene[] =
   return { service, shop, shopOf, neighbour, admin, forger: createForger(dir) };
 }
 
-/** An order that the payer has paid (PayPal: approved) without us knowing, and the message that says so. */
+/** Returns the message of a payment (PayPal: an approval) that the service does not know. */
 export async function untold({ service }: Stage, shop: Merchant, payWay: PayWay, amount = 10): Promise<Delivery> {
   const orderNo = await placeOrder(shop, { payWay, amount });
   await service.sim('/sim/pay', { orderNo });
   return firstMessage(service, orderNo);
 }
 
-/**
- * The same in a scene. Of PayPal's buttons it is the message that the money was taken: the shop asked for it, and nobody here heard
- * the answer.
- */
+/** Returns the payment message of an order in a scene. For PayPal's buttons it reports a capture whose answer was lost. */
 export async function untoldIn(on: Stage, scene: RacedScene, amount = 10): Promise<Delivery> {
   const orderNo = await placeIn(on, scene, { amount });
   await payUnheard(on, scene, orderNo);
   return firstMessage(on.service, orderNo, scene.hasButtons ? 'PAYMENT.CAPTURE.COMPLETED' : undefined);
 }
 
-/** The payer of an order pays, and the service does not know it. */
+/** Pays an order without a report to the service. */
 export async function payUnheard(on: Stage, scene: RacedScene, orderNo: string): Promise<void> {
   const lost = { payWay: scene.payWay, call: 'capture', orderNo, fault: '500-after-commit', times: 1 };
   if (scene.hasButtons) await on.service.sim('/sim/faults', lost);
@@ -62,17 +59,17 @@ async function firstMessage(service: Service, orderNo: string, event?: string): 
   await service.sim('/sim/notify', { orderNo });
   const deliveries = await service.deliveries(orderNo);
   const found = deliveries.find((delivery) => event === undefined || delivery.event === event);
-  if (!found) throw new Error(`${orderNo}: nothing was told`);
+  if (!found) throw new Error(`${orderNo}: the channel wrote no message`);
   return found;
 }
 
-/** A delivery as it is posted again. */
+/** A recorded delivery as a message to post. */
 export const messageOf = ({ headers, bodyBase64 }: Delivery): Message => ({
   headers,
   body: Buffer.from(bodyBase64, 'base64'),
 });
 
-/** Delivers a message to the address of a project. */
+/** Posts a message to the notification address of a project. */
 export async function post(service: { url: string }, project: string, payWay: PayWay, { headers, body }: Message) {
   const answer = await fetch(`${service.url}/notify/${payWay}/${project}`, {
     method: 'POST',

@@ -16,18 +16,18 @@ import type { Facts } from '../fixtures/release-0.1.0/deeds.ts';
 
 const fixtures = new URL('../fixtures/release-0.1.0/', import.meta.url);
 
-/** What the release left behind. */
+/** The state that the release left. */
 interface Left {
   facts: Facts;
-  /** Its database, as it was when the service stopped; nothing was migrated since. */
+  /** Its database when the service stopped, without later migrations. */
   url: string;
-  /** The simulator that it used, at the same moment. */
+  /** Its simulator at the same moment. */
   simulator: { url: string };
-  /** The time as it goes on from that moment. */
+  /** The time, continued from that moment. */
   now: () => Date;
 }
 
-/** Restores the database and the simulator of the release; notices to it go to `serviceUrl` now. */
+/** Restores the release's database and simulator; notifications go to `serviceUrl` from now on. */
 async function restoreRelease(t: ExecutionContext, serviceUrl: string): Promise<Left> {
   const facts = JSON.parse(readFileSync(new URL('facts.json', fixtures), 'utf8')) as Facts;
   const ahead = Date.parse(facts.madeAt) - Date.now();
@@ -43,7 +43,7 @@ async function restoreDatabase(t: ExecutionContext): Promise<string> {
   const { url, drop } = await createDatabase({ direct: true, empty: true });
   t.teardown(drop);
   const { em, close } = await openDatabase({ kind: 'postgres', url, poolSize: 1, timeouts: PATIENT });
-  // What begins with a backslash is for psql.
+  // Lines with a leading backslash are for psql.
   await em.fork().execute(unpack('database.sql.gz').replaceAll(/^\\.*$/gm, ''));
   await close();
   return url;
@@ -53,7 +53,7 @@ function unpack(name: string): string {
   return gunzipSync(readFileSync(join(fixtures.pathname, name))).toString('utf8');
 }
 
-test('a database of 0.1.0 goes on under this release: orders, refunds, calls, coins, notices, webhooks, keys and books', async (t) => {
+test('a database of 0.1.0 works under this release: orders, refunds, calls, coins, notifications, webhooks, keys and ledger checks', async (t) => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const left = await restoreRelease(t, url);
@@ -84,7 +84,7 @@ test('a database of 0.1.0 goes on under this release: orders, refunds, calls, co
     kind: string;
   }[];
   t.deepEqual(exceptions.map(({ kind }) => kind).toSorted(), facts.exceptions);
-  // What was under way may have gone on meanwhile.
+  // Work in progress may have continued meanwhile.
   const { length: events } = (await admin('GET', '/api/v1/events?limit=200')).body.data;
   t.true(events >= facts.events, `${events} events of ${facts.events}`);
 
@@ -94,7 +94,7 @@ test('a database of 0.1.0 goes on under this release: orders, refunds, calls, co
   for (const payWay of ['alipay', 'wechat', 'paypal']) {
     const { orderNo } = facts.orders[`pending ${payWay}`]!;
     await service.sim('/sim/pay', { orderNo });
-    await until(`the notice about ${orderNo} is heard`, async () => {
+    await until(`the notification about ${orderNo} is received`, async () => {
       const { body } = await admin('GET', `/api/v1/orders/${orderNo}`);
       return body.data.status === 'paid';
     });
@@ -105,7 +105,7 @@ test('a database of 0.1.0 goes on under this release: orders, refunds, calls, co
     await service.app.deliveries.once();
     return receiver.received.filter(({ body }) => /order\.paid/.test(body)).length >= 3;
   });
-  // What was kept is given as it was, without members that came later; so it is asked for under another name of the machine.
+  // A stored response is returned unchanged, without later members, so it is requested from another host name.
   const { clientId, secret } = facts.shop;
   const elsewhere = await applicationAt(url.replace('127.0.0.1', 'localhost'), clientId, secret);
   const again = await elsewhere('POST', '/api/v2/payment/pay', facts.kept.request, {
@@ -129,11 +129,11 @@ test('a database of 0.1.0 goes on under this release: orders, refunds, calls, co
   await booksAreClean(t, admin);
 });
 
-/** What was under way goes on by itself, as soon as the channel has done it: refunds by their state, orders by what became of them. */
+/** Work in progress ends once the channel has made it: refunds by their state, orders by their outcome. */
 const ENDS: Readonly<Record<string, RegExp>> = { processing: /^(processing|succeeded|failed)$/ };
 const MOVING: Readonly<Record<string, RegExp>> = { 'refund under way': /^(paid|partially_refunded)$/ };
 
-/** As somebody does before the upgrade: a copy is migrated and proven. */
+/** As an operator does before the upgrade: migrates a copy and checks it. */
 async function proveBackup(t: ExecutionContext, url: string, now: () => Date): Promise<void> {
   const file = join(temporaryFolder(t, { url: await copyOf(t, url) }), 'url');
   const env = {
@@ -147,7 +147,7 @@ async function proveBackup(t: ExecutionContext, url: string, now: () => Date): P
       env,
       now,
     });
-  // 0.1.0 has the first migration alone.
+  // 0.1.0 has only the first migration.
   const isOlder = MIGRATIONS.length > 1;
   const before = await check();
   t.is(before.code, isOlder ? 1 : 0, before.stdout + before.stderr);

@@ -2,19 +2,19 @@ import { sql } from 'kysely';
 import type { ExecutionContext } from 'ava';
 import { postgresDatabase, type TestDatabase } from '../support/database.ts';
 
-/** A database that notes how many rows each statement took out of some tables. */
+/** A database that records how many rows each statement deleted from some tables. */
 export interface Watched extends TestDatabase {
   taken: (table: string) => Promise<number[]>;
 }
 
-/** Watches what is deleted. */
+/** Opens a database that records deletes from these tables. */
 export async function watched(t: ExecutionContext, ...tables: string[]): Promise<Watched> {
   const on = await postgresDatabase(t);
   await watchDeletes(on, tables);
   return { ...on, taken: (table) => deletedFrom(on, table) };
 }
 
-/** Has a database note what is deleted from some tables. */
+/** Adds triggers that record deletes from these tables. */
 async function watchDeletes({ store }: Pick<TestDatabase, 'store'>, tables: readonly string[]): Promise<void> {
   await store.transaction(async (tx) => {
     await tx.sql`create table taken (name text, n int)`;
@@ -25,7 +25,7 @@ async function watchDeletes({ store }: Pick<TestDatabase, 'store'>, tables: read
   });
 }
 
-/** How many rows each statement deleted. */
+/** The deleted rows of each statement. */
 async function deletedFrom({ store }: Pick<TestDatabase, 'store'>, table: string): Promise<number[]> {
   const rows = await store.read((tx) => tx.sql<{ n: number }>`select n from taken where n > 0 and name = ${table}`);
   return rows.map(({ n }) => Number(n));

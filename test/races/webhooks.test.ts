@@ -57,7 +57,7 @@ test('a receiver that answers 500 for a while gets the event once it answers 200
   t.is(payload['id'], first!.headers['webhook-id']);
 });
 
-test('a receiver that is gone for two days of the clock gets everything afterwards, each event once', async (t) => {
+test('a receiver that is gone for two days receives every event once afterwards', async (t) => {
   const { service, shop, receiver } = await stage(t);
   receiver.answer = () => ({ status: 503 });
   for (let n = 0; n < 3; n += 1) await payOrder(service, shop, { amount: 3 + n });
@@ -75,7 +75,7 @@ test('a receiver that is gone for two days of the clock gets everything afterwar
   t.is(receiver.received.length, 3);
 });
 
-test('after 72 hours it is given up, and a resend brings it back', async (t) => {
+test('a delivery is abandoned after 72 hours, and a resend restarts it', async (t) => {
   const { service, shop, receiver, desk } = await stage(t);
   receiver.answer = () => ({ status: 500 });
   await payOrder(service, shop, { amount: 3 });
@@ -94,7 +94,7 @@ test('after 72 hours it is given up, and a resend brings it back', async (t) => 
   t.is(receiver.received.at(-1)!.headers['webhook-id'], event!.id);
 });
 
-test('a secret that is rotated while an event is retried: the message verifies with both, after the grace with the new one', async (t) => {
+test('a message retried during a secret rotation verifies with both secrets, and after the grace period only with the new one', async (t) => {
   const { service, shop, receiver, desk, hook, secret } = await stage(t);
   receiver.answer = () => ({ status: 500 });
   await payOrder(service, shop, { amount: 3 });
@@ -116,7 +116,7 @@ test('a secret that is rotated while an event is retried: the message verifies w
   t.throws(() => verify(secret, receiver.received[2]!));
 });
 
-test('410 switches the webhook off and cancels what was waiting', async (t) => {
+test('410 disables the webhook and cancels its pending deliveries', async (t) => {
   const { service, shop, receiver, desk, hook } = await stage(t);
   receiver.answer = () => ({ status: 410 });
   await payOrder(service, shop, { amount: 3 });
@@ -127,7 +127,7 @@ test('410 switches the webhook off and cancels what was waiting', async (t) => {
   t.deepEqual(await states(service), ['failed'], 'no delivery is made for a webhook that is off');
 });
 
-test('two replicas that sweep at once send each event once', async (t) => {
+test('two concurrent replicas send each event once', async (t) => {
   const { service, shop, receiver } = await stage(t);
   const other = await startService(t, { env, url: service.databaseUrl, simulator: service.simulator });
   const n = count(40, 6);
@@ -139,12 +139,12 @@ test('two replicas that sweep at once send each event once', async (t) => {
   t.log(`${n} events, 2 replicas: ${receiver.received.length} messages`);
 });
 
-test('kill -9 at each step of a delivery loses no event, and nothing is sent before its move is committed', async (t) => {
+test('kill -9 at each step of a delivery loses no event, and nothing is sent before its transition is committed', async (t) => {
   const { service, shop, receiver } = await stage(t);
   for (const crashAt of ['deliver.claimed', 'deliver.sent']) {
     receiver.received.length = 0;
     const orderNo = await payOrder(service, shop, { amount: 3 });
-    // The replica has the real clock, the service of the test one that was put forward.
+    // The replica uses the real clock, the test's service an advanced one.
     await service.app.store.autocommit((tx) =>
       tx.deliveries.update({ state: 'pending' }, { nextAttemptAt: new Date() }),
     );
@@ -158,7 +158,7 @@ test('kill -9 at each step of a delivery loses no event, and nothing is sent bef
     t.is(await victim.ended, 'SIGKILL', crashAt);
     t.is(receiver.received.length, crashAt === 'deliver.sent' ? 1 : 0);
     service.clock.advance(61);
-    await until(`${crashAt}: told`, async () => {
+    await until(`${crashAt}: reported`, async () => {
       await service.app.deliveries.once();
       return receiver.received.some(({ body }) => body.includes(orderNo) && body.includes('order.paid'));
     });
@@ -167,7 +167,7 @@ test('kill -9 at each step of a delivery loses no event, and nothing is sent bef
   t.deepEqual([...new Set(await states(service))], ['delivered']);
 });
 
-test('kill -9 under load: every paid order is told, and whatever was told was committed', async (t) => {
+test('kill -9 under load: every paid order is reported, and every reported order was committed', async (t) => {
   const { service, shop, receiver } = await stage(t);
   let early = 0;
   const checks: Promise<void>[] = [];
@@ -198,7 +198,7 @@ test('kill -9 under load: every paid order is told, and whatever was told was co
     }
     await victim.kill();
   }
-  await until('everything is paid and told', async () => {
+  await until('every order is paid and reported', async () => {
     service.clock.advance(61);
     await service.app.sweep.once();
     await service.app.deliveries.once();
@@ -207,5 +207,5 @@ test('kill -9 under load: every paid order is told, and whatever was told was co
   });
   await Promise.all(checks);
   t.is(early, 0);
-  t.log(`${paid.length} orders told, 0 before their commit`);
+  t.log(`${paid.length} orders reported, 0 before their commit`);
 });

@@ -9,10 +9,10 @@ import { type Merchant, startService, until } from '../support/service.ts';
 import { startWorkers, type Workers } from '../support/workers.ts';
 
 const LANES = 2;
-/** Between two payments of a lane while workers start: a load without a pause takes the processors from them. */
+/** The pause between payments while workers start: a load without pauses would starve them of processor time. */
 const PAUSE_MS = 50;
 
-/** A service of two workers over the database of another one that only makes applications. */
+/** A service of two workers over the database of another one that only creates applications. */
 async function open(t: Parameters<typeof startService>[0], env: Record<string, string> = {}) {
   const service = await startService(t);
   const shop = await service.merchant();
@@ -20,16 +20,16 @@ async function open(t: Parameters<typeof startService>[0], env: Record<string, s
   return { service, shop, workers };
 }
 
-/** The outcome of payments that clients asked for all the time. */
+/** The results of continuous payment requests. */
 interface Load {
   placed: string[];
-  /** Codes of connections that failed, and when. */
+  /** The codes and times of failed connections. */
   failed: { code: string; at: number }[];
   asked: number;
   stop(): Promise<void>;
 }
 
-/** Asks for payments until it is stopped; what could not be told for certain is asked again under its key. */
+/** Sends payments until it is stopped; uncertain ones are repeated under their key. */
 function load(shop: Merchant, { url }: Workers, subject: string, pauseMs = 0): Load {
   const found: Load = { placed: [], failed: [], asked: 0, stop };
   let goesOn = true;
@@ -61,10 +61,10 @@ function load(shop: Merchant, { url }: Workers, subject: string, pauseMs = 0): L
   }
 }
 
-/** A pair of workers in its three ages: as they start, when one is killed, and when all are replaced and then stopped. */
-test('two workers serve one address, one that is killed and all that are replaced lose nothing, and SIGTERM answers those who were let in', async (t) => {
+/** A pair of workers in three phases: at the start, when one is killed, and when all are replaced and stopped. */
+test('two workers on one address lose nothing when one is killed or all are replaced, and SIGTERM answers accepted requests', async (t) => {
   const drainSeconds = 1;
-  // A slow machine needs longer for what was let in than a service is usually given.
+  // A slow machine needs longer than the usual drain time.
   const env = { PAY_SERVER_DRAIN_SECONDS: String(drainSeconds), PAY_SERVER_SHUTDOWN_SECONDS: '120' };
   const opened = await open(t, env);
   const { token } = await firstAdmin(opened.service);
@@ -76,7 +76,7 @@ test('two workers serve one address, one that is killed and all that are replace
 
 type Opened = Awaited<ReturnType<typeof open>>;
 
-/** They serve one address, their figures are one, and each reports itself to the reader who follows at one of them. */
+/** The workers serve one address, share their figures, and each reports to a reader of one of them. */
 async function serveTogether(t: ExecutionContext, { shop, workers }: Opened, token: string): Promise<void> {
   t.is(new Set(workers.pids()).size, 2);
   const sent = 40;
@@ -109,7 +109,7 @@ async function serveTogether(t: ExecutionContext, { shop, workers }: Opened, tok
   await live.stop();
 }
 
-/** A worker that is killed is replaced, and nothing that it acknowledged is lost. */
+/** A killed worker is replaced, and nothing that it acknowledged is lost. */
 async function replaceKilled(t: ExecutionContext, { service, shop, workers }: Opened): Promise<void> {
   const under = load(shop, workers, 'Killed');
   await until('some payments', async () => under.placed.length > 10);
@@ -127,7 +127,7 @@ async function replaceKilled(t: ExecutionContext, { service, shop, workers }: Op
   t.is(workers.lines('a worker died').length, 1);
 }
 
-/** SIGHUP replaces every worker while requests go on: none fails. */
+/** SIGHUP replaces every worker while requests continue: none fails. */
 async function replaceAll(t: ExecutionContext, { shop, workers }: Opened): Promise<void> {
   const old = workers.pids();
   const under = load(shop, workers, 'Replaced', PAUSE_MS);
@@ -146,7 +146,7 @@ async function replaceAll(t: ExecutionContext, { shop, workers }: Opened): Promi
   t.log(`${under.asked} requests, ${under.placed.length} placed, none failed`);
 }
 
-/** SIGTERM: requests that were let in are answered, then none is let in any more, and a stream that is read ends. */
+/** SIGTERM: accepted requests are answered, then no further ones are accepted, and an open stream ends. */
 async function stopAll(
   t: ExecutionContext,
   { service, shop, workers }: Opened,
@@ -160,21 +160,25 @@ async function stopAll(
   workers.signal('SIGTERM');
   t.is((await workers.ended).code, 0);
   await under.stop();
-  // Until the supervisor has closed the socket, too, the system takes connections that nobody serves, and resets them.
+  // Until the supervisor has closed the socket too, the system accepts connections that no worker serves, and resets them.
   t.deepEqual(
     under.failed.filter(({ code }) => code !== 'ECONNREFUSED' && code !== 'ECONNRESET'),
     [],
   );
   const early = under.failed.filter(({ at }) => at < told + drainSeconds * 1000);
-  t.deepEqual(early, [], 'while it drains everybody is answered');
+  t.deepEqual(early, [], 'every request is answered during the drain');
   t.true(under.failed.length > 0);
   const kept = await service.app.store.read((tx) => tx.orders.list({ subject: 'Stopped' }));
-  t.deepEqual(kept.map(({ orderNo }) => orderNo).toSorted(), under.placed.toSorted(), 'what was done was answered');
+  t.deepEqual(
+    kept.map(({ orderNo }) => orderNo).toSorted(),
+    under.placed.toSorted(),
+    'every placed order was answered',
+  );
   await live.ended();
   t.deepEqual(workers.pids(), []);
 }
 
-test('as many workers as are wanted, and not one more, are there after several died at once, and after one died while another started', async (t) => {
+test('exactly the configured number of workers runs after several died at once, and after one died while another started', async (t) => {
   const service = await startService(t);
   const workers = await startWorkers(t, service.databaseUrl, { PAY_SIMULATOR_URL: service.simulator.url });
   const first = workers.pids();
@@ -196,7 +200,7 @@ test('as many workers as are wanted, and not one more, are there after several d
   );
 });
 
-test('what keeps workers from starting is told once, in the words of a service that is alone', async (t) => {
+test('a cause that prevents workers from starting is reported once, with the message of a single-process service', async (t) => {
   const service = await startService(t);
   const taken = createServer();
   const port = await listenOnFreePort(taken);

@@ -3,12 +3,12 @@ import type { PayWay } from '../../server/payments/channel.ts';
 import type { Delivery } from '../../server/simulator/notification.ts';
 import type { Envelope, Facts, Forger } from './forge.ts';
 
-/** What the wrong messages are made from. */
+/** The material of the wrong messages. */
 export interface Scene {
   forger: Forger;
   /** The service's own address. */
   url: string;
-  /** Says that the victim is paid; right in everything. */
+  /** Facts that report the victim as paid, correct in every member. */
   template: Facts;
   donor: Delivery;
   victim: string;
@@ -20,7 +20,7 @@ export interface Scene {
   otherCertUrl: string;
 }
 
-/** A message that is signed by a real key and must not be believed. */
+/** A message with a genuine signature that must not be accepted. */
 export interface Wrong {
   name: string;
   account?: string;
@@ -29,7 +29,7 @@ export interface Wrong {
   envelope?: Envelope;
 }
 
-/** Every class of messages that are validly signed and wrong, at one channel. */
+/** Every class of validly signed but wrong messages at one channel. */
 export function wrongMessages(payWay: PayWay, scene: Scene): Wrong[] {
   const { template, foreign, elsewhere } = scene;
   const about = (orderNo: string): Facts => withOrder(payWay, template, orderNo, 'NONE');
@@ -38,7 +38,7 @@ export function wrongMessages(payWay: PayWay, scene: Scene): Wrong[] {
     { name: 'to the address of a project that does not exist', project: 'nobody' },
     { name: 'by another account, with our order number', account: 'other' },
     { name: 'by another account, at its own address', account: 'other', project: 'other' },
-    { name: 'a number that nobody has', facts: about('P20300101000000ABCDEFGHJK') },
+    { name: 'an unknown number', facts: about('P20300101000000ABCDEFGHJK') },
     { name: 'a number that is none', facts: about("' or 1=1 --") },
     { name: 'no number', facts: about('') },
     { name: 'an order of another project', facts: about(foreign) },
@@ -68,7 +68,7 @@ const ONLY: Record<PayWay, (scene: Scene) => Wrong[]> = {
       { name: 'an amount with an exponent', facts: facts({ total_amount: '1e1' }) },
       { name: 'an amount with three decimals', facts: facts({ total_amount: '10.0001' }) },
       { name: 'no trade number', facts: facts({ trade_no: '' }) },
-      { name: 'a word that nobody knows', facts: facts({ trade_status: 'TRADE_WONDERFUL' }) },
+      { name: 'an unknown state', facts: facts({ trade_status: 'TRADE_WONDERFUL' }) },
       { name: 'a word in small letters', facts: facts({ trade_status: 'trade_success' }) },
       { name: 'a payer who is still there', facts: facts({ trade_status: 'WAIT_BUYER_PAY' }) },
       { name: 'no id of the message', envelope: { id: '' } },
@@ -105,7 +105,7 @@ const ONLY: Record<PayWay, (scene: Scene) => Wrong[]> = {
       { name: 'no mchid', facts: facts({ [mchid]: undefined }) },
       ...(isPartner ? wrongSubs(template, other) : []),
       {
-        name: 'sealed with the APIv3 key of another account',
+        name: 'encrypted with the APIv3 key of another account',
         envelope: { secrets: { apiV3Key: other['apiV3Key'] ?? '' } },
       },
       {
@@ -119,7 +119,7 @@ const ONLY: Record<PayWay, (scene: Scene) => Wrong[]> = {
       { name: 'a fraction of a fen', facts: facts({ amount: { ...amount, total: 1000.5 } }) },
       { name: 'no amount', facts: facts({ amount: undefined }) },
       { name: 'not paid', facts: facts({ trade_state: 'NOTPAY' }) },
-      { name: 'a word that nobody knows', facts: facts({ trade_state: 'PAID' }) },
+      { name: 'an unknown state', facts: facts({ trade_state: 'PAID' }) },
       { name: 'no transaction number', facts: facts({ transaction_id: '' }) },
       { name: 'no id of the message', envelope: { id: '' } },
       refund({}),
@@ -152,7 +152,7 @@ const ONLY: Record<PayWay, (scene: Scene) => Wrong[]> = {
         envelope: { certUrl: otherCertUrl, secrets: { privateKey: other['privateKey'] ?? '', webhookId: 'WH-0' } },
       },
       {
-        name: 'a certificate from somewhere else',
+        name: 'a certificate of an unknown issuer',
         envelope: { certUrl: 'https://api.paypal.com.example.org/v1/notifications/certs/CERT-1' },
       },
       { name: 'a certificate from this service', envelope: { certUrl: `${url}/health` } },
@@ -198,7 +198,7 @@ export function withOrder(payWay: PayWay, facts: Facts, orderNo: string, channel
   const resource = facts['resource'] as Facts;
   const numbers = { custom_id: orderNo, invoice_id: orderNo };
   const [unit] = (resource['purchase_units'] ?? []) as Facts[];
-  // A capture names the order that it is of; an order is named by its own id.
+  // A capture names its order; an order is named by its own id.
   const its = unit
     ? { id: channelOrderId, custom_id: orderNo, purchase_units: [{ ...unit, ...numbers }] }
     : { ...numbers, supplementary_data: { related_ids: { order_id: channelOrderId } } };
@@ -212,7 +212,7 @@ function digitsOf(orderNo: string): string {
     .slice(0, 20);
 }
 
-/** A partner's message that is about another sub-merchant, or about nobody's. */
+/** Partner messages about another sub-merchant, or about none. */
 function wrongSubs(template: Facts, other: Record<string, string>): Wrong[] {
   const { sp_mchid, sub_mchid, sp_appid, sub_appid: _, ...rest } = template;
   return [

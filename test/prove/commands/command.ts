@@ -2,12 +2,12 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 
 /** One form of `npm run prove`. */
 export interface Command {
-  /** The option that chooses it. */
+  /** The option that selects it. */
   name: string;
-  /** How it is called, and what it does. */
+  /** Its usage line and description. */
   usage: string;
-  /** Its options, the one that chooses it among them. */
+  /** Its options, including the one that selects it. */
   options: ParseArgsOptionsConfig;
-  /** Prints what it found; whether all is well. */
+  /** Prints the findings; resolves to whether all is well. */
   run(values: Readonly<Record<string, string | undefined>>): Promise<boolean>;
 }

@@ -3,7 +3,7 @@ import { exploreCommand } from './explore.ts';
 import { mutantsCommand } from './mutants.ts';
 import { seedsCommand } from './seeds.ts';
 
-/** Without an option of another form: every state, many worlds and the quickest mutants; `--small`: a little of each. */
+/** The default form: every state, many worlds and the quickest mutants; `--small`: a sample of each. */
 export const everythingCommand: Command = {
   name: 'small',
   usage: '[--small]    every state, many simulated worlds and some mutants; or a little of each',

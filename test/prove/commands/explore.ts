@@ -4,11 +4,11 @@ import type { Explored } from '../explore/explore.ts';
 import { exploreAll } from '../explore/explore-all.ts';
 import type { Command } from './command.ts';
 
-/** Bounds the memory; a scope that has more is told as not whole. */
+/** Bounds the memory; a larger scope is reported as incomplete. */
 const MOST_STATES = 250_000;
 const MOST_FAULTS = 3;
 
-/** `--explore [WORDS]`: every state that the bounds allow, of the scopes whose name has these words. */
+/** `--explore [WORDS]`: every state within the bounds, of the scopes whose name contains these words. */
 export const exploreCommand: Command = {
   name: 'explore',
   usage: '--explore WORDS [--states N]    every state of the scopes whose name has these words ("" = all)',

@@ -3,7 +3,7 @@ import { isAsListed, runMutants } from '../mutants/run-mutants.ts';
 import { describeFate, listOf, tableOf } from '../mutants/table.ts';
 import type { Command } from './command.ts';
 
-/** `--mutants WORDS`: small faults are planted in a copy, one at a time, and each has to be found. */
+/** `--mutants WORDS`: plants small faults in a copy, one at a time; each must be found. */
 export const mutantsCommand: Command = {
   name: 'mutants',
   usage: '--mutants WORDS [--quick] [--list]    faults planted in a copy, those whose name has these words ("" = all)',

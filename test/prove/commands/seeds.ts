@@ -5,15 +5,14 @@ import { DATABASES, type DatabaseName } from '../seeds/prepare.ts';
 import type { SeedResult, WorkOrder } from '../seeds/work-order.ts';
 import type { Command } from './command.ts';
 
-/** Orders of one world. */
 const ORDERS = 50;
 
-/** After so many worlds it is told how far it is. */
+/** Reports the progress after so many worlds. */
 const TOLD_EVERY = 100;
 
 const OPTIONS = { on: { type: 'string' }, orders: { type: 'string' } } as const;
 
-/** `--seed N`: one world, its whole story, its hash. */
+/** `--seed N`: one world with its whole story and hash. */
 export const seedCommand: Command = {
   name: 'seed',
   usage: '--seed N [--on pglite] [--orders N] [--without NAMES]    one simulated world: its story and its hash',
@@ -75,7 +74,7 @@ export const seedsCommand: Command = {
   },
 };
 
-/** How often each thing happened in all worlds. */
+/** The counts of each event over all worlds. */
 class Sums {
   readonly #sums = new Map<string, number>();
 
@@ -83,7 +82,7 @@ class Sums {
     for (const [name, count] of Object.entries(counts)) this.#sums.set(name, (this.#sums.get(name) ?? 0) + count);
   }
 
-  /** What was most often comes first. */
+  /** The most frequent first. */
   inWords(): string {
     const all = [...this.#sums].toSorted((a, b) => b[1] - a[1]);
     return all.map(([name, count]) => `${count} ${name}`).join(', ');
@@ -98,7 +97,7 @@ function readOptions({
   return { on: on as DatabaseName, orders: Number(orders ?? ORDERS) };
 }
 
-/** A world in short, and what is wrong with it at length. */
+/** A world in short, and its faults at length. */
 function describe({ seed, hash, wrong, counts, shrunk }: SeedResult, orders: string | undefined): string {
   const { orders: made, refunds, steps, calls, listed, deaths } = counts;
   const lines = [

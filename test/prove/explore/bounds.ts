@@ -1,49 +1,49 @@
 import type { Flavour } from './truth.ts';
 
-/** How often each thing may happen on one way through the states. */
+/** How often each event may happen on one path through the states. */
 export interface Bounds {
   /** Pay requests of one merchantOrderNo. */
   readonly pay: number;
   readonly close: number;
   readonly query: number;
-  /** The payer's browser comes back. */
+  /** Returns of the payer's browser. */
   readonly capture: number;
   readonly refund: number;
-  /** Deliveries of messages, of any message any number of times. */
+  /** Deliveries of messages; each message may be delivered repeatedly. */
   readonly notice: number;
-  /** Jobs that are taken by a replica. */
+  /** Jobs claimed by a replica. */
   readonly job: number;
-  /** An administrator asks, repeats or ends something. */
+  /** Actions of an administrator: a query, a retry or a resolution. */
   readonly operator: number;
-  /** The payer does something. */
+  /** Actions of the payer. */
   readonly payer: number;
-  /** The payer pays another amount than that of the order. */
+  /** Payments of another amount than that of the order. */
   readonly otherAmount: number;
-  /** The payer disputes the payment, or the appeal of a lost dispute is won. */
+  /** Disputes of the payer, and won appeals of lost disputes. */
   readonly dispute: number;
   /** A refund in the channel's portal. */
   readonly portal: number;
-  /** A refund that was done comes back, or one that was not is done after all. */
+  /** Succeeded refunds that are returned, and failed ones that succeed. */
   readonly comesBack: number;
-  /** The channel does something by itself: a refund or a review ends, a trade lapses, a create or a capture is refused. */
+  /** The channel's own actions: a refund or a review ends, a trade expires, a create or a capture is refused. */
   readonly channel: number;
-  /** An answer of the channel does not come: the call was never made, was made, or is made later. */
+  /** Lost answers of the channel: the call was not made, was made, or is made later. */
   readonly silence: number;
-  /** The connection breaks at COMMIT: it was made, or was not. */
+  /** Connections that break at COMMIT, with or without its effect. */
   readonly commit: number;
-  /** A replica dies between two steps of an operation. */
+  /** Deaths of a replica between two steps of an operation. */
   readonly death: number;
-  /** The clock goes on to the next moment at which something is due. */
+  /** Advances of the clock to the next due moment. */
   readonly tick: number;
-  /** Operations that are under way at once. */
+  /** Concurrent operations. */
   readonly atOnce: number;
 }
 
-/** A part of the states: a channel, and what may happen there. */
+/** A part of the states: a channel, and the events allowed there. */
 export interface Scope {
   readonly name: string;
   readonly flavour: Flavour;
-  /** What has happened already, with nothing going wrong. */
+  /** The state at the start, reached without faults. */
   readonly start: 'nothing' | 'placed' | 'paid';
   readonly bounds: Bounds;
 }
@@ -74,7 +74,7 @@ const FLAVOURS = ['scanned', 'opened', 'till', 'approved'] as const;
 
 type Question = readonly [name: string, start: Scope['start'], bounds: Partial<Bounds>];
 
-/** What is asked of every channel. */
+/** The questions about every channel. */
 const QUESTIONS: readonly Question[] = [
   ['an order is placed twice, closed and paid', 'nothing', { pay: 2, close: 1, notice: 1, silence: 1, capture: 1 }],
   [
@@ -89,22 +89,14 @@ const QUESTIONS: readonly Question[] = [
     'placed',
     { close: 2, query: 1, notice: 2, silence: 1, capture: 1 },
   ],
-  ['an order lapses while it is paid', 'placed', { tick: 5, job: 3, silence: 1, notice: 1, death: 1, channel: 1 }],
-  [
-    'two replicas look at an order that is due',
-    'placed',
-    { tick: 3, job: 3, query: 1, silence: 1, close: 1, capture: 1 },
-  ],
+  ['an order expires while it is paid', 'placed', { tick: 5, job: 3, silence: 1, notice: 1, death: 1, channel: 1 }],
+  ['two replicas check a due order', 'placed', { tick: 3, job: 3, query: 1, silence: 1, close: 1, capture: 1 }],
   [
     'refunds beyond the payment, with silence',
     'paid',
     { refund: 3, silence: 2, job: 1, tick: 1, notice: 1, channel: 1 },
   ],
-  [
-    'refunds, while the portal gives back as well',
-    'paid',
-    { refund: 2, portal: 1, notice: 3, job: 1, tick: 1, channel: 1 },
-  ],
+  ['refunds beside refunds of the portal', 'paid', { refund: 2, portal: 1, notice: 3, job: 1, tick: 1, channel: 1 }],
   [
     'a replica dies, or loses its connection, in a refund',
     'paid',
@@ -115,84 +107,76 @@ const QUESTIONS: readonly Question[] = [
     'placed',
     { payer: 0, otherAmount: 1, notice: 2, operator: 2, refund: 1, tick: 1, job: 1, capture: 1, channel: 1 },
   ],
-  ['an administrator repairs refunds', 'paid', { refund: 1, operator: 2, silence: 1, channel: 1, tick: 2, job: 1 }],
+  ['an administrator resolves refunds', 'paid', { refund: 1, operator: 2, silence: 1, channel: 1, tick: 2, job: 1 }],
 ];
 
-/** What is asked of a channel whose money the merchant takes. */
+/** The questions about channels whose payments the merchant captures. */
 const CAPTURES: readonly Question[] = [
+  ['several captures run at once', 'placed', { capture: 2, job: 1, notice: 1, silence: 1, channel: 1, payer: 2 }],
+  ['a capture runs while the order is closed', 'placed', { capture: 2, close: 1, death: 1, channel: 1, payer: 2 }],
   [
-    'the money is taken by several at once',
-    'placed',
-    { capture: 2, job: 1, notice: 1, silence: 1, channel: 1, payer: 2 },
-  ],
-  ['the money is taken while the order is closed', 'placed', { capture: 2, close: 1, death: 1, channel: 1, payer: 2 }],
-  [
-    'the money is held, or declined, and time passes',
+    'a capture is reviewed or declined, and time passes',
     'placed',
     { capture: 1, job: 2, tick: 3, channel: 3, payer: 2, silence: 1 },
   ],
 ];
 
-/** What is asked of a channel whose disputes move money by themselves. */
+/** The questions about channels whose disputes move money by themselves. */
 const DISPUTES: readonly Question[] = [
   [
-    'the payer disputes what is being given back',
+    'the payer disputes a payment that is being refunded',
     'paid',
     { dispute: 2, refund: 1, channel: 1, notice: 2, job: 1, tick: 1 },
   ],
   [
-    'an administrator gives in to a dispute',
+    'an administrator accepts a dispute',
     'paid',
     { dispute: 1, operator: 2, channel: 1, notice: 1, silence: 1, death: 1 },
   ],
 ];
 
-/** What is asked of channels that tell when the payer's bank sends a refund back. */
+/** The questions about channels that report a refund returned by the payer's bank. */
 const RETURNS: readonly Question[] = [
   [
-    'a refund comes back after it was done, and is done after all',
+    'a refund is returned after it succeeded, and succeeds after all',
     'paid',
     { refund: 1, channel: 1, comesBack: 2, notice: 3 },
   ],
   [
-    'a refund comes back, with silence, and an administrator decides',
+    'a refund is returned, with silence, and an administrator decides',
     'paid',
     { refund: 1, channel: 1, comesBack: 1, notice: 2, silence: 1, operator: 1 },
   ],
   [
-    'a refund comes back while two replicas ask about it',
+    'a refund is returned while two replicas query it',
     'paid',
     { refund: 1, channel: 1, comesBack: 2, notice: 2, job: 2, tick: 1 },
   ],
-  ['a refund of the portal comes back', 'paid', { portal: 1, comesBack: 2, notice: 3, operator: 1 }],
+  ['a refund of the portal is returned', 'paid', { portal: 1, comesBack: 2, notice: 3, operator: 1 }],
 ];
 
-/** What mutants asked for. */
+/** The questions that mutants required. */
 const MORE_QUESTIONS: readonly Question[] = [
   [
-    'the portal gives back, and the channel is silent about it',
+    'the portal refunds, and the channel does not report it',
     'paid',
     { portal: 1, notice: 2, silence: 2, death: 1, job: 1, tick: 1 },
   ],
-  ['a payment is heard of while the channel is asked', 'placed', { query: 1, tick: 1, notice: 1 }],
-  ['two replicas ask about a refund', 'paid', { refund: 1, job: 2, tick: 1, notice: 1, channel: 1 }],
-  [
-    'an order is closed, and asked about later',
-    'placed',
-    { close: 2, query: 1, job: 1, tick: 1, notice: 1, silence: 1 },
-  ],
+  ['a payment is reported while the channel is queried', 'placed', { query: 1, tick: 1, notice: 1 }],
+  ['two replicas query a refund', 'paid', { refund: 1, job: 2, tick: 1, notice: 1, channel: 1 }],
+  ['an order is closed and queried later', 'placed', { close: 2, query: 1, job: 1, tick: 1, notice: 1, silence: 1 }],
 ];
 
-/** The same of a channel whose money the merchant takes. */
+/** The questions that mutants required of channels with captures. */
 const MORE_CAPTURES: readonly Question[] = [
   [
-    'the money is taken late, after the order was closed',
+    'a capture comes late, after the order was closed',
     'placed',
     { capture: 1, close: 2, job: 1, tick: 1, silence: 1, notice: 1 },
   ],
 ];
 
-/** Everything that is explored: of every channel the same questions. */
+/** Everything that is explored: the same questions for every channel. */
 export const SCOPES: readonly Scope[] = FLAVOURS.flatMap((flavour) =>
   [
     ...QUESTIONS,

@@ -19,10 +19,10 @@ import type { Snapshot } from '../memory/tables.ts';
 import { reseed } from './seeded-random.ts';
 import { ACCOUNT, type Call, type Flavour } from './truth.ts';
 
-/** One thing that an operation did with the world outside of it, and what came of it. */
+/** One step of an operation outside its own code, and the result. */
 export type Step =
   | { readonly kind: 'read'; readonly on: Snapshot; readonly now: number }
-  /** `told`: the commit was answered; `lost`: it was made, and nobody heard; `refused`: it was not made, and nobody heard. */
+  /** `told`: the commit was confirmed; `lost`: it was made without a response; `refused`: it was not made and had no response. */
   | {
       readonly kind: 'write';
       readonly on: Snapshot;
@@ -31,31 +31,31 @@ export type Step =
     }
   | { readonly kind: 'call'; readonly said: unknown; readonly now: number };
 
-/** What an operation wants next. */
+/** The next step that an operation requests. */
 export type Wanted = { readonly kind: 'read' | 'write' } | { readonly kind: 'call'; readonly call: Call };
 
-/** How an operation ended: what it gives, or the error that its caller hears. */
+/** The end of an operation: its result, or the error that its caller receives. */
 export type Ended = { readonly result: unknown } | { readonly error: unknown };
 
-/** Where an operation stands after its steps. */
+/** The position of an operation after its steps. */
 export interface Standing {
-  /** The database after its last step, when that was a write that was made. */
+  /** The database after its last step, if that was a successful write. */
   readonly snapshot?: Snapshot;
-  /** What the last read or write gave the operation; tells two places in its course apart. */
+  /** The result of the last read or write; distinguishes two positions of an operation. */
   readonly saw?: unknown;
   readonly wants?: Wanted;
   readonly ended?: Ended;
 }
 
-/** An operation of the service, given the ports that it works with. */
+/** An operation of the service on the given ports. */
 export type Operation = (ports: Ports) => Promise<unknown>;
 
-/** What the ports of a run are made for. */
+/** The state that the ports of a run are built from. */
 export interface Setting {
   readonly flavour: Flavour;
   readonly startedAt: number;
   readonly seed: string;
-  /** Messages that an operation may be handed, by their place. */
+  /** The messages available to an operation, by index. */
   readonly notices: readonly Notification[];
 }
 
@@ -67,8 +67,8 @@ const KINDS: Readonly<Record<Flavour, ChannelKind>> = {
 };
 
 /**
- * Runs an operation from its beginning through steps that are known, the last of them for the first time, and says what it wants
- * then. The same steps always lead to the same place: the clock, the random numbers and everything outside come from here.
+ * Runs an operation through its known steps, the last of them for the first time, and returns the next step that it requests. The
+ * same steps always lead to the same position: the clock, the random numbers and everything outside come from here.
  */
 export async function follow(operation: Operation, setting: Setting, steps: readonly Step[]): Promise<Standing> {
   reseed(setting.seed);
@@ -79,7 +79,7 @@ export async function follow(operation: Operation, setting: Setting, steps: read
   let reached: (wanted: Wanted) => void = () => {};
   const stop = new Promise<Wanted>((resolve) => (reached = resolve));
 
-  /** The next step if it is known; otherwise the operation is left standing here for ever. */
+  /** Returns the next step if it is known; otherwise the operation stays suspended forever. */
   async function next<Kind extends Step['kind']>(
     wanted: Wanted & { kind: Kind },
   ): Promise<Extract<Step, { kind: Kind }>> {
@@ -164,12 +164,12 @@ function portsOf(
   };
 }
 
-/** Only what is explored is ever asked of it. */
+/** Only the explored calls are ever made. */
 function disputeDesk(call: (wanted: Call) => Promise<never>): DisputeDesk {
   const about = (method: Call['method'], number: string) =>
     call({ method, orderNo: number.slice('D-'.length), amount: 0n, expiresAt: 0, number, refundAmount: null });
   const never = async () => {
-    throw new Error('nobody does this here');
+    throw new Error('this call is not explored');
   };
   return {
     read: (number) => about('readDispute', number),
@@ -214,7 +214,7 @@ function channelOf(
       body: verdict,
     }),
     probe: async () => {
-      throw new Error('nobody tests this channel');
+      throw new Error("this channel's test call is not explored");
     },
   };
 }

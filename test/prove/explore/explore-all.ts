@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Scope } from './bounds.ts';
 import type { Explored, Limits } from './explore.ts';
 
-/** Explores scopes in threads of their own, so many at once, and tells each as soon as it is done. */
+/** Explores scopes in their own threads, several at once, and reports each as soon as it is done. */
 export async function exploreAll(
   scopes: readonly Scope[],
   limits: Limits,
@@ -14,7 +14,7 @@ export async function exploreAll(
   const all: Explored[] = [];
   const lane = async () => {
     for (let scope = waiting.shift(); scope; scope = waiting.shift()) {
-      // What one scope has kept is given back with its thread.
+      // The memory of a scope is freed with its thread.
       const worker = new Worker(new URL('./worker.ts', import.meta.url));
       worker.postMessage({ name: scope.name, limits });
       const [explored] = (await once(worker, 'message')) as [Explored];

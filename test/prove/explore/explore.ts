@@ -7,7 +7,7 @@ import { States } from './state.ts';
 import { takenBy } from './taken.ts';
 import { answer } from './truth.ts';
 
-/** What was found in a scope. */
+/** The findings of a scope. */
 export interface Explored {
   readonly scope: Scope;
   readonly states: number;
@@ -24,19 +24,19 @@ export interface Explored {
   readonly faults: readonly Fault[];
 }
 
-/** What is wrong, and the shortest story that leads there. */
+/** A fault, and the shortest path of events to it. */
 export interface Fault {
   readonly wrong: Wrong;
   readonly story: readonly string[];
 }
 
-/** How an exploration is bounded beside its scope. */
+/** The limits of an exploration besides its scope. */
 export interface Limits {
   readonly mostStates: number;
   readonly mostFaults: number;
 }
 
-/** Visits every state of a scope, the nearest first, and holds the invariants against each of them. */
+/** Visits every state of a scope, nearest first, and checks the invariants in each. */
 export async function explore(scope: Scope, { mostStates, mostFaults }: Limits, channel = answer): Promise<Explored> {
   takeOverRandom();
   const begun = performance.now();

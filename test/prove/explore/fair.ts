@@ -7,19 +7,20 @@ import { wrongAtTheEnd, type Wrong } from './rules.ts';
 import { taken } from './taken.ts';
 import { worldActs } from './world-acts.ts';
 
-/** More than any way to an end takes. */
+/** More steps than any path to an end takes. */
 const MOST_STEPS = 600;
 
 /**
- * Shows that a state is no dead end: from here on the channel answers, nobody does anything new, and what is due is done. Every order
- * comes to an end that agrees with the channel's, or is listed; and for what is listed an administrator has an action that ends it.
+ * Shows that a state is no dead end: from here on the channel answers, no new action begins, and due work runs. Every order must
+ * reach an end that agrees with the channel's, or have an exception; and every exception must have an administrator's action that
+ * resolves it.
  */
 export class FairEnd {
   readonly #states: States;
   readonly #transitions: Moves;
   readonly #good = new Set<string>();
   readonly #ends = new Map<string, Wrong>();
-  /** Ends that were reached, and of those the ones with something listed. */
+  /** The ends reached, and those with an open exception. */
   readonly counts = { ends: 0, listed: 0, ways: 0 };
 
   constructor(states: States, transitions: Moves) {
@@ -27,7 +28,7 @@ export class FairEnd {
     this.#transitions = transitions;
   }
 
-  /** An order that is placed, or paid, with nothing going wrong. */
+  /** An order placed, or paid, without faults. */
   async prepared(state: State, start: Scope['start']): Promise<State> {
     if (start === 'nothing') return state;
     const placed = await this.#alone(state, { name: 'pay', about: [], turn: 0 });
@@ -40,14 +41,14 @@ export class FairEnd {
     return this.#alone(paid, { name: 'sync', about: [orderNo], turn: 0 });
   }
 
-  /** One operation from its beginning to its end. */
+  /** Runs one operation from beginning to end. */
   async #alone(state: State, deed: Deed): Promise<State> {
     let { state: now } = await this.#transitions.begin(state, deed);
     while (now.running.length > 0) now = await this.#goOn(now);
     return { ...now, told: [] };
   }
 
-  /** What is wrong where this state leads. */
+  /** Returns the faults at the ends that this state leads to. */
   async wrong(from: State): Promise<Wrong> {
     const way: string[] = [];
     let state = withoutBounds(from);
@@ -71,7 +72,7 @@ export class FairEnd {
     return [];
   }
 
-  /** The next thing that happens by itself; undefined = nothing does any more. */
+  /** The next event without new actions; undefined if there is none. */
   async step(state: State): Promise<State | undefined> {
     const { now } = state;
     const truth = this.#states.truths.get(state.truth);
@@ -83,7 +84,7 @@ export class FairEnd {
         truth: this.#states.truth(this.#transitions.channel({ ...truth, astray: rest }, call, now).truth),
       };
     const notice = truth.notices[state.come];
-    // A channel repeats its messages until they are taken, and not afterwards.
+    // A channel repeats its messages until they are acknowledged, and not afterwards.
     if (notice && state.told.includes(taken(notice))) return { ...state, come: state.come + 1 };
     if (notice) {
       const deed: Deed = { name: 'notice', about: [notice.notificationId], turn: 0, notice };
@@ -98,7 +99,7 @@ export class FairEnd {
     return at === undefined ? undefined : { ...state, now: at };
   }
 
-  /** The first operation under way goes on, and is answered at once. */
+  /** Advances the first running operation with an immediate answer. */
   async #goOn(state: State): Promise<State> {
     const { number, said } = state.running[0]!;
     const { wants } = this.#states.running.get(number);
@@ -135,7 +136,7 @@ export class FairEnd {
     return wrong;
   }
 
-  /** What is listed and has no action that ends it. */
+  /** The exceptions without an action that resolves them. */
   async #dead(state: State): Promise<Wrong> {
     const open = openIn(this.#states.snapshots.get(state.snapshot));
     if (open.length === 0) return [];

@@ -11,9 +11,9 @@ import type { Tx } from '../../../server/db/store.ts';
 import type { Operation } from './driver.ts';
 import { currencyOf, type Flavour } from './truth.ts';
 
-/** An application asks. */
+/** The requester of an application. */
 export const SHOP: Requester = { owner: { clientId: 'app_1' }, actor: 'app:app_1' };
-/** An administrator asks. */
+/** The requester of an administrator. */
 export const OPERATOR: Requester = { owner: 'any', actor: 'admin:1' };
 
 const PAYEE = {
@@ -26,7 +26,7 @@ const PAYEE = {
 
 const PAY_WAYS = { scanned: 'alipay', opened: 'wechat', till: 'wechat', approved: 'paypal' } as const;
 
-/** Everything that is asked of the service, as its routes and jobs do it. `target` is the number or id that it is about. */
+/** Every operation of the service, as its routes and jobs run it. `target` is its number or id. */
 export const OPERATIONS = {
   pay:
     (flavour: Flavour): Operation =>
@@ -51,7 +51,7 @@ export const OPERATIONS = {
   capture:
     (orderNo: string): Operation =>
     async (ports) => {
-      // As the page to which the payer comes back: the order is read, then its money is taken.
+      // As the return page does: reads the order, then captures.
       const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
       return capturePayment(ports)(orderNo, { cause: 'return', actor: 'service' }, order);
     },
@@ -122,7 +122,7 @@ export function payWayOf(flavour: Flavour) {
   return PAY_WAYS[flavour];
 }
 
-/** A job does something only about a row that it has claimed, as `db/queries/due.ts` does it. */
+/** Runs a job only on a row that it has claimed, as `db/queries/due.ts` does. */
 async function job(
   ports: Ports,
   claim: (tx: Tx, now: Date) => Promise<boolean>,

@@ -20,10 +20,10 @@ import type { Ended } from './driver.ts';
 import type { Deed } from './state.ts';
 import { type Trade, tradeOf, type Truth } from './truth.ts';
 
-/** What is wrong, in words; nothing = all is well. */
+/** The faults in words; empty if there is none. */
 export type Wrong = readonly string[];
 
-/** Every order with what belongs to it. */
+/** Every order with its related rows. */
 export function booksOf({ orders, refunds, transitions, events, exceptions, disputes }: Snapshot): LedgerView[] {
   return (orders as unknown as OrderRow[]).map((order) => {
     const own = (row: { orderNo?: unknown }) => row.orderNo === order.orderNo;
@@ -40,7 +40,7 @@ export function booksOf({ orders, refunds, transitions, events, exceptions, disp
   });
 }
 
-/** What the channel has of an order: only what was done. */
+/** The channel's view of an order: only completed payments and refunds. */
 function channelBookOf(trade: Trade | undefined): ChannelLedgerView {
   return {
     came: trade?.state === 'paid' ? trade.amount : 0n,
@@ -59,12 +59,12 @@ const inWords =
   ({ promise, detail }: Broken): string =>
     `${orderNo}: ${detail} (${promise})`;
 
-/** What holds of every database that any commit leaves behind. */
+/** Checks the invariants of a committed database. */
 export function wrongIn(snapshot: Snapshot): Wrong {
   return booksOf(snapshot).flatMap((book) => brokenOf(ORDER_INVARIANTS, book).map(inWords(book.order.orderNo)));
 }
 
-/** What one commit may not do to what was there before it. */
+/** Checks a commit against the database before it. */
 export function wrongStep(before: Snapshot, after: Snapshot): Wrong {
   const orders = after.orders as unknown as OrderRow[];
   return (before.orders as unknown as OrderRow[]).flatMap((old) =>
@@ -75,12 +75,12 @@ export function wrongStep(before: Snapshot, after: Snapshot): Wrong {
   );
 }
 
-/** What one commit may not do to one order; `now` is undefined when it is gone. */
+/** Checks a commit against one earlier order; `now` is undefined if the order is gone. */
 export function wrongSince(old: OrderRow, now: OrderRow | undefined): Wrong {
   return brokenOf(STEP_INVARIANTS, old, now).map(inWords(old.orderNo));
 }
 
-/** What holds between what we have written down and what the channel did, at any moment. */
+/** Checks the stored rows against the channel's state at any moment. */
 export function wrongBetween(snapshot: Snapshot, truth: Truth): Wrong {
   return booksOf(snapshot).flatMap((book) => {
     const { orderNo } = book.order;
@@ -88,18 +88,18 @@ export function wrongBetween(snapshot: Snapshot, truth: Truth): Wrong {
   });
 }
 
-/** What `wrongIn` and `wrongBetween` find, with the books of each order put together once. */
+/** Runs `wrongIn` and `wrongBetween`, collecting the rows of each order once. */
 export function wrongNow(snapshot: Snapshot, truth: Truth): Wrong {
   return booksOf(snapshot).flatMap((book) => wrongInBook(book, tradeOf(truth, book.order.orderNo)));
 }
 
-/** What holds of one order, in its rows and between them and the channel. */
+/** Checks the rows of one order, and the order against the channel. */
 export function wrongInBook(book: LedgerView, trade: Trade | undefined): Wrong {
   const broken = [...brokenOf(ORDER_INVARIANTS, book), ...brokenOf(CHANNEL_INVARIANTS, book, channelBookOf(trade))];
   return broken.map(inWords(book.order.orderNo));
 }
 
-/** What a caller may rely on from now on, or what is wrong with its answer. */
+/** The facts that a caller may rely on from now on, and the faults of its answer. */
 export function toldBy({ name, about }: Deed, ended: Ended): { told: readonly string[]; wrong: Wrong } {
   if ('error' in ended) {
     const { error } = ended;
@@ -123,7 +123,7 @@ function orderIn(result: unknown): OrderRow | undefined {
   return found?.order ?? (found?.orderNo === undefined ? undefined : (found as OrderRow));
 }
 
-/** What callers were told of one order. */
+/** The facts reported to callers about one order. */
 function toldOf(told: readonly string[], orderNo: string): Reported {
   const refunds = told.map((one) => one.split(' ')).filter(([what, , of]) => what === 'refund' && of === orderNo);
   return {
@@ -133,7 +133,7 @@ function toldOf(told: readonly string[], orderNo: string): Reported {
   };
 }
 
-/** What holds when nothing is due any more and nobody does anything. */
+/** Checks the final state, when nothing is due and no action is running. */
 export function wrongAtTheEnd(snapshot: Snapshot, truth: Truth, told: readonly string[]): Wrong {
   return booksOf(snapshot).flatMap((book) => {
     const { orderNo } = book.order;

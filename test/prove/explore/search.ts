@@ -9,18 +9,18 @@ import { worldActs } from './world-acts.ts';
 /** Calls that change nothing at the channel. */
 const READS: readonly Call['method'][] = ['query', 'queryRefund', 'lookUpRefund', 'readDispute'];
 
-/** Everything at one moment, in numbers of what is kept once. */
+/** The complete state at one moment, as numbers of interned items. */
 export interface State {
   readonly snapshot: number;
   readonly truth: number;
   readonly now: number;
-  /** Operations under way, and the answers that are on their way to them. */
+  /** Running operations, and the answers on their way to them. */
   readonly running: readonly Underway[];
-  /** How often each thing may still happen. */
+  /** How often each event may still happen. */
   readonly left: Bounds;
-  /** What callers were told and may rely on. */
+  /** The reported facts that callers may rely on. */
   readonly told: readonly string[];
-  /** How many of the channel's messages have come at last, once nothing goes wrong any more. */
+  /** How many of the channel's messages have been delivered in the final, fault-free phase. */
   readonly come: number;
 }
 
@@ -29,7 +29,7 @@ export interface Underway {
   readonly said?: unknown;
 }
 
-/** One thing that can happen, in words, and the state after it. */
+/** One possible event in words, and the state after it. */
 export interface Next {
   readonly what: string;
   readonly state: State;
@@ -38,7 +38,7 @@ export interface Next {
 /** The moment at which every exploration begins. */
 export const BEGINNING = Date.UTC(2026, 0, 1, 8);
 
-/** Where an exploration begins. */
+/** The initial state of a scope. */
 export function firstState(states: States, { flavour, bounds }: Scope): State {
   return {
     snapshot: 0,
@@ -51,7 +51,7 @@ export function firstState(states: States, { flavour, bounds }: Scope): State {
   };
 }
 
-/** Tells two states apart. */
+/** The key that distinguishes states. */
 export function keyOf({ snapshot, truth, now, running, left, told, come }: State): string {
   const under = running.map(({ number, said }) =>
     said === undefined ? number : `${number}:${JSON.stringify(said, big)}`,
@@ -63,10 +63,10 @@ function big(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}n` : value;
 }
 
-/** What a caller may rely on after an operation that ended so. */
+/** Returns the facts that a caller may rely on after an operation ended. */
 export type Judge = (deed: Deed, ended: NonNullable<Advanced['ended']>) => readonly string[];
 
-/** What can happen next, each thing with its state. */
+/** The possible next events, each with its state. */
 export class Moves {
   readonly #states: States;
   readonly #judge: Judge;
@@ -78,7 +78,7 @@ export class Moves {
     this.#channel = channel;
   }
 
-  /** What the channel makes of a call. */
+  /** The channel's answer to a call. */
   channel(truth: Truth, call: Call, now: number, how?: How): Answered {
     return this.#channel(truth, call, now, how);
   }
@@ -93,7 +93,7 @@ export class Moves {
     return nexts;
   }
 
-  /** Everything that an operation under way can meet. */
+  /** Every event that a running operation can meet. */
   async #goesOn(state: State, at: number): Promise<Next[]> {
     const { left } = state;
     const { number, said } = state.running[at]!;
@@ -162,7 +162,7 @@ export class Moves {
     return nexts;
   }
 
-  /** One step of an operation, and what its caller is told when it ends. */
+  /** Advances an operation by one step; on its end records the facts reported to its caller. */
   async settle(state: State, at: number, step: Step, verb: string): Promise<Next> {
     const { number } = state.running[at]!;
     const { deed } = this.#states.running.get(number);
@@ -200,7 +200,7 @@ export class Moves {
     return nexts;
   }
 
-  /** Operations that somebody can begin now. */
+  /** The operations that can begin now. */
   async #begins(state: State): Promise<Next[]> {
     const snapshot = this.#states.snapshots.get(state.snapshot);
     const truth = this.#states.truths.get(state.truth);
@@ -212,7 +212,6 @@ export class Moves {
     return nexts;
   }
 
-  /** An operation begins. */
   async begin(state: State, deed: Deed): Promise<Next> {
     const truth = this.#states.truths.get(state.truth);
     const begun = await this.#states.begin(deed, truth, state.now);
@@ -230,7 +229,7 @@ export class Moves {
   }
 }
 
-/** An operation as a story calls it. */
+/** The name of an operation in a story. */
 export function nameOf({ name, about, turn }: Deed): string {
   return `${name}${about.length > 0 ? ` ${about.join(' ')}` : ''}${turn > 0 ? ` (${turn + 1})` : ''}`;
 }
@@ -249,13 +248,13 @@ interface Due {
   nextAt?: Date | null;
 }
 
-/** From when a row can be taken by a job; undefined = it is not due at any time. */
+/** The time from which a job can claim the row; undefined if it is not due. */
 export function dueAt({ leasedUntil, nextCheckAt, nextAt }: Due): number | undefined {
   const at = nextCheckAt ?? nextAt;
   return at ? Math.max(at.getTime(), leasedUntil?.getTime() ?? 0) : undefined;
 }
 
-/** The jobs that can be taken now. */
+/** The jobs that can be claimed now. */
 export function dueJobs({ orders, refunds, refundLookups, disputes }: Snapshot, now: number, turn: number): Deed[] {
   const isDue = (row: object) => (dueAt(row as Due) ?? Infinity) <= now;
   return [
@@ -268,7 +267,7 @@ export function dueJobs({ orders, refunds, refundLookups, disputes }: Snapshot, 
   ];
 }
 
-/** The next moment at which something is due, or a trade can no longer be paid; undefined = never. */
+/** The next moment at which work is due or a trade expires; undefined if there is none. */
 export function nextMoment(
   { orders, refunds, refundLookups, disputes }: Snapshot,
   { trades }: Truth,
@@ -290,7 +289,7 @@ function* deedsOf(snapshot: Snapshot, truth: Truth, { now, left }: State): Gener
     yield ['close', { name: 'close', about: [orderNo], turn: left.close }];
     yield ['query', { name: 'query', about: [orderNo], turn: left.query }];
     if (truth.flavour === 'approved') yield ['capture', { name: 'capture', about: [orderNo], turn: left.capture }];
-    // Two refunds that together are more than what was paid, and one that is repeated.
+    // Two refunds whose sum exceeds the payment, and a repeated one.
     yield [
       'refund',
       {
@@ -307,7 +306,7 @@ function* deedsOf(snapshot: Snapshot, truth: Truth, { now, left }: State): Gener
   for (const deed of operatorDeeds(snapshot, left.operator)) yield ['operator', deed];
 }
 
-/** What an administrator can do about what is listed. */
+/** The administrator's actions on open exceptions. */
 export function operatorDeeds({ exceptions, refunds, disputes }: Snapshot, turn: number): Deed[] {
   const open = exceptions.filter(({ state }) => state === 'open') as unknown as OrderExceptionRow[];
   return [

@@ -4,7 +4,7 @@ import { type Chance, createChance } from '../chance.ts';
 
 let chance: Chance = createChance(0);
 
-/** Every random number of this process comes from a seed from now on. */
+/** Makes all random numbers of this process come from a seed. */
 export function takeOverRandom(): void {
   const byte = () => chance.whole(0, 255);
   crypto.randomBytes = ((size: number) => {
@@ -19,7 +19,7 @@ export function takeOverRandom(): void {
   syncBuiltinESMExports();
 }
 
-/** Begins anew, with the numbers of this seed. */
+/** Restarts the random numbers from this seed. */
 export function reseed(seed: string): void {
   let sum = 2_166_136_261;
   for (const letter of seed) sum = Math.imul(sum ^ letter.charCodeAt(0), 16_777_619) >>> 0;

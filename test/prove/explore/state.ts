@@ -5,12 +5,12 @@ import { Interned, textOf } from './intern.ts';
 import { OPERATIONS, payWayOf } from './operations.ts';
 import type { Truth } from './truth.ts';
 
-/** Which operation runs, and about what; two of one name are told apart by `turn`. */
+/** An operation and its target; operations of one name are distinguished by `turn`. */
 export interface Deed {
   readonly name: keyof typeof OPERATIONS;
   readonly about: readonly string[];
   readonly turn: number;
-  /** The message that it was handed, as text. */
+  /** The message passed to it, as text. */
   readonly notice?: Setting['notices'][number];
 }
 
@@ -20,30 +20,30 @@ export interface Running {
   readonly setting: Setting;
   readonly steps: readonly Step[];
   readonly wants: NonNullable<Standing['wants']>;
-  /** Tells two places apart; two that look alike go on alike. */
+  /** Distinguishes positions; equal keys continue equally. */
   readonly key: string;
 }
 
-/** What an operation came to with one more step. */
+/** The result of one more step of an operation. */
 export interface Advanced {
-  /** Where it stands now; undefined when it has ended. */
+  /** Its position; undefined if it has ended. */
   readonly running?: number;
   readonly ended?: Standing['ended'];
-  /** The database afterwards, when it was changed. */
+  /** The database afterwards, if it changed. */
   readonly snapshot?: number;
 }
 
-/** Is shown every commit that is new: the database before it and after it. */
+/** Called with the database before and after every new commit. */
 export type OnCommit = (before: Snapshot, after: Snapshot) => void;
 
-/** Databases, truths of the channel and operations, each kept once. */
+/** Databases, channel states and operations, each stored once. */
 export class States {
   readonly snapshots = new Interned<Snapshot>();
   readonly truths = new Interned<Truth>();
   readonly running = new Interned<Running>();
   readonly #advanced = new Map<string, Advanced>();
   readonly #onCommit: OnCommit;
-  /** How many steps of the service's own code were run, and how often the answer was known already. */
+  /** How many steps of the service's code ran, and how many were known already. */
   readonly counts = { steps: 0, known: 0 };
 
   constructor(onCommit: OnCommit = () => {}) {
@@ -51,7 +51,6 @@ export class States {
     this.snapshot(EMPTY);
   }
 
-  /** The number of a database. */
   snapshot(snapshot: Snapshot): number {
     return this.snapshots.add(keyOfSnapshot(snapshot), () => snapshot);
   }
@@ -60,7 +59,7 @@ export class States {
     return this.truths.add(digest(textOf(truth)), () => truth);
   }
 
-  /** An operation begins; it is left standing before the first thing that it does. */
+  /** Begins an operation; it is suspended before its first step. */
   async begin(deed: Deed, truth: Truth, now: number): Promise<Advanced> {
     const { name, about, turn, notice } = deed;
     const seed = `${name}/${about.join('/')}/${turn}/${now}`;
@@ -74,7 +73,7 @@ export class States {
     return advanced;
   }
 
-  /** One more step of an operation. `on` says what the step depends on beside the operation itself. */
+  /** Advances an operation by one step. `on` is what the step depends on besides the operation itself. */
   async advance(number: number, step: Step, on: string): Promise<Advanced> {
     const key = `${number}|${on}`;
     const known = this.#advanced.get(key);
@@ -103,7 +102,7 @@ export class States {
   }
 }
 
-/** What an operation has learned by a step. */
+/** The facts that an operation learned from a step. */
 function mark(step: Step, { saw }: Standing): string {
   if (step.kind === 'call') return `${step.now}:${textOf(step.said)}`;
   const how = step.kind === 'write' && step.commit !== 'told' ? step.commit : textOf(saw ?? null);
@@ -116,14 +115,14 @@ function operationOf({ name, about, notice }: Deed, { flavour }: Pick<Truth, 'fl
   return (OPERATIONS[name] as (...words: readonly string[]) => ReturnType<typeof OPERATIONS.close>)(...about);
 }
 
-/** The history is what led here, so two databases that differ in nothing else are one. */
+/** The history records the path, so databases that differ only in it are equal. */
 function keyOfSnapshot({ transitions: _moves, events, ...rest }: Snapshot): string {
   const told = events.map(({ id }) => id).toSorted();
   const tables = Object.entries(rest).map(([name, rows]) => `${name}:${rows.map(keyOfRow).join()}`);
   return digest(`${tables.join(';')};${told.join()}`);
 }
 
-/** A row is never changed, so most of those of a database were written out before. */
+/** Rows are immutable, so most rows of a database were serialised before. */
 const rowKeys = new WeakMap<AnyRow, string>();
 
 function keyOfRow(row: AnyRow): string {
@@ -134,7 +133,7 @@ function keyOfRow(row: AnyRow): string {
   return key;
 }
 
-/** When something was listed or heard is read by nobody who decides. */
+/** No decision reads the times at which exceptions opened or messages arrived. */
 function membersOf(row: AnyRow): [string, unknown][] {
   const isListed = 'dedupe' in row || 'noticeId' in row;
   const isRead = (name: string) => !isListed || !['createdAt', 'resolvedAt', 'receivedAt'].includes(name);

@@ -2,14 +2,14 @@ import type { NotificationResult } from '../../../server/payments/notifications/
 import type { Ended } from './driver.ts';
 import type { Deed } from './state.ts';
 
-/** A message that was acknowledged: its channel does not repeat it. */
+/** The acknowledged message, which its channel does not repeat. */
 export function takenBy({ name, notice }: Deed, ended: Ended): string[] {
   if (name !== 'notice' || !notice || !('result' in ended)) return [];
   const { ack } = ended.result as NotificationResult;
   return ack.body === 'accepted' ? [taken(notice)] : [];
 }
 
-/** What is told of a message that was acknowledged. */
+/** The record of an acknowledged message. */
 export function taken({ notificationId }: { readonly notificationId: string }): string {
   return `taken ${notificationId}`;
 }

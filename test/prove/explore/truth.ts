@@ -8,13 +8,13 @@ import type {
 } from '../../../server/payments/channel.ts';
 
 /**
- * How a channel behaves where the three differ. `scanned`: the trade begins when the payer scans the code (Alipay). `opened`: it is
- * there from the create, and refunds take their time (WeChat Pay). `till`: the same with a payer's code, whose close gives the
- * money back (reverse). `approved`: the payer agrees, and the merchant takes the money (PayPal).
+ * The behaviour of a channel where the three differ. `scanned`: the trade begins when the payer scans the code (Alipay). `opened`: it
+ * exists from the create, and refunds take time (WeChat Pay). `till`: the same with a payer's code, whose close refunds the money
+ * (reverse). `approved`: the payer approves, and the merchant captures (PayPal).
  */
 export type Flavour = 'scanned' | 'opened' | 'till' | 'approved';
 
-/** A refund as the channel has it. */
+/** A refund as stored by the channel. */
 export interface ChannelRefund {
   readonly number: string;
   readonly amount: bigint;
@@ -22,11 +22,11 @@ export interface ChannelRefund {
   /** Made in the channel's own portal, or taken for a dispute. */
   readonly isExternal: boolean;
   readonly at: number;
-  /** It succeeded once, whatever became of it since. */
+  /** It succeeded once, even if it was returned since. */
   readonly wasDone?: true;
 }
 
-/** A dispute of the payer; what it took when it was lost is among the refunds. */
+/** A dispute of the payer; the amount taken when it is lost is among the refunds. */
 export interface Dispute {
   readonly state: 'needs_answer' | 'won' | 'lost';
   readonly amount: bigint;
@@ -34,19 +34,19 @@ export interface Dispute {
   readonly lostAt: number;
 }
 
-/** One payment of an order, as the channel has it. */
+/** One payment of an order, as stored by the channel. */
 export interface Trade {
   readonly orderNo: string;
   readonly amount: bigint;
   readonly state: 'unscanned' | 'open' | 'agreed' | 'held' | 'paid' | 'closed';
-  /** Milliseconds; nobody can pay from then on. */
+  /** Milliseconds; the payer cannot pay from then on. */
   readonly expiresAt: number;
   readonly paidAt: number;
   readonly refunds: readonly ChannelRefund[];
   readonly dispute: Dispute | null;
 }
 
-/** A call of ours on its way to the channel. */
+/** A call of the service on its way to the channel. */
 export interface Call {
   readonly method:
     | 'place'
@@ -65,23 +65,23 @@ export interface Call {
   readonly refundAmount: bigint | null;
 }
 
-/** Everything that the channel knows. Nothing in it is ever changed: whatever happens makes another one. */
+/** The immutable state of the channel: every event makes a new one. */
 export interface Truth {
   readonly flavour: Flavour;
   readonly trades: readonly Trade[];
-  /** Messages that the channel has sent: each may arrive any number of times, in any order, or never. */
+  /** Messages sent by the channel: each may arrive any number of times, in any order, or never. */
   readonly notices: readonly Notification[];
   /** Calls that arrive after their caller has given up. */
   readonly astray: readonly Call[];
 }
 
-/** What the channel answers, and what it knows afterwards. */
+/** The channel's answer and its state afterwards. */
 export interface Answered {
   readonly truth: Truth;
   readonly said: Outcome | CloseOutcome | RefundOutcome | DisputeOutcome | DisputeAction;
 }
 
-/** The account that every order and notice of the exploration names. */
+/** The account of every order and notification of the exploration. */
 export const ACCOUNT = 'account-1';
 
 /** The currency of every order at a channel of this flavour. */
@@ -89,25 +89,25 @@ export function currencyOf(flavour: Flavour): string {
   return flavour === 'approved' ? 'USD' : 'CNY';
 }
 
-/** Nothing has happened at the channel. */
+/** The state of a channel without trades. */
 export function emptyTruth(flavour: Flavour): Truth {
   return { flavour, trades: [], notices: [], astray: [] };
 }
 
-/** The trade of an order, if the channel has heard of it. */
+/** The trade of an order, if the channel knows it. */
 export function tradeOf(truth: Truth, orderNo: string): Trade | undefined {
   return truth.trades.find((trade) => trade.orderNo === orderNo);
 }
 
-/** What went back of a trade, in minor units; of refunds that are not ended for good also what is on its way. */
+/** The refunded amount of a trade in minor units, from refunds in these states. */
 export function givenBack({ refunds }: Trade, states: readonly ChannelRefund['state'][] = ['succeeded']): bigint {
   return refunds.filter(({ state }) => states.includes(state)).reduce((sum, { amount }) => sum + amount, 0n);
 }
 
-/** What becomes of a capture that could be made. */
+/** The result of a possible capture. */
 export type How = 'well' | 'held' | 'declined';
 
-/** The channel does what it is asked, and answers. */
+/** The channel performs a call and answers it. */
 export function answer(truth: Truth, call: Call, now: number, how: How = 'well'): Answered {
   const { method, orderNo } = call;
   const trade = tradeOf(truth, orderNo);
@@ -160,7 +160,7 @@ function seen({ flavour }: Truth, trade: Trade | undefined): Outcome {
     case 'unscanned':
       return { kind: 'absent' };
     case 'open':
-      // Only PayPal hands its link out again.
+      // Only PayPal returns its link again.
       return flavour === 'approved' ? waiting(flavour, trade.orderNo) : { kind: 'pending' };
     case 'agreed':
       return { kind: 'approved', ...named };
@@ -175,7 +175,7 @@ function seen({ flavour }: Truth, trade: Trade | undefined): Outcome {
 
 function paidOutcome(flavour: Flavour, trade: Trade): Extract<Outcome, { kind: 'paid' }> {
   const { orderNo, amount: minor, paidAt } = trade;
-  // PayPal does not show what a dispute took among the refunds of a payment.
+  // PayPal does not list the amount of a dispute among the refunds of a payment.
   const refunded = trade.refunds.filter(({ number }) => number !== takenFor(trade));
   const back = givenBack({ ...trade, refunds: refunded });
   const all = { refundsHint: true, refundedTotal: back };
@@ -195,7 +195,7 @@ function close(truth: Truth, trade: Trade, now: number): Answered {
   if (trade.state === 'paid' && flavour === 'till') return reverse(truth, trade, now);
   if (trade.state === 'paid') return { truth, said: { kind: 'paid' } };
   if (trade.state === 'unscanned') return { truth, said: { kind: 'absent' } };
-  // PayPal has no close: an order whose money nobody takes lapses by itself.
+  // PayPal has no close: an order that is not captured expires.
   if (flavour === 'approved')
     return trade.state === 'held'
       ? { truth, said: { kind: 'refused', code: 'NOT_CLOSABLE', reason: 'PENDING_REVIEW' } }
@@ -203,7 +203,7 @@ function close(truth: Truth, trade: Trade, now: number): Answered {
   return { truth: withTrade(truth, { ...trade, state: 'closed' }), said: { kind: 'closed' } };
 }
 
-/** A payer's code that is cancelled: what was paid goes back. */
+/** Cancels a payer's code and refunds its payment. */
 function reverse(truth: Truth, trade: Trade, now: number): Answered {
   const left = trade.amount - givenBack(trade, ['succeeded', 'pending', 'abnormal']);
   const made: ChannelRefund = {
@@ -218,7 +218,7 @@ function reverse(truth: Truth, trade: Trade, now: number): Answered {
   return { truth: withTrade(truth, { ...trade, refunds }), said: { kind: 'closed', returned } };
 }
 
-/** The same answer however often it is asked: the money is taken once. */
+/** Idempotent: repeated captures return the same answer, and the money is taken once. */
 function capture(truth: Truth, trade: Trade, now: number, how: How): Answered {
   if (trade.state !== 'agreed') return { truth, said: seen(truth, trade) };
   if (how === 'held') {
@@ -268,7 +268,7 @@ function channelNumberOf({ number }: ChannelRefund): string {
   return `CR-${number}`;
 }
 
-/** The number under which a dispute of a trade takes its money. */
+/** The refund number of a lost dispute. */
 function takenFor({ orderNo }: Trade): string {
   return `dispute-${orderNo}`;
 }
@@ -314,7 +314,7 @@ export function dispute(truth: Truth, trade: Trade, amount: bigint, now: number)
   return emitDisputeEvent(withTrade(truth, { ...trade, dispute: opened }), trade);
 }
 
-/** A dispute is lost: the channel takes what is left of the disputed money. */
+/** A dispute is lost: the channel takes the rest of the disputed money. */
 export function lose(truth: Truth, trade: Trade, opened: Dispute, now: number): Truth {
   const left = trade.amount - givenBack(trade, ['succeeded', 'pending', 'abnormal']);
   const amount = left < opened.amount ? left : opened.amount;
@@ -324,7 +324,7 @@ export function lose(truth: Truth, trade: Trade, opened: Dispute, now: number): 
   return emitDisputeEvent(withTrade(truth, { ...trade, refunds, dispute: lost }), trade);
 }
 
-/** A dispute is won, at once or after it had been lost: then the money comes back. */
+/** A dispute is won, at once or after it had been lost: then the money returns. */
 export function win(truth: Truth, trade: Trade, opened: Dispute): Truth {
   const refunds = trade.refunds.filter(({ number }) => number !== takenFor(trade));
   return emitDisputeEvent(withTrade(truth, { ...trade, refunds, dispute: { ...opened, state: 'won' } }), trade);
@@ -334,15 +334,15 @@ function emitDisputeEvent(truth: Truth, trade: Trade): Truth {
   return emit(truth, { event: 'dispute', orderNo: null, refundNo: null, disputeId: disputeOf(trade) });
 }
 
-/** The channel tells that a trade was paid. */
+/** Sends the message that a trade was paid. */
 export function tellPaid(truth: Truth, trade: Trade): Truth {
   const outcome = paidOutcome(truth.flavour, { ...trade, refunds: [] });
   return emit(truth, { event: 'paid', orderNo: trade.orderNo, refundNo: null, outcome });
 }
 
-/** The channel tells what became of a refund, under the number that we gave it or under its own. */
+/** Sends the message about a refund's outcome, under the service's number or the channel's own. */
 export function emitRefundEvent(truth: Truth, trade: Trade, one: ChannelRefund): Truth {
-  // PayPal's message names the refund, and has to be asked what became of it.
+  // PayPal's message names the refund only; the outcome must be queried.
   if (truth.flavour === 'approved')
     return emit(truth, {
       event: 'refund',
@@ -361,7 +361,7 @@ function emit(truth: Truth, said: Omit<Notification, 'notificationId' | 'account
   return { ...truth, notices: [...truth.notices, notice] };
 }
 
-/** The truth with one trade as it is now. */
+/** Replaces one trade in the state. */
 export function withTrade(truth: Truth, trade: Trade): Truth {
   return { ...truth, trades: truth.trades.map((one) => (one.orderNo === trade.orderNo ? trade : one)) };
 }

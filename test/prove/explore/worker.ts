@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { SCOPES } from './bounds.ts';
 import { explore, type Limits } from './explore.ts';
 
-// An operation that is left standing has its patience left as well: nobody waits here for anything but what is explored.
+// A suspended operation must not time out: only explored events may end it.
 globalThis.setTimeout = (() => undefined) as never;
 
 parentPort?.on('message', async ({ name, limits }: { name: string; limits: Limits }) => {

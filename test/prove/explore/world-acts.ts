@@ -11,24 +11,24 @@ import {
   withTrade,
 } from './truth.ts';
 
-/** Something that a payer, the channel's portal or the channel itself does, by a name that a story can tell. */
+/** A named action of a payer, the channel's portal or the channel itself. */
 export interface Act {
   readonly name: string;
-  /** Which of the bounds it uses up. */
+  /** The bound that it uses. */
   readonly usage: 'payer' | 'otherAmount' | 'dispute' | 'portal' | 'comesBack' | 'channel';
   readonly truth: Truth;
 }
 
-/** The channel's clock may be this much behind ours: a payer may still pay in that time. */
+/** The channel's clock may be this far behind ours: a payer may still pay in that time. */
 const CLOCK_SKEW_MS = 59_000;
-/** What somebody gives back in the channel's portal, in minor units. */
+/** The amount of a portal refund, in minor units. */
 const PORTAL_REFUND = 500n;
-/** What a payer disputes, in minor units. */
+/** The disputed amount, in minor units. */
 const DISPUTED = 600n;
-/** How much less than the order's amount may be paid, in minor units. */
+/** The difference of an underpayment from the order's amount, in minor units. */
 const LESS = 100n;
 
-/** Everything that can happen at the channel now without us. */
+/** Every action outside the service that is possible now. */
 export function worldActs(truth: Truth, now: number): Act[] {
   return truth.trades.flatMap((trade) => [
     ...payerActs(truth, trade, now),
@@ -53,7 +53,7 @@ function verbOf({ flavour }: Truth): string {
   return flavour === 'approved' ? 'agrees to' : 'pays';
 }
 
-/** Only PayPal's merchant takes the money himself. */
+/** Only PayPal's merchant captures the money himself. */
 function pays(usage: Act['usage'], name: string, truth: Truth, trade: Trade, now: number): Act {
   if (truth.flavour === 'approved') return act(usage, name, withTrade(truth, { ...trade, state: 'agreed' }));
   const paid: Trade = { ...trade, state: 'paid', paidAt: now };
@@ -70,7 +70,7 @@ function portalActs(truth: Truth, trade: Trade, now: number): Act[] {
   return [act('portal', `the portal gives back 5.00 of ${orderNo}`, emitRefundEvent(after, trade, made))];
 }
 
-/** A refund comes to its end, a review is decided, what was never paid lapses. */
+/** A refund ends, a review is decided, an unpaid trade expires. */
 function channelActs(truth: Truth, trade: Trade, now: number): Act[] {
   const { orderNo, state } = trade;
   const acts: Act[] = [];
@@ -95,7 +95,7 @@ function channelActs(truth: Truth, trade: Trade, now: number): Act[] {
   return acts;
 }
 
-/** The payer's bank sends a refund back after it was done, or takes it after all. Of Alipay's nobody is told. */
+/** The payer's bank returns a succeeded refund, or accepts a failed one. Alipay sends no message about it. */
 function returningActs(truth: Truth, trade: Trade, now: number): Act[] {
   if (truth.flavour === 'scanned') return [];
   const left = trade.amount - givenBack(trade, ['succeeded', 'pending', 'abnormal']);
@@ -112,7 +112,7 @@ function returningActs(truth: Truth, trade: Trade, now: number): Act[] {
   });
 }
 
-/** A payer disputes once; whoever lost may win the appeal. */
+/** A payer disputes once; the losing side may win the appeal. */
 function disputeActs(truth: Truth, trade: Trade, now: number): Act[] {
   const { orderNo, state, dispute: opened } = trade;
   if (truth.flavour !== 'approved' || state !== 'paid') return [];

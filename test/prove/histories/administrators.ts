@@ -5,18 +5,18 @@ import { hot, type Market, orderFacts } from './market.ts';
 
 const DEEDS = { sync: 6, 'sync-refund': 4, retry: 3, revoke: 0.6 } as const;
 
-/** An administrator of the service, who may look at every order. */
+/** An administrator with access to every order. */
 export interface Administrator {
-  /** One thing after the other, by chance. */
+  /** Performs one random action. */
   act(): Promise<void>;
-  /** Asks the channel about an order and its refunds. */
+  /** Queries the channel about an order and its refunds. */
   sync(orderNo: string): Promise<Heard>;
   syncRefund(refundNo: string): Promise<Heard>;
-  /** What the service tells of an order. */
+  /** The service's response about an order. */
   query(orderNo: string): Promise<Heard>;
 }
 
-/** An administrator who asks any replica. */
+/** An administrator who calls random replicas. */
 export function administrator(market: Market, client: Client, chance: Chance): Administrator {
   const shopOf = new Map(market.shops.map(({ clientId, name }) => [clientId, name]));
   const ask = (f: string, asked: Facts, method: string, path: string, read: Parameters<Client['ask']>[3]) => {

@@ -1,7 +1,7 @@
 import type { LedgerCheckPorts } from '../../../server/payments/ledger-check.ts';
 import type { Market } from './market.ts';
 
-/** Has the service prove its own books, page by page, and gives what it does not find in order. */
+/** Runs the service's ledger check page by page and returns its findings. */
 export async function auditBooks({ urls, adminToken }: Market): Promise<string[]> {
   const wrong: string[] = [];
   const headers = { authorization: `Bearer ${adminToken}` };

@@ -10,28 +10,28 @@ export interface Sent {
   headers?: Record<string, string>;
 }
 
-/** How it ended: the facts of the answer go into the history beside what was asked. */
+/** The end of a request: the facts of the response are recorded beside the request. */
 export interface Heard {
   end: Ending;
   facts: Facts;
 }
 
-/** Somebody who does one thing after the other. */
+/** A client that performs one request after the other. */
 export interface Client {
-  /** Writes down what is asked, sends it, writes down how it ended. */
+  /** Records the request, sends it and records its end. */
   ask(f: string, asked: Facts, sent: Sent, read: (data: Answered) => Facts): Promise<Heard>;
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of every shape are read
 type Answered = any;
 
-/** As long as a patient merchant waits. */
+/** The time that a patient merchant waits. */
 const PATIENCE_MS = 12_000;
 
-/** Answers that are not in the document of the service: no fault of the world excuses them. */
+/** Responses missing from the API document: no injected fault excuses them. */
 export const undocumented: string[] = [];
 
-/** A client that writes into a history. */
+/** A client that records into a history. */
 export function createClient(journal: Journal): Client {
   let process = journal.newProcess();
   return {
@@ -39,14 +39,14 @@ export function createClient(journal: Journal): Client {
       journal.note('invoke', process, f, asked);
       const heard = await send(sent, read);
       journal.note(heard.end, process, f, { ...asked, ...heard.facts });
-      // Nobody knows whether it is over, so the next thing that is done is done by somebody else.
+      // The outcome is unknown, so the next request is recorded under a new process.
       if (heard.end === 'info') process = journal.newProcess();
       return heard;
     },
   };
 }
 
-/** 2xx was done, 4xx was refused for certain; of anything else nobody knows, but for a connection that was never made. */
+/** 2xx is success, 4xx is a certain refusal; anything else is unknown, except a connection that was never made. */
 async function send({ url, method, path, body, headers }: Sent, read: (data: Answered) => Facts): Promise<Heard> {
   try {
     const answer = await fetch(url + path, {

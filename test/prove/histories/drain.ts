@@ -19,13 +19,13 @@ interface Ledger {
   entries: { orderNo: string; type: string; at: string }[];
 }
 
-/** So often the clocks go forward at most. */
+/** The maximum number of clock advances. */
 const ROUNDS = 14;
 const WIDTH = 6;
 
 /**
- * Lets everything come to its end, without faults, and writes down what the service tells of every order and what the channel
- * has. What does not come to its end is written down as it is: that is for the checker to say.
+ * Lets all work finish without faults, and records the service's view of every order and the channel's. Unfinished work is recorded
+ * as it is, for the checker to judge.
  */
 export async function drain(stage: Stage, journal: Journal, clerks: readonly Administrator[]): Promise<void> {
   const { stands, market, sim } = stage;
@@ -80,7 +80,7 @@ export async function drain(stage: Stage, journal: Journal, clerks: readonly Adm
     const after = await readLedger();
     const isQuiet = after.entries.length === ledger.entries.length;
     ledger = after;
-    // A call that the channel did late, after the last look, is asked about like those before.
+    // A call that the channel performed after the last look is queried like those before.
     if (isQuiet && (await settle(ledger)) === 0) break;
   }
   const firstPaid = new Map<string, number>();
@@ -94,7 +94,7 @@ export async function drain(stage: Stage, journal: Journal, clerks: readonly Adm
   }
 }
 
-/** Whether nothing can be expected any more to make what is told agree with what the channel has. */
+/** Whether waiting longer cannot make the service's view agree with the channel's. */
 function isOver(facts: Facts, sums: Sums | undefined): boolean {
   const refunds = facts['refunds'] as { status: string; amount: number }[];
   if (refunds.some(({ status }) => !isFinal(status))) return false;
@@ -108,7 +108,7 @@ function isFinal(refundStatus: string): boolean {
   return refundStatus === 'succeeded' || refundStatus === 'failed';
 }
 
-/** Shares work among those who can do it, each one thing after the other. */
+/** Distributes items among workers, each of which handles one at a time. */
 async function among<T, Who>(
   all: readonly T[],
   who: readonly Who[],

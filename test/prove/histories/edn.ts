@@ -9,7 +9,7 @@ export function writeEdn({ index, type, process, f, value, time }: HistoryEvent)
 function ednOf(value: Json): string {
   if (value === null) return 'nil';
   if (Array.isArray(value)) return `[${value.map(ednOf).join(' ')}]`;
-  // JSON's texts, numbers and truths are EDN's, too.
+  // Strings, numbers and booleans of JSON are valid EDN.
   if (typeof value !== 'object') return JSON.stringify(value);
   const members = Object.entries(value).filter(([, one]) => one !== undefined);
   return `{${members.map(([name, one]) => `:${name} ${ednOf(one as Json)}`).join(' ')}}`;

@@ -1,9 +1,9 @@
 import type { ExecutionContext } from 'ava';
 
-/** Whatever ends what was begun: a test, or a recording of its own. */
+/** Registers clean-up: a test, or a recording of its own. */
 export type Ends = Pick<ExecutionContext, 'teardown'>;
 
-/** Ends outside a test: in the order in which tests end theirs, the last first. */
+/** Runs clean-up outside a test in AVA's order: the last first. */
 export function collectEnds(): Ends & { run(): Promise<void> } {
   const ends: (() => unknown)[] = [];
   return {

@@ -4,7 +4,7 @@ import type { Facts } from './event.ts';
 import type { Journal } from './journal.ts';
 import type { Stage } from './stage.ts';
 
-/** How often each fault is chosen beside the others. */
+/** The weight of each fault. */
 const FAULTS = { kill: 2, postgres: 1, cut: 3, stall: 2, statement: 6, channel: 10 } as const;
 
 export type FaultKind = keyof typeof FAULTS;
@@ -26,24 +26,24 @@ const CHANNEL_FAULTS = [
 ] as const;
 
 const STATEMENT_FAULTS = ['cut-before', 'cut-after', 'reset', 'late-statement', 'late-answer'] as const;
-/** The end of a transaction is where most is at stake. */
+/** Commits are the most sensitive statements, so they are chosen most often. */
 const STATEMENTS = [/^commit/i, /^commit/i, /orders/i, /refunds/i, /idempotency_keys/i, /events/i, /revoked_tokens/i];
 
-/** Whatever does the damage. */
+/** The fault injector. */
 export interface Nemesis {
-  /** One fault after the other, by chance, and mends each. */
+  /** Injects random faults, one after the other, and repairs each. */
   act(): Promise<void>;
   /** How often each kind struck. */
   readonly counts: Readonly<Partial<Record<string, number>>>;
-  /** Mends all that may still be broken. */
+  /** Repairs all remaining faults. */
   mendAll(): Promise<void>;
 }
 
-/** A nemesis for everything on the stage; `longestMs` bounds each fault. */
+/** Creates the fault injector of the stage; `longestMs` bounds each fault. */
 export function createNemesis(stage: Stage, journal: Journal, chance: Chance, longestMs: number): Nemesis {
   const { stands, postgres, sim } = stage;
   const counts: Record<string, number> = {};
-  /** Of each thing one fault at a time; different things may be broken together. */
+  /** Each part has one fault at a time; different parts may be broken together. */
   const broken = new Set<unknown>();
   const note = (f: string, value: Facts) => journal.note('info', 'nemesis', f, value);
   const during = async (thing: unknown, work: () => Promise<void>): Promise<void> => {
@@ -61,7 +61,7 @@ export function createNemesis(stage: Stage, journal: Journal, chance: Chance, lo
     async kill() {
       const replica = anyStand();
       const stand = stands[replica]!;
-      // One at a time: without any there is nobody to tell anything.
+      // One replica at a time: without any, no request would be answered.
       await during('replicas', async () => {
         struck('kill', { replica });
         await stand.kill();

@@ -2,22 +2,22 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import type { Actor, Facts, HistoryEvent } from './event.ts';
 import { writeEdn } from './edn.ts';
 
-/** Where a history is written: each event at once, so that a recording that breaks off leaves what it saw. */
+/** The writer of a history: each event is written at once, so that an aborted recording keeps its events. */
 export interface Journal {
-  /** How many operations were done. */
+  /** The number of completed operations. */
   readonly answered: number;
   note(type: HistoryEvent['type'], process: Actor, f: string, value: Facts): HistoryEvent;
-  /** A client whose number nobody had: one whose operation ended in doubt never acts again. */
+  /** A new client number: a client whose operation ended unknown never acts again. */
   newProcess(): number;
-  /** The clock of the channel begins to go ahead by so much (ms). */
+  /** The channel's clock begins to advance by this much (ms). */
   jump(byMs: number): void;
-  /** The history's own time of a moment by the clock of the channel (ms), of one while that clock goes ahead, when it began to. */
+  /** Converts a time of the channel's clock (ms) into the history's time; during an advance, the time at which it began. */
   timeOf(channelMs: number): number;
   /** Writes the same history for Elle. */
   writeEdn(file: string): void;
 }
 
-/** Begins a history; `file` is made anew. */
+/** Begins a history; `file` is overwritten. */
 export function openJournal(file: string): Journal {
   const events: HistoryEvent[] = [];
   const { ns: began, ms: beganMs } = bothClocks();
@@ -40,7 +40,7 @@ export function openJournal(file: string): Journal {
     newProcess: () => processes++,
     jump: (byMs) => void jumps.push({ at: Date.now(), byMs }),
     timeOf(channelMs) {
-      // The clock goes ahead step by step, and what is due happens in between: of that nobody knows how far ahead it was.
+      // The clock advances in steps while due work runs, so its offset is unknown during an advance.
       const wallMs = jumps.reduce((ms, { at, byMs }) => (ms >= at ? Math.max(at, ms - byMs) : ms), channelMs);
       return (wallMs - beganMs) * 1e6;
     },
@@ -48,7 +48,7 @@ export function openJournal(file: string): Journal {
   };
 }
 
-/** Both clocks at one moment; a process that was set aside between them reads them again. */
+/** Reads both clocks at one moment; a process that was suspended between the reads repeats them. */
 function bothClocks(): { ns: bigint; ms: number } {
   for (;;) {
     const ns = process.hrtime.bigint();

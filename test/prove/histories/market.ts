@@ -1,6 +1,6 @@
 import type { Chance } from '../chance.ts';
 
-/** An order as those who act know it. */
+/** An order as known to the clients. */
 export interface KnownOrder {
   orderNo: string;
   shop: Shop;
@@ -11,7 +11,7 @@ export interface KnownOrder {
 
 export type PayWay = 'alipay' | 'wechat' | 'paypal';
 
-/** A request that may be sent again as it was. */
+/** A request that can be repeated unchanged. */
 export interface Repeatable {
   path: string;
   body: Record<string, string | number>;
@@ -21,48 +21,48 @@ export interface Repeatable {
   payWay?: PayWay;
 }
 
-/** A token by the name that stands in the history for it. */
+/** A token under its name in the history. */
 export interface Token {
   name: string;
   text: string;
 }
 
-/** An application, and what its clients remember. */
+/** An application and the memory of its clients. */
 export interface Shop {
   name: string;
   clientId: string;
   secret: string;
   tokens: Token[];
-  /** Tokens of which somebody said that they are revoked. */
+  /** Tokens that were reported as revoked. */
   revoked: Token[];
   orders: KnownOrder[];
   places: Repeatable[];
   refunds: Repeatable[];
 }
 
-/** Everything that clients know of each other. */
+/** The shared memory of all clients. */
 export interface Market {
   shops: readonly Shop[];
-  /** Where the replicas are; some may be dead. */
+  /** The addresses of the replicas; some may be down. */
   urls: readonly string[];
   simulatorUrl: string;
   adminToken: string;
   refundNos: string[];
-  /** A name that nobody had. */
+  /** A new unique name. */
   name(of: string): string;
 }
 
-/** How many of the newest are acted on: few, so that clients meet. */
+/** How many of the newest items are used: few, so that clients collide. */
 const HOT = 12;
 
-/** One of the newest, most often one of the very newest. */
+/** One of the newest items, most often the very newest. */
 export function hot<T>(chance: Chance, all: readonly T[]): T | undefined {
   if (all.length === 0) return undefined;
   return all[all.length - 1 - Math.floor(chance.next() ** 2 * Math.min(HOT, all.length))];
 }
 
-/** An order as a history has it. Takes what the service answered. */
-// oxlint-disable-next-line typescript/no-explicit-any -- the answer of the service as it came
+/** Converts the service's response to an order as a history records it. */
+// oxlint-disable-next-line typescript/no-explicit-any -- the unchecked response of the service
 export function orderFacts({ data }: any) {
   return {
     orderNo: data.orderNo as string,
@@ -83,7 +83,7 @@ interface WireRefund {
   merchantRefundNo: string | null;
 }
 
-/** A refund as a history has it. */
+/** A refund as a history records it. */
 export function refundFacts({ refundNo, refundAmountMinor, status, origin, merchantRefundNo }: WireRefund) {
   return { refundNo, amount: refundAmountMinor, status, origin, merchantRefundNo };
 }

@@ -22,7 +22,7 @@ const DEEDS = {
   thief: 5,
 } as const;
 
-/** One thing after the other that a merchant does, by chance. */
+/** Creates a merchant that performs random actions one after the other. */
 export function merchant(market: Market, shop: Shop, client: Client, chance: Chance): () => Promise<void> {
   const to = (token: Token, method: string, path: string, more: Partial<Sent> = {}): Sent => ({
     url: chance.pick(market.urls),
@@ -32,7 +32,7 @@ export function merchant(market: Market, shop: Shop, client: Client, chance: Cha
     headers: { authorization: `Bearer ${token.text}`, ...more.headers },
   });
 
-  /** In the name of a token, which is given up when it is refused. */
+  /** Calls with a token, which is dropped when it is refused. */
   const ask = async (f: string, asked: Facts, sent: Sent, read: Parameters<Client['ask']>[3], by: Token) => {
     const heard = await client.ask(f, { shop: shop.name, token: by.name, ...asked }, sent, read);
     if (heard.facts['http'] === 401) shop.tokens = shop.tokens.filter((one) => one !== by);
@@ -132,7 +132,7 @@ export function merchant(market: Market, shop: Shop, client: Client, chance: Cha
       const { end } = await client.ask('revoke-token', { shop: shop.name, tokens: [by.name] }, sent, () => ({}));
       if (end === 'ok') shop.revoked.push(by);
     },
-    /** Somebody tries what was revoked, at whichever replica. */
+    /** Tries a revoked token at any replica. */
     async thief() {
       const [order, stolen] = [hot(chance, shop.orders), hot(chance, shop.revoked)];
       if (order && stolen) await act(chance.pick(['query', 'close'] as const), order.orderNo, stolen);

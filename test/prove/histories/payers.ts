@@ -2,7 +2,7 @@ import type { Chance } from '../chance.ts';
 import type { Client } from './clients.ts';
 import { hot, type Market } from './market.ts';
 
-/** A payer who pays one of the newest orders now and then; seldom one that was closed meanwhile, whose money was on its way. */
+/** A payer who occasionally pays one of the newest orders, rarely one that was closed in the meantime. */
 export function payer(market: Market, client: Client, chance: Chance): () => Promise<void> {
   return async () => {
     const order = hot(chance, chance.pick(market.shops).orders);

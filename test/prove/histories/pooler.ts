@@ -7,15 +7,15 @@ import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/service.ts';
 import type { Ends } from './ends.ts';
 
-/** Where Debian has it; it is in no user's path there. */
+/** Debian's path, which is not in a normal user's PATH. */
 const PROGRAM = '/usr/sbin/pgbouncer';
 
-/** Whether PgBouncer of the distribution is installed. */
+/** Whether the distribution's PgBouncer is installed. */
 export function hasPooler(): boolean {
   return spawnSync(PROGRAM, ['--version'], { stdio: 'ignore' }).error === undefined;
 }
 
-/** PgBouncer in transaction mode in front of the database of `url`, configured as the operator's guide says; its address. */
+/** Starts PgBouncer in transaction mode in front of `url`, configured as in the operator's guide; returns its address. */
 export async function startPooler(ends: Ends, url: string): Promise<string> {
   const folder = temporaryFolder(ends);
   const { hostname, port, username, password, pathname } = new URL(url);
@@ -36,7 +36,7 @@ ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_s
 `;
   writeFileSync(join(folder, 'users.txt'), `"${username}" "${decodeURIComponent(password)}"\n`);
   writeFileSync(join(folder, 'pgbouncer.ini'), settings);
-  // It refuses to run as root; `nobody` exists everywhere and owns nothing.
+  // PgBouncer refuses to run as root; the user `nobody` exists everywhere and owns nothing.
   const run = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {};
   chmodSync(folder, 0o755);
   if (run.uid !== undefined && run.gid !== undefined) chownSync(join(folder, 'users.txt'), run.uid, run.gid);

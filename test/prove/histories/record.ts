@@ -12,31 +12,31 @@ import { merchant } from './merchants.ts';
 import { payer } from './payers.ts';
 import { openStage, type StageOptions } from './stage.ts';
 
-/** How a history is recorded. */
+/** The settings of a recording. */
 export interface RecordOptions extends Partial<StageOptions> {
   seconds: number;
-  /** It goes on until so many operations were done, too, however slow the machine is. */
+  /** The recording continues until this many operations are done, on any machine. */
   operations?: number;
   seed: number;
-  /** Where `history.jsonl` and `history.edn` are written. */
+  /** The folder of `history.jsonl` and `history.edn`. */
   dir: string;
-  /** Lanes of faults that go on beside each other; 0 = a quiet day. */
+  /** Concurrent fault queues; 0 = no faults. */
   faultQueues?: number;
-  /** How long between two faults of a lane at most, and how long one lasts at most (ms). */
+  /** The longest pause between two faults of a queue, and the longest fault (ms). */
   faultMs?: number;
-  /** How long a client thinks between two things at most (ms). */
+  /** The longest pause of a client between two actions (ms). */
   thinkMs?: number;
 }
 
-/** What was recorded. */
+/** The results of a recording. */
 export interface Recorded {
   file: string;
   edn: string;
   pooled: boolean;
   faults: Readonly<Partial<Record<string, number>>>;
-  /** Answers that the document of the service does not have. */
+  /** Responses that the API document does not contain. */
   undocumented: readonly string[];
-  /** What the service's own audit of its database does not find in order. */
+  /** The findings of the service's own ledger check. */
   unproven: readonly string[];
 }
 
@@ -44,7 +44,7 @@ const MERCHANTS_OF_A_SHOP = 3;
 const PAYERS = 2;
 const CLERKS = 4;
 
-/** Has clients and faults meet for a while, lets everything come to its end, and leaves the history in files. */
+/** Runs clients and faults together, lets all work finish, and writes the history to files. */
 export async function record(ends: Ends, options: RecordOptions): Promise<Recorded> {
   const { seconds, operations = 0, seed, dir, replicas = 2, facade } = options;
   const { faultQueues = 2, faultMs = 3_000, thinkMs = 60 } = options;

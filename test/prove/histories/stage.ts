@@ -14,39 +14,39 @@ import type { Ends } from './ends.ts';
 import type { Market, Shop } from './market.ts';
 import { hasPooler, startPooler } from './pooler.ts';
 
-/** A replica's place: it may be dead and come back. */
+/** A replica, which may be down and restart. */
 export interface Stand {
   url: string;
   isPooled: boolean;
   cable: Cable;
   statements: StatementCable;
-  /** Starts it, as often as it takes: without a database it ends again. */
+  /** Starts the replica, repeatedly if needed: without a database it exits. */
   start(): Promise<void>;
   kill(): Promise<void>;
-  /** Puts its clock forward. */
+  /** Advances its clock. */
   jump(): void;
 }
 
-/** Everything that takes part in a recording. */
+/** All parts of a recording. */
 export interface Stage {
   stands: readonly Stand[];
   postgres: TestPostgres;
   market: Market;
-  /** Speaks to the simulator's control API. */
+  /** Calls the simulator's control API. */
   sim<Answer>(path: string, body?: object): Promise<Answer>;
 }
 
 export interface StageOptions {
   replicas: number;
-  /** Puts something between clients and a replica; its address. */
+  /** Puts a proxy between clients and a replica; returns its address. */
   facade?: ((ends: Ends, url: string) => Promise<string>) | undefined;
 }
 
-/** By this much the clocks of service and channel go forward at the end: what waits for a lease or a slot need not wait. */
+/** The clocks of service and channel advance by this much at the end, so that leases and slots need no waiting. */
 export const JUMP_SECONDS = 600;
 const DATABASE = 'history';
 const SHOPS = ['shop-1', 'shop-2'];
-/** Channels repeat their notices after minutes and hours; here it is that much sooner. */
+/** Channels repeat notifications after minutes and hours; this factor shortens that. */
 const TIME_FACTOR = 0.05;
 
 /** Sets everything up and starts the replicas: every second one behind PgBouncer, if it is installed. */
@@ -73,7 +73,7 @@ export async function openStage(ends: Ends, { replicas, facade }: StageOptions):
   return { stands, postgres, market, sim: (path, body) => control(simulator.url + path, body) };
 }
 
-/** A migrated database whose bounds PostgreSQL knows by the role, because a pooler does not pass them on. */
+/** A migrated database whose limits are set on the role, because a pooler does not pass them on. */
 async function makeDatabase(server: string): Promise<string> {
   const url = new URL(server);
   url.pathname = `/${DATABASE}`;
@@ -108,7 +108,7 @@ async function makeStand(ends: Ends, { url, isPooled, simulatorUrl, folder }: Sl
       PAY_DATABASE_PREPARED: String(!isPooled),
       PAY_DATABASE_MIGRATE: 'false',
       PAY_OAUTH_TOKEN_TTL_SECONDS: '86400',
-      // Within a run of tests the code is compiled already, and a killed process keeps nothing.
+      // Within a test run the code is compiled already, and a killed process caches nothing.
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] || folder,
     },
   });
@@ -138,7 +138,7 @@ async function makeStand(ends: Ends, { url, isPooled, simulatorUrl, folder }: Sl
   };
 }
 
-/** The applications and the administrator, made by a service that is gone when the recording begins. */
+/** Creates the applications and the administrator with a service that stops before the recording. */
 async function openShops(url: string, simulatorUrl: string): Promise<{ shops: Shop[]; adminToken: string }> {
   const ends: (() => unknown)[] = [];
   const service = await startService(

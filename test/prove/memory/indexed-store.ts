@@ -3,7 +3,7 @@ import type { Shelf } from './memory-table.ts';
 import { memoryTx, type Shelves } from './memory-tx.ts';
 import { type AnyRow, MEMORY_TABLES, type Snapshot, TABLE_NAMES, type TableName, type Where } from './tables.ts';
 
-/** Columns by which rows are looked up beside the unique ones. */
+/** Indexed columns besides the unique ones. */
 const ALSO: Readonly<Partial<Record<TableName, readonly string[]>>> = {
   orders: ['merchantOrderNo', 'channelTradeNo', 'channelOrderId'],
   refunds: ['orderNo', 'channelRefundNo', 'merchantRefundNo'],
@@ -17,14 +17,14 @@ const ALSO: Readonly<Partial<Record<TableName, readonly string[]>>> = {
   disputes: ['orderNo', 'refundNo', 'channelDisputeNo'],
 };
 
-/** A store in memory for one transaction at a time, which finds rows by their keys. */
+/** An in-memory store for one transaction at a time, with row lookup by key. */
 export interface IndexedStore extends Store {
-  /** Rows that have this value in a column that is indexed, in the order in which they came, as they are until the next write. */
+  /** The rows with this value in an indexed column, in insertion order, valid until the next write. */
   rowsBy(name: TableName, column: string, value: unknown): readonly AnyRow[];
   snapshot(): Snapshot;
 }
 
-/** Opens an empty one. `committed` hears of the rows that a commit wrote, each with what it was before. */
+/** Opens an empty store. `committed` receives the rows that a commit wrote, each with its former state. */
 export function indexedStore(committed: (changes: readonly Written[]) => void = () => {}): IndexedStore {
   const shelves = new IndexedShelves();
   const tx = memoryTx(shelves);
@@ -52,7 +52,7 @@ export function indexedStore(committed: (changes: readonly Written[]) => void = 
   };
 }
 
-/** One row before and after it was written; undefined = it was not there. */
+/** One row before and after a write; undefined = it did not exist. */
 export interface Written {
   readonly name: TableName;
   readonly before: AnyRow | undefined;
@@ -79,7 +79,7 @@ class IndexedShelves implements Shelves {
     };
   }
 
-  /** Nothing before this can be put back any more; gives what was written. */
+  /** Makes earlier changes permanent and returns them. */
   forget(): readonly Written[] {
     const written = this.#written;
     this.#written = [];
@@ -92,7 +92,7 @@ const NONE: readonly AnyRow[] = [];
 class IndexedShelf implements Shelf {
   readonly #name: TableName;
   readonly #note: (written: Written) => void;
-  /** By their places, which never change. */
+  /** By their positions, which never change. */
   readonly #rows = new Map<number, AnyRow>();
   readonly #places = new Map<AnyRow, number>();
   readonly #indexes: readonly Index[];
@@ -125,7 +125,7 @@ class IndexedShelf implements Shelf {
     return this.#rows.values();
   }
 
-  /** Those that have a value in a column that is indexed. */
+  /** The rows with a value in an indexed column. */
   by(column: string, value: unknown): readonly AnyRow[] {
     for (const index of this.#indexes) if (index.column === column) return index.rows.get(value) ?? NONE;
     throw new TypeError(`${column} of ${this.#name} is not indexed`);
@@ -197,7 +197,7 @@ class IndexedShelf implements Shelf {
   }
 }
 
-/** The rows of a table by the value of a column, those of one value in the order in which they came. */
+/** The rows of a table by the value of a column, rows of one value in insertion order. */
 interface Index {
   readonly column: string;
   readonly rows: Map<unknown, AnyRow[]>;

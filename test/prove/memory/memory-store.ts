@@ -3,13 +3,13 @@ import type { Shelf } from './memory-table.ts';
 import { memoryTx, type Shelves } from './memory-tx.ts';
 import type { AnyRow, Snapshot, TableName } from './tables.ts';
 
-/** What a transaction left behind. */
+/** The result of a transaction. */
 export interface Committed<T> {
   readonly result: T;
   readonly snapshot: Snapshot;
 }
 
-/** Runs a transaction on a snapshot as if nobody else were there; the snapshot itself stays as it is. */
+/** Runs a transaction alone on a snapshot; the snapshot itself is unchanged. */
 export async function runTransaction<T>(snapshot: Snapshot, work: (tx: Tx) => Promise<T>): Promise<Committed<T>> {
   const held = new HeldSnapshot(snapshot);
   const result = await work(memoryTx(held));
@@ -21,7 +21,7 @@ export function runRead<T>(snapshot: Snapshot, work: (tx: ReadTx) => Promise<T>)
   return work(memoryTx(new HeldSnapshot(snapshot)));
 }
 
-/** A store whose database is one snapshot after the other, for a single process; `current` is the newest. */
+/** A single-process store whose database is a sequence of snapshots; `current` is the newest. */
 export function memoryStore(first: Snapshot): Store & { current(): Snapshot } {
   let current = first;
   const commit = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
@@ -32,7 +32,7 @@ export function memoryStore(first: Snapshot): Store & { current(): Snapshot } {
   return { transaction: commit, autocommit: commit, read: (work) => runRead(current, work), current: () => current };
 }
 
-/** Rows in lists that are never changed: a write makes another list. */
+/** Rows in immutable lists: a write makes a new list. */
 class HeldSnapshot implements Shelves {
   tables: Record<TableName, readonly AnyRow[]>;
 

@@ -9,12 +9,12 @@ import {
   type Where,
 } from './tables.ts';
 
-/** Where the rows of a table lie. */
+/** The storage of a table's rows. */
 export interface Shelf {
   readonly size: number;
-  /** Every row that matches, in the order in which they came, and perhaps others. */
+  /** At least every row that matches, in insertion order. */
   among(where: Where): Iterable<AnyRow>;
-  /** Every row that has the same in these columns, and perhaps others. */
+  /** At least every row with the same values in these columns. */
   like(row: AnyRow, columns: readonly string[]): Iterable<AnyRow>;
   add(row: AnyRow): void;
   replace(before: AnyRow, after: AnyRow): void;
@@ -43,7 +43,7 @@ interface Also {
 
 type Others = (table: string) => Pick<MemoryTable, 'list' | 'insert'>;
 
-/** One table, with the methods of `server/db/table.ts` and its meaning. */
+/** One table with the methods and semantics of `server/db/table.ts`. */
 export class MemoryTable {
   readonly #name: TableName;
   readonly #shelf: Shelf;
@@ -112,7 +112,7 @@ export class MemoryTable {
     return found.length;
   }
 
-  /** Changes the rows that match, each by itself; returns how many. */
+  /** Changes the matching rows one by one; returns how many. */
   change(where: Where, patchOf: (row: AnyRow) => AnyRow): number {
     const changed: { row: AnyRow; after: AnyRow }[] = [];
     for (const row of this.#matching(where)) {
@@ -140,11 +140,11 @@ export class MemoryTable {
     return found;
   }
 
-  /** Gives the columns that are taken, or undefined when the row is in. */
+  /** Returns the columns that collide, or undefined if the row was inserted. */
   #insert(wanted: AnyRow): readonly string[] | undefined {
     const { defaults = {}, numbered } = MEMORY_TABLES[this.#name] as TableRules;
     const row: Record<string, unknown> = Object.assign({}, defaults, wanted);
-    // Members with `undefined` are not there.
+    // Members with `undefined` count as absent.
     for (const column in wanted) {
       const value = wanted[column];
       if (value === undefined) row[column] = defaults[column] ?? null;
@@ -163,7 +163,7 @@ export class MemoryTable {
   }
 }
 
-/** Copies a row of any table. Where rows of many shapes come by, this is several times as fast as `{ ...row }`. */
+/** Copies a row of any table. For rows of many shapes this is several times as fast as `{ ...row }`. */
 function copyOf(row: AnyRow): Record<string, unknown> {
   return Object.assign({}, row);
 }
@@ -193,7 +193,7 @@ function compareRows(a: AnyRow, b: AnyRow, ways: readonly [string, 'asc' | 'desc
   return 0;
 }
 
-/** As the database gives it back: documents as plain JSON of their own. */
+/** A value as the database returns it: documents as separate plain JSON. */
 function stored(value: unknown): unknown {
   return isDocument(value) ? (JSON.parse(JSON.stringify(value)) as unknown) : value;
 }

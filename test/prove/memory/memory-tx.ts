@@ -3,24 +3,24 @@ import { fakeSql } from '../../support/fake-sql.ts';
 import { MemoryTable, type Shelf } from './memory-table.ts';
 import { type AnyRow, TABLE_NAMES, type TableName } from './tables.ts';
 
-/** Rows that can be put back as they were. */
+/** Row storage that can be rolled back. */
 export interface Shelves {
   of(name: TableName): Shelf;
-  /** Remembers how everything is; what it gives puts it back. */
+  /** Saves the current state; the returned function restores it. */
   remember(): () => void;
 }
 
-/** A transaction over shelves: whoever runs it puts them back when it fails. */
+/** A transaction over row storage; the caller rolls it back on failure. */
 export function memoryTx(shelves: Shelves): Tx {
   const tables = Object.fromEntries(
     TABLE_NAMES.map((name) => [name, new MemoryTable(name, shelves.of(name), (table) => others[table]!)]),
   ) as Record<TableName, MemoryTable>;
-  // Nobody fetches bills here, so that no order has fees.
+  // No bills are fetched here, so no order has fees.
   const nobody = { list: async () => [], insert: async () => {} };
   const others: Record<string, Pick<MemoryTable, 'list' | 'insert'>> = { ...tables, orderFees: nobody };
   const tx = {
     ...others,
-    // Nobody limits applications here.
+    // No application has limits here.
     apps: { find: async () => undefined },
     sql: fakeSql((text, values) => runSql(tables, text, values)),
     async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
@@ -38,7 +38,7 @@ export function memoryTx(shelves: Shelves): Tx {
   return tx as unknown as Tx;
 }
 
-/** The one statement of payments that is written in SQL: another message about what is listed (db/queries/exceptions.ts). */
+/** The only SQL statement of payments: another message about an open exception (db/queries/exceptions.ts). */
 async function runSql(
   { exceptions }: Record<TableName, MemoryTable>,
   statement: string,

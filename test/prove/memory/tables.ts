@@ -1,12 +1,12 @@
-/** What the database holds of a table beyond its columns: which columns are taken once, what must hold, what is left out. */
+/** The rules of a table beyond its columns: unique columns, checks and defaults. */
 export interface TableRules {
-  /** Columns that no two rows share; `when` = only among rows of which it holds. A null is never shared. */
+  /** Columns that are unique together; `when` = only among rows for which it holds. A null never collides. */
   readonly uniques: readonly Unique[];
-  /** Conditions of the table, by the name that its violation has. */
+  /** Checks of the table, by the name of their violation. */
   readonly checks?: Readonly<Record<string, (row: never) => boolean>>;
-  /** Values of columns that an insert leaves out; every other one is null then. */
+  /** Defaults of columns that an insert omits; every other one is null then. */
   readonly defaults?: Readonly<Record<string, unknown>>;
-  /** A column that is numbered by the database. */
+  /** A column that the database numbers. */
   readonly numbered?: string;
 }
 
@@ -26,7 +26,7 @@ interface Sums {
 const ENDED = ['closing', 'closed', 'failed'];
 const MOST_MINOR = 10_000_000_000n;
 
-/** The tables that payments touch, as `server/db/entities` describes them. */
+/** The tables that payments use, as `server/db/entities` describes them. */
 export const MEMORY_TABLES = {
   orders: {
     uniques: [
@@ -64,27 +64,27 @@ export const MEMORY_TABLES = {
   },
 } as const satisfies Readonly<Record<string, TableRules>>;
 
-/** The name of a table in memory, as a transaction has it. */
+/** The name of an in-memory table, as a transaction has it. */
 export type TableName = keyof typeof MEMORY_TABLES;
 
-/** A row, whatever its table. */
+/** A row of any table. */
 export type AnyRow = Readonly<Record<string, unknown>>;
 
-/** Every table at one moment. Nothing in it is ever changed: a write makes another snapshot. */
+/** Every table at one moment. Immutable: a write makes another snapshot. */
 export type Snapshot = Readonly<Record<TableName, readonly AnyRow[]>>;
 
 /** The names of the tables. */
 export const TABLE_NAMES = Object.keys(MEMORY_TABLES) as readonly TableName[];
 
-/** A database in which nothing has happened yet. */
+/** An empty database. */
 export const EMPTY = Object.freeze(Object.fromEntries(TABLE_NAMES.map((name) => [name, []]))) as unknown as Snapshot;
 
-/** Which rows are meant: those that have these values, of a list any one. */
+/** Selects the rows with these values; a list allows any of its values. */
 export type Where = Readonly<Record<string, unknown>>;
 
 /**
- * The columns that a row would share with another one, if there is such a row. `among` gives the others that have the same in these columns, the row
- * itself perhaps too; `before` is what the row was: what it had alone and keeps it has alone.
+ * Returns the columns in which a row would collide with another one, if any. `among` returns at least the rows with the same values
+ * in these columns, possibly the row itself; `before` is the row's former state, whose unique values stay its own.
  */
 export function takenBy(
   name: TableName,
@@ -105,20 +105,20 @@ function isFilled(row: AnyRow, columns: readonly string[]): boolean {
   return true;
 }
 
-/** Whether the other one counts, and has the same in all columns. */
+/** Whether the other row counts and has the same value in all columns. */
 function isShared(other: AnyRow, row: AnyRow, columns: readonly string[], when: Unique['when']): boolean {
   for (const column of columns) if (other[column] !== row[column]) return false;
   return !when || when(other as never);
 }
 
-/** The name of a condition that a row breaks, if it breaks one. */
+/** The name of the check that a row violates, if any. */
 export function brokenBy(name: TableName, row: AnyRow): string | undefined {
   const { checks } = MEMORY_TABLES[name] as TableRules;
   for (const check in checks) if (!checks[check]!(row as never)) return check;
   return undefined;
 }
 
-/** A unique column is taken, or a condition of a table broken: what the database would have refused. */
+/** A violation of a unique column or a check, which the database would refuse. */
 export class RefusedByDatabase extends Error {
   constructor(table: TableName, why: string) {
     super(`${table}: ${why}`);

@@ -1,6 +1,6 @@
 import { type Mutant, witnessed } from './mutant.ts';
 
-/** Plain faults around the decisions: locks, statements, leases, keys, events, stock, coins and paid calls. */
+/** Simple faults around the decisions: locks, statements, leases, keys, events, stock, coins and paid calls. */
 export const AROUND: readonly Mutant[] = [
   {
     name: 'an order is read without its lock',
@@ -8,7 +8,7 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/payments/settle.ts',
     find: "const order = await tx.orders.lock({ orderNo, ...(owner === 'any' ? {} : owner) });",
     put: "const order = await tx.orders.find({ orderNo, ...(owner === 'any' ? {} : owner) });",
-    killedBy: witnessed('test/races/refunds.test.ts', 'G4: of many refunds*'),
+    killedBy: witnessed('test/races/refunds.test.ts', 'G4: exactly one of many refunds of 60 % is accepted,*'),
   },
   {
     name: 'a refund is locked before its order',
@@ -18,7 +18,7 @@ export const AROUND: readonly Mutant[] = [
   const refund = order && (await tx.refunds.lock({ refundNo }));`,
     put: `const refund = found && (await tx.refunds.lock({ refundNo }));
   const order = refund && (await tx.orders.lock({ orderNo: refund.orderNo }));`,
-    killedBy: witnessed('test/races/lock-order.test.ts', 'a refund that is settled while notices*'),
+    killedBy: witnessed('test/races/lock-order.test.ts', 'a refund that settles while notifications report it*'),
   },
   {
     name: 'coins are taken without the lock of the account',
@@ -34,23 +34,23 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/catalog/effects.ts',
     find: 'await tx.advisoryLock(`limit:${project}:${code}:${userId}`);',
     put: '',
-    killedBy: witnessed('test/races/catalog.test.ts', 'perUserLimit 3 holds*'),
+    killedBy: witnessed('test/races/catalog.test.ts', 'perUserLimit 3 holds if one payer orders 20 times at*'),
   },
   {
-    name: 'an order that ends gives its piece back each time that it is told',
+    name: 'an order that ends returns its stock at every report',
     from: 'plain',
     file: 'server/db/queries/catalog.ts',
     find: "where order_no = ${orderNo} and stock_held and state in ('closed', 'failed') returning",
     put: "where order_no = ${orderNo} and state in ('closed', 'failed') returning",
-    killedBy: witnessed('test/races/catalog.test.ts', 'the end of an order gives its piece back once*'),
+    killedBy: witnessed('test/races/catalog.test.ts', 'an order that ends returns its stock once; a refund*'),
   },
   {
-    name: 'a row that somebody has is taken by another replica',
+    name: 'a leased row is claimed by another replica',
     from: 'plain',
     file: 'server/db/queries/due.ts',
     find: '(hasOwnLease ? sql`(d.${leased} is null or d.${leased} <= ${now})` : sql`true`)',
     put: '(hasOwnLease ? sql`(d.${leased} is null or ${now} is not null)` : sql`true`)',
-    killedBy: witnessed('test/races/jobs.test.ts', 'rows of a replica that died in the middle*'),
+    killedBy: witnessed('test/races/jobs.test.ts', 'rows of a replica that died are worked by another one*'),
   },
   {
     name: 'a lease is not renewed while its row is being worked',
@@ -61,7 +61,7 @@ export const AROUND: readonly Mutant[] = [
     killedBy: witnessed('test/races/queues.test.ts', 'delivery: a row that is under way for several leases*'),
   },
   {
-    name: 'a renewal moves what the work has planned meanwhile',
+    name: 'a lease renewal overwrites the due time that the work has set',
     from: 'plain',
     file: 'server/db/queries/due.ts',
     find: 'from held h where t.${id} = h.id and h.lease = h.mine returning h.place)',
@@ -69,7 +69,7 @@ export const AROUND: readonly Mutant[] = [
     killedBy: witnessed('test/unit/db/due.test.ts', 'where a claim puts the attempt off*'),
   },
   {
-    name: 'accounts that are silent take all places of their channel',
+    name: 'silent accounts take all slots of their channel',
     from: 'plain',
     file: 'server/jobs/queues.ts',
     find: "if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;",
@@ -82,15 +82,15 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/db/queries/events.ts',
     find: 'select min(s.last - (s.last - cast(l.objid as bigint) + ${KEYS}::bigint) % ${KEYS}::bigint)',
     put: 'select max(s.last)',
-    killedBy: witnessed('test/races/events.test.ts', 'a reader waits for the lower number*'),
+    killedBy: witnessed('test/races/events.test.ts', 'a reader waits for the lower number, whichever*'),
   },
   {
-    name: 'an event that happened is told as often as it is heard of',
+    name: 'an event is recorded at every report of it',
     from: 'plain',
     file: 'server/events/record.ts',
     find: 'dedupe: event.dedupe,',
     put: "dedupe: `${event.dedupe}:${randomBytes(4).toString('hex')}`,",
-    killedBy: witnessed('test/races/events.test.ts', 'a transaction that rolls back*'),
+    killedBy: witnessed('test/races/events.test.ts', 'a transaction that rolls back blocks no reader, and*'),
   },
   {
     name: 'a request finishes the key that another one has taken over',
@@ -98,10 +98,10 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/payments/idempotency.ts',
     find: 'const where = { ...whereOf(claim), leasedUntil: claim.leasedUntil };',
     put: 'const where = { ...whereOf(claim) };',
-    killedBy: witnessed('test/races/review-refunds.test.ts', 'a claim that was rolled back*'),
+    killedBy: witnessed('test/races/review-refunds.test.ts', 'a claim that was rolled back does not finish the key*'),
   },
   {
-    name: 'a key that somebody is working on is worked on by the next, too',
+    name: 'a key in use is given to the next request too',
     from: 'plain',
     file: 'server/payments/idempotency.ts',
     find: "if (!row || row.state === 'done' || isLeased(row, now)) throw inProgress();",
@@ -113,26 +113,29 @@ export const AROUND: readonly Mutant[] = [
         put: '',
       },
     ],
-    killedBy: witnessed('test/races/idempotency.test.ts', 'a key that somebody is working on*'),
+    killedBy: witnessed('test/races/idempotency.test.ts', 'a key in use is refused to other requests until its*'),
   },
   {
-    name: 'a COMMIT whose connection broke was refused, it is said',
+    name: 'a COMMIT whose connection broke is reported as refused',
     from: 'plain',
     file: 'server/db/store.ts',
     find: 'throw isDone && !isRefusedCommit(error) ? new CommitUnknown(error) : error;',
     put: 'throw isDone && isRefusedCommit(error) ? new CommitUnknown(error) : error;',
-    killedBy: witnessed('test/races/commit-lost.test.ts', "the connection breaks after a refund's COMMIT*"),
+    killedBy: witnessed('test/races/commit-lost.test.ts', "a connection that breaks after a refund's COMMIT*"),
   },
   {
-    name: 'a key that was trusted today vouches for a payment alone',
+    name: 'a key that was trusted today confirms a payment alone',
     from: 'plain',
     file: 'server/payments/notifications/confirm.ts',
     find: 'return since !== null && now() < later(since, YOUNG_SECONDS);',
     put: 'return since !== null && now() > later(since, YOUNG_SECONDS);',
-    killedBy: witnessed('test/races/confirmed-notices.test.ts', 'a key that was trusted by mistake*'),
+    killedBy: witnessed(
+      'test/races/confirmed-notices.test.ts',
+      'a key that was trusted by mistake confirms no payment*',
+    ),
   },
   {
-    name: 'a notice is settled whatever configuration it was verified with',
+    name: 'a notification is settled although another configuration verified it',
     from: 'plain',
     file: 'server/payments/ports.ts',
     find: 'return isHere && order.account === notification.account && order.mode === from.mode && isIts;',
@@ -146,10 +149,10 @@ export const AROUND: readonly Mutant[] = [
     find: `const { order, skill } = pair;
     if (skill.fencing !== fencing || skill.fulfilment !== 'running') return;`,
     put: 'const { order, skill } = pair;\n    if (skill.fencing < fencing) return;',
-    killedBy: witnessed('test/races/skillpay.test.ts', 'a result that comes after its lease is dropped when another*'),
+    killedBy: witnessed('test/races/skillpay.test.ts', 'a result after its lease is dropped if another claim*'),
   },
   {
-    name: 'content is kept although the money went back meanwhile',
+    name: 'content is stored although the payment was refunded meanwhile',
     from: 'plain',
     file: 'server/skillpay/fulfil.ts',
     find: `if (await isForfeited(tx, pair)) {
@@ -157,6 +160,6 @@ export const AROUND: readonly Mutant[] = [
       return;
     }`,
     put: '',
-    killedBy: witnessed('test/races/skillpay.test.ts', 'a result that comes after its lease is dropped when another*'),
+    killedBy: witnessed('test/races/skillpay.test.ts', 'a result after its lease is dropped if another claim*'),
   },
 ];

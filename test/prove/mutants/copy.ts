@@ -4,16 +4,16 @@ import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Mutant, placesOf, plantIn } from './mutant.ts';
 
-/** The checkout that mutants are made of; nothing is ever planted in it. */
+/** The checkout that mutants are copied from; it is never changed. */
 export const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Not needed to run anything, or shared. */
+/** Not needed to run tests, or shared. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['.git', 'node_modules', 'dist', 'data', 'tmp', 'coverage']);
 
 /** A copy of the checkout in a temporary folder. */
 export interface Copy {
   readonly dir: string;
-  /** Plants a mutant; what it gives takes it out again. */
+  /** Plants a mutant; the returned function removes it. */
   plant(mutant: Mutant): () => void;
   remove(): void;
 }
@@ -38,7 +38,7 @@ export function copyCheckout(): Copy {
   };
 }
 
-/** The files of a mutant as they are with it; throws when one of its places is not there exactly once. */
+/** Returns the files of a mutant with the fault planted; throws if a place is not found exactly once. */
 export function planting(mutant: Mutant, dir = CHECKOUT): Map<string, string> {
   const files = new Map<string, string>();
   for (const place of placesOf(mutant)) {

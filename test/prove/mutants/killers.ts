@@ -3,20 +3,20 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import type { Killer } from './mutant.ts';
 
-/** What a killer made of a checkout: a fault is only what the killer itself calls one. */
+/** A killer's verdict on a checkout: only its own report counts as a fault. */
 export interface Verdict {
   readonly found: 'nothing' | 'a fault' | 'no verdict';
-  /** The fault in the killer's own words, or why there is no verdict. */
+  /** The fault as the killer reports it, or why there is no verdict. */
   readonly words: string;
   readonly seconds: number;
 }
 
-/** Longer than any killer bounds itself: whoever takes longer has said nothing. */
+/** Longer than any killer's own limit: a slower one has no verdict. */
 const MOST_SECONDS = 300;
 
 const PROVE = 'test/prove/main.ts';
 
-/** The command of a killer, as it is run in a checkout by Node. */
+/** The Node.js arguments that run a killer in a checkout. */
 export function commandOf(killer: Killer): string[] {
   if (killer.layer === 1) return [PROVE, '--explore', killer.scope, '--states', String(killer.states)];
   if (killer.layer === 2) return [PROVE, '--seeds', killer.seeds];
@@ -24,14 +24,14 @@ export function commandOf(killer: Killer): string[] {
   return ['node_modules/ava/entrypoints/cli.js', ...(title === undefined ? [] : [`--match=${title}`]), file];
 }
 
-/** A killer in a table. */
+/** A killer as table text. */
 export function describeKiller(killer: Killer): string {
   if (killer.layer === 1) return `\`--explore "${killer.scope}" --states ${killer.states}\``;
   if (killer.layer === 2) return `\`--seeds ${killer.seeds}\``;
   return `\`${killer.file}\`${killer.title === undefined ? '' : `, ${killer.title.replace('*', '…')}`}`;
 }
 
-/** Runs a killer in a checkout; `stop` ends it with everything that it started. */
+/** Runs a killer in a checkout; `stop` ends it with all its child processes. */
 export async function runKiller(
   killer: Killer,
   cwd: string,
@@ -39,7 +39,7 @@ export async function runKiller(
   stop: AbortSignal,
 ): Promise<Verdict> {
   const begun = performance.now();
-  // A group of its own, so that what it started ends with it.
+  // A process group of its own, so that its children end with it.
   const child = spawn(process.execPath, commandOf(killer), {
     cwd,
     env: { ...env, FORCE_COLOR: '0' },
@@ -63,7 +63,7 @@ export async function runKiller(
   return { ...judge(killer, child.exitCode, `${output}\n${errors}`), seconds };
 }
 
-/** What the output of a killer says. A command that broke found nothing: it did not look. */
+/** Reads a verdict from the output of a killer. A command that crashed found nothing. */
 export function judge(killer: Killer, exitCode: number | null, output: string): Omit<Verdict, 'seconds'> {
   if (exitCode === 0) return { found: 'nothing', words: '' };
   const words = killer.layer === 3 ? failedTest(output) : /^ *✘ (.+)$/m.exec(output)?.[1];
@@ -74,7 +74,7 @@ export function judge(killer: Killer, exitCode: number | null, output: string): 
 
 const TESTS = [/^ *✘ \[fail\]: (.+)$/m, /^ *✘ (Timed out while running tests.*|\d+ tests? remaining in .+)$/m];
 
-/** The first test that failed, or that came to no end as AVA itself says, and the first words about it. */
+/** The first test that failed or that AVA reports as unfinished, and its first message. */
 function failedTest(output: string): string | undefined {
   return TESTS.map((pattern) => pattern.exec(output)?.[1]).find((words) => words !== undefined);
 }

@@ -1,9 +1,9 @@
 import { explored, type Mutant, witnessed } from './mutant.ts';
 
-/** Plain faults in what is decided about orders. */
+/** Simple faults in the decisions about orders. */
 export const ORDERS: readonly Mutant[] = [
   {
-    name: 'a payment counts while the close of its code may be giving it back',
+    name: 'a payment counts while the close of its code may be refunding it',
     from: 'found by layer 1',
     file: 'server/payments/core/apply-order-outcome.ts',
     find: "if (order.state === 'closing' && order.reverseDoubtAt !== null) return 'await_reverse';",
@@ -11,7 +11,7 @@ export const ORDERS: readonly Mutant[] = [
     killedBy: explored('till: an order is closed twice and asked about, while it is paid'),
   },
   {
-    name: 'money that came while the order was closing is no late money, although closing was told',
+    name: 'a payment during the close is no late payment, although closing was returned',
     from: 'plain',
     file: 'server/payments/core/facts.ts',
     find: "return order.state === 'closing' && (order.closeAnswered || sibling === true);",
@@ -19,7 +19,7 @@ export const ORDERS: readonly Mutant[] = [
     killedBy: explored('scanned: an order is closed twice and asked about, while it is paid'),
   },
   {
-    name: 'closing is told and not written down',
+    name: 'closing is returned and not stored',
     from: 'plain',
     file: 'server/payments/orders/order.ts',
     find: `await pursue(order, via);
@@ -34,8 +34,8 @@ export const ORDERS: readonly Mutant[] = [
     file: 'server/payments/core/apply-order-outcome.ts',
     find: 'const reverseDoubtAt = later(now, REVERSE_LEASE_SECONDS);',
     put: 'const reverseDoubtAt = later(now, REVERSE_LEASE_SECONDS * 0);',
-    killedBy: explored('till: an order is closed, and asked about later'),
-    gap: 'The channel of layer 1 closes every code that it is asked to close, so one close more does no harm there.',
+    killedBy: explored('till: an order is closed and queried later'),
+    gap: 'The channel of layer 1 closes every code on request, so a second close does no harm there.',
   },
   {
     name: 'the answer to one close of a code ends the doubt about another one',
@@ -43,8 +43,8 @@ export const ORDERS: readonly Mutant[] = [
     file: 'server/payments/core/apply-order-outcome.ts',
     find: 'const isOwn = own !== undefined && reverseDoubtAt?.getTime() === own.getTime();',
     put: 'const isOwn = reverseDoubtAt !== null;',
-    killedBy: explored('till: an order is closed, and asked about later'),
-    gap: 'The channel of layer 1 closes every code that it is asked to close, so one close more does no harm there.',
+    killedBy: explored('till: an order is closed and queried later'),
+    gap: 'The channel of layer 1 closes every code on request, so a second close does no harm there.',
   },
   {
     name: 'the doubt about the close of a code is forgotten when it is not answered',
@@ -55,23 +55,23 @@ export const ORDERS: readonly Mutant[] = [
     killedBy: explored('till: an order is closed twice and asked about, while it is paid'),
   },
   {
-    name: 'money that a close has given back is given back again',
+    name: 'a payment that a close refunded is refunded again',
     from: 'plain',
     file: 'server/payments/core/apply-order-outcome.ts',
     find: 'return wentBack(context.outcome) ? autoRefunded(context) : latePaid(context);',
     put: 'return latePaid(context);',
-    killedBy: explored('till: an order is closed, and asked about later'),
+    killedBy: explored('till: an order is closed and queried later'),
   },
   {
-    name: 'late money is noted and not given back',
+    name: 'a late payment is recorded and not refunded',
     from: 'plain',
     file: 'server/payments/core/apply-order-outcome.ts',
     find: 'open: newRefund({ ...order, ...late, sequence: order.sequence + 1 }, intent, now),',
     put: '',
-    killedBy: witnessed('test/races/capture.test.ts', 'a close that comes while a capture*'),
+    killedBy: witnessed('test/races/capture.test.ts', 'a close during a pending capture returns closing, and*'),
   },
   {
-    name: 'an order that the channel has is due for nothing any more',
+    name: 'an order that the channel knows is never due again',
     from: 'plain',
     file: 'server/payments/core/apply-order-outcome.ts',
     find: "return { rule: 'accepted', order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) } };",
@@ -80,7 +80,7 @@ export const ORDERS: readonly Mutant[] = [
     isQuick: true,
   },
   {
-    name: 'a payment is not told to anybody',
+    name: 'a payment is not reported',
     from: 'plain',
     file: 'server/payments/core/apply-order-outcome.ts',
     find: "outcome,\n    emit: [{ type: 'order.paid' }],\n    raise: unexplainedRefunds(order, outcome),",
@@ -97,10 +97,10 @@ export const ORDERS: readonly Mutant[] = [
     put: `const patch = { ...sums, sequence: order.sequence + 1 };
   await tx.orders.update({ orderNo: order.orderNo }, patch);
   void ({`,
-    killedBy: explored('scanned: refunds, while the portal gives back as well'),
+    killedBy: explored('scanned: refunds beside refunds of the portal'),
   },
   {
-    name: 'both orders of one number keep their money',
+    name: 'both orders of one number keep their payment',
     from: 'plain',
     file: 'server/payments/core/facts.ts',
     find: 'if (sibling) return false;',
@@ -112,15 +112,15 @@ export const ORDERS: readonly Mutant[] = [
         put: '(order.closeAnswered || sibling === undefined)',
       },
     ],
-    killedBy: witnessed('test/races/review-orders.test.ts', 'money for a closing order*'),
+    killedBy: witnessed('test/races/review-orders.test.ts', 'a payment for a closing order whose merchantOrderNo*'),
   },
   {
-    name: 'who asks again and again postpones the expiry',
+    name: 'repeated queries postpone the expiry',
     from: 'plain',
     file: 'server/payments/core/apply-order-outcome.ts',
     find: 'return { nextCheckAt: planned !== null && (regular === null || planned < regular) ? planned : regular };',
     put: 'return { nextCheckAt: planned !== null && regular === null ? planned : regular };',
-    killedBy: witnessed('test/races/review-orders.test.ts', 'an order that is polled all the time*'),
+    killedBy: witnessed('test/races/review-orders.test.ts', 'an order that is polled continuously still expires'),
   },
   {
     name: 'a payment of another amount pays the order',
@@ -139,35 +139,35 @@ export const ORDERS: readonly Mutant[] = [
     killedBy: witnessed('test/races/notices.test.ts', 'G6 wechat: *'),
   },
   {
-    name: 'a refusal that is not for certain fails the order',
+    name: 'an inconclusive refusal fails the order',
     from: 'plain',
     file: 'server/payments/core/apply-order-outcome.ts',
     find: "!(firstWord && outcome.kind === 'declined' && outcome.definite)",
     put: "outcome.kind !== 'declined'",
-    killedBy: witnessed('test/races/review-refunds.test.ts', 'a refusal that is not for certain*'),
+    killedBy: witnessed('test/races/review-refunds.test.ts', 'an inconclusive refusal is not stored as the answer:*'),
   },
   {
-    name: 'a channel that is silent at a late look has had its look',
+    name: 'a silent channel uses up its late check',
     from: 'plain',
     file: 'server/payments/core/decide-order.ts',
     find: 'const waits = silent && now < later(order.closedAt ?? order.createdAt, PATIENCE_SECONDS);',
     put: 'const waits = silent && now < order.createdAt;',
-    killedBy: witnessed('test/races/review-refunds.test.ts', 'a channel that is silent at a late check*'),
+    killedBy: witnessed('test/races/review-refunds.test.ts', 'a channel that is silent at a late check is queried*'),
   },
   {
-    name: 'nobody looks for late money whose notice was lost',
+    name: 'no check finds a late payment whose notification was lost',
     from: 'plain',
     file: 'server/payments/core/plan.ts',
     find: 'const step = LATE_STEPS[checks];',
     put: 'const step = LATE_STEPS[checks + LATE_STEPS.length];',
-    killedBy: witnessed('test/races/review-refunds.test.ts', 'a channel that is silent at a late check*'),
+    killedBy: witnessed('test/races/review-refunds.test.ts', 'a channel that is silent at a late check is queried*'),
   },
   {
-    name: 'after the expiry an approval is taken that was refused before',
+    name: 'a refused approval is captured after the expiry',
     from: 'plain',
     file: 'server/payments/core/plan.ts',
     find: 'now < (captures === 0 ? later(endOf(order), APPROVED_GRACE_SECONDS) : expiresAt);',
     put: 'now < (captures >= 0 ? later(endOf(order), APPROVED_GRACE_SECONDS) : expiresAt);',
-    killedBy: witnessed('test/races/paypal-refused.test.ts', 'after the expiry nothing that was refused*'),
+    killedBy: witnessed('test/races/paypal-refused.test.ts', 'a refused capture is not retried after the expiry,*'),
   },
 ];

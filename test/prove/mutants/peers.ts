@@ -30,7 +30,7 @@ const DELETED = `
 /** Faults that other payment services are known to have had. */
 export const PEERS: readonly Mutant[] = [
   {
-    name: 'a refund is sent before its row is written, which comes with the answer',
+    name: 'a refund is sent before its row is stored, which happens with the answer',
     from: 'peers',
     file: 'server/payments/refunds/refund.ts',
     find: `
@@ -49,7 +49,7 @@ export const PEERS: readonly Mutant[] = [
     killedBy: explored('approved: refunds beyond the payment, with silence'),
   },
   {
-    name: 'a refund about which nothing is known is called failed',
+    name: 'a refund with an unknown outcome is reported as failed',
     from: 'peers',
     file: 'server/payments/core/apply-refund-outcome.ts',
     find: 'unknown: unsettled,',
@@ -58,7 +58,7 @@ export const PEERS: readonly Mutant[] = [
     isQuick: true,
   },
   {
-    name: 'a refund that is sent again has another number',
+    name: 'a refund that is resent has another number',
     from: 'peers',
     file: 'server/payments/core/decide-refund.ts',
     find: 'tries: refund.tries + 1,\n      nextCheckAt: later(now, 10),',
@@ -66,7 +66,7 @@ export const PEERS: readonly Mutant[] = [
     killedBy: explored('scanned: refunds beyond the payment, with silence'),
   },
   {
-    name: 'partial refunds that are under way are not counted, so that more goes back than came',
+    name: 'partial refunds in progress are not counted, so that refunds exceed the payment',
     from: 'peers',
     file: 'server/payments/core/transitions.ts',
     find: 'const left = order.paid - order.refunded - order.refunding;',
@@ -86,10 +86,10 @@ export const PEERS: readonly Mutant[] = [
         put: "failureCode: (outcome.code ?? 'timeout').slice(0, 128),",
       },
     ],
-    killedBy: witnessed('test/races/idempotency.test.ts', 'a 504 is not a stored answer*'),
+    killedBy: witnessed('test/races/idempotency.test.ts', 'a 504 is not a stored answer: the retry continues the*'),
   },
   {
-    name: 'a timeout of the close is called closed',
+    name: 'a time-out of the close is reported as closed',
     from: 'peers',
     file: 'server/payments/core/decide-order.ts',
     find: "if (outcome.kind === 'closed' && !returned && order.captureState === null)",
@@ -102,7 +102,7 @@ export const PEERS: readonly Mutant[] = [
     file: 'server/payments/core/facts.ts',
     find: "closed: {\n    pending: 'withhold',\n    approved: 'nothing',\n    paid: 'late',",
     put: "closed: {\n    pending: 'withhold',\n    approved: 'nothing',\n    paid: 'nothing',",
-    killedBy: explored('approved: the money is taken late, after the order was closed'),
+    killedBy: explored('approved: a capture comes late, after the order was closed'),
   },
   {
     name: 'an answer from before the payment makes a paid order pending again',
@@ -117,7 +117,7 @@ export const PEERS: readonly Mutant[] = [
         put: "{ rule: 'accepted', from: 'created', to: 'pending' }, { rule: 'accepted', from: 'paid', to: 'pending' },",
       },
     ],
-    killedBy: explored('opened: a payment is heard of while the channel is asked'),
+    killedBy: explored('opened: a payment is reported while the channel is queried'),
     isQuick: true,
   },
   {
@@ -154,7 +154,7 @@ export const PEERS: readonly Mutant[] = [
     killedBy: witnessed('test/races/notices.test.ts', 'G6 alipay: *'),
   },
   {
-    name: 'a webhook that comes again credits the coins again',
+    name: 'a repeated webhook credits the coins again',
     from: 'peers',
     file: 'server/catalog/effects.ts',
     find: 'const source = creditSource(orderNo);',
@@ -176,15 +176,15 @@ export const PEERS: readonly Mutant[] = [
         put: "{ rule: 'paid', from: 'pending', to: 'paid' }, { rule: 'paid', from: 'paid', to: 'paid' },",
       },
     ],
-    killedBy: witnessed('test/races/catalog.test.ts', 'a coin package whose payment is told five times*'),
+    killedBy: witnessed('test/races/catalog.test.ts', 'a coin package whose payment is reported five times at*'),
   },
   {
-    name: 'a paid call that is repeated is done again',
+    name: 'a repeated paid call is executed again',
     from: 'peers',
     file: 'server/skillpay/claim.ts',
     find: "if (skill.fulfilment === 'done') return { kind: 'done', pair };",
     put: '',
-    killedBy: witnessed('test/races/skillpay.test.ts', 'work that is done is not claimed again*'),
+    killedBy: witnessed('test/races/skillpay.test.ts', 'finished work is not claimed again by a repeat that*'),
   },
   {
     name: 'a webhook about an order that is not committed yet is acknowledged',
@@ -192,14 +192,14 @@ export const PEERS: readonly Mutant[] = [
     file: 'server/payments/notifications/receive.ts',
     find: "unknown_recent: 'again',",
     put: "unknown_recent: 'accepted',",
-    killedBy: witnessed('test/races/paypal-events.test.ts', 'an order of our form that nobody knows*'),
+    killedBy: witnessed('test/races/paypal-events.test.ts', 'an unknown order in our number format is requested*'),
   },
   {
-    name: 'the key of a request is written after its work',
+    name: 'the key of a request is stored after its work',
     from: 'peers',
     file: 'server/payments/orders/place.ts',
     find: 'if (claim) await claimKey(tx, claim, draft.orderNo, now);\n  await options.also?.(tx, draft);',
     put: 'await options.also?.(tx, draft);',
-    killedBy: witnessed('test/races/idempotency.test.ts', 'a 504 is not a stored answer*'),
+    killedBy: witnessed('test/races/idempotency.test.ts', 'a 504 is not a stored answer: the retry continues the*'),
   },
 ];

@@ -3,22 +3,22 @@ import { copyCheckout, type Copy, planting } from './copy.ts';
 import { commandOf, runKiller, type Verdict } from './killers.ts';
 import type { Killer, Mutant } from './mutant.ts';
 
-/** What became of a mutant. */
+/** The result of a mutant. */
 export interface Fate {
   readonly mutant: Mutant;
   readonly isKilled: boolean;
   readonly verdict: Verdict;
 }
 
-/** Whether it is as its record says: killed, or a gap that is listed. */
+/** Whether the result matches the record: killed, or a listed gap. */
 export function isAsListed({ mutant, isKilled, verdict }: Fate): boolean {
   return mutant.gap === undefined ? isKilled : verdict.found === 'nothing';
 }
 
-/** Each copy has its own mutant at a time. */
+/** Each copy holds one mutant at a time. */
 const AT_ONCE = 2;
 
-/** Plants the mutants one at a time in copies of the checkout, and has each looked for by its killer; `emit` hears of each. */
+/** Plants the mutants one at a time in copies of the checkout and runs the killer of each; `emit` receives each result. */
 export async function runMutants(
   mutants: readonly Mutant[],
   emit: (fate: Fate) => void,
@@ -59,7 +59,7 @@ async function inCopies(
       emit(fate);
     }
   };
-  /** The original is looked at once by each killer: what it calls a fault there says nothing about a mutant. */
+  /** Each killer checks the original once: a fault that it reports there is no evidence about a mutant. */
   const original = (killer: Killer, dir: string) => {
     const key = commandOf(killer).join(' ');
     if (!originals.has(key)) originals.set(key, run(killer, dir));

@@ -4,7 +4,7 @@ import { type Fate, isAsListed } from './run-mutants.ts';
 
 const LAYERS = { 1: 'every state', 2: 'seeds', 3: 'witnesses' } as const;
 
-/** One line about what became of a mutant. */
+/** One line about the result of a mutant. */
 export function describeFate(fate: Fate): string {
   const { mutant, isKilled, verdict } = fate;
   const { name, killedBy, gap } = mutant;
@@ -16,7 +16,7 @@ export function describeFate(fate: Fate): string {
   return `${mark} LIVES: ${name}\n      ${gap ?? why}: ${describeKiller(killedBy)}`;
 }
 
-/** All fates as a table, and their sum. */
+/** All results as a table with totals. */
 export function tableOf(fates: readonly Fate[]): string {
   const rows = fates.map(({ mutant: { name, from, killedBy }, isKilled, verdict }) => {
     const by = isKilled ? LAYERS[killedBy.layer] : '**lives**';
@@ -39,7 +39,7 @@ export function tableOf(fates: readonly Fate[]): string {
   ].join('\n');
 }
 
-/** The mutants and what has to kill them, for a look without a run. */
+/** The mutants and their killers, for a listing without a run. */
 export function listOf(mutants: readonly Mutant[]): string {
   const lines = mutants.map(({ name, from, file, killedBy, gap }) => {
     const about = `${from}; ${file}; layer ${killedBy.layer}: ${describeKiller(killedBy)}`;

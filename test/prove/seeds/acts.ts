@@ -11,15 +11,15 @@ import type { Act, Deed, OrderPlan } from './plan.ts';
 import type { Replica } from './replica.ts';
 import { FOREVER, type World } from './world.ts';
 
-/** What those who act about an order know of it. */
+/** The facts that actors share about an order. */
 interface Known {
-  /** The numbers that merchants were told, the newest last. */
+  /** The order numbers that merchants received, the newest last. */
   readonly numbers: string[];
-  /** Where its payer was sent. */
+  /** The pay URL of the payer. */
   payUrl?: string;
 }
 
-/** Everybody who acts in a world, by the plan. */
+/** All actors of a world, following the plan. */
 export class People {
   readonly #world: World;
   readonly #clients: Clients;
@@ -32,7 +32,7 @@ export class People {
     this.#replicas = replicas;
   }
 
-  /** One thing that somebody does; it goes on by itself. */
+  /** Starts one action in the background. */
   act(order: OrderPlan, act: Act): void {
     const known = this.#known.get(order.id) ?? { numbers: [] };
     this.#known.set(order.id, known);
@@ -57,7 +57,7 @@ export class People {
     'payer declines': (about) => this.#atChannel(about, (trade) => this.#half(trade).decline(this.#world.core, trade)),
     'money crosses the close': (about) =>
       this.#atChannel(about, (trade) => {
-        // A code is dead when it was reversed, and PayPal's payer agrees again.
+        // A reversed code cannot be paid, but PayPal's payer can approve again.
         if (trade.state !== 'closed' || trade.payWay === 'paypal' || trade.notifyUrl === null) return;
         this.#world.core.trades.reopen(trade);
         this.#half(trade).pay(this.#world.core, trade);
@@ -66,7 +66,7 @@ export class People {
     'portal refund': (about) =>
       this.#atChannel(about, (trade) => {
         const minor = Math.min(about.act.amount ?? 1, refundableMinor(trade));
-        // Of a payer's code at WeChat Pay nobody is told, and no question shows a sum: only a person hears of it.
+        // WeChat Pay reports no refund of a payer's code, and no query shows a sum: only an operator learns of it.
         if (minor > 0 && trade.notifyUrl !== null) refundElsewhere(this.#world.core, trade, minor);
       }),
     'channel repeats': (about) =>
@@ -104,12 +104,12 @@ export class People {
     'end what is listed': (about) => void this.#endListed(about),
   };
 
-  /** Something that happens at the channel; what it does not allow does not happen. */
+  /** Performs an action at the channel; the channel may refuse it. */
   #atChannel({ act, orderNo, known }: About, deed: (trade: Trade) => void): void {
     const world = this.#world;
     const { core } = world;
     try {
-      // Opening the signed address is what makes the trade (Alipay's page).
+      // Opening the signed address creates the trade (Alipay's page).
       const trade =
         (known.payUrl && core.channelSimulator('alipay').open?.(core, known.payUrl)) || core.trades.find(orderNo);
       world.note(`${act.id}: ${act.deed} ${orderNo}${trade ? '' : ', and there is nothing'}`);
@@ -156,7 +156,7 @@ export class People {
     });
   }
 
-  /** Whatever is listed of the order is ended in some way that it allows. */
+  /** Resolves the order's exceptions in some allowed way. */
   async #endListed({ act, orderNo }: About): Promise<void> {
     await this.#administer(act, 'resolve', orderNo, async (operations) => {
       const where = { orderNo, state: 'open' } as const;
@@ -169,7 +169,7 @@ export class People {
     });
   }
 
-  /** An administrator ends what is listed, as long as there is anything: tried are all ways, in this order. Gives what is left. */
+  /** An administrator resolves all exceptions, trying every action in this order. Returns the remaining ones. */
   async endEverythingListed(): Promise<OrderExceptionRow[]> {
     const world = this.#world;
     const { exceptions, refunds } = await world.database.snapshot();
@@ -202,7 +202,7 @@ export class People {
 const ALL_ACTIONS = ['retry', 'refund', 'accept', 'close', 'acknowledge'] as const;
 const WAYS_TO_END = ['release', 'failed_at_channel', 'paid_elsewhere'] as const;
 
-/** How what is listed is ended in the middle of things. */
+/** How exceptions are resolved while other work is running. */
 const ACTIONS: Readonly<Record<string, readonly (typeof ALL_ACTIONS)[number][]>> = {
   effect_failed: ['retry'],
   order_overdue: ['close'],
@@ -218,7 +218,7 @@ interface About {
   known: Known;
 }
 
-/** What an answer tells about the order, whatever else it says. */
+/** Learns the order number and URL from an answer. */
 function learn(known: Known, { facts }: Heard): void {
   const { orderNo, payUrl } = facts;
   if (typeof orderNo === 'string' && !known.numbers.includes(orderNo)) known.numbers.push(orderNo);

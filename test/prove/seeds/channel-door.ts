@@ -7,7 +7,7 @@ import { refuseReadably } from '../../../server/simulator/simulator.ts';
 
 const lowerNames = new Map<string, string>();
 
-/** The name of a header in small letters; a name that was met before is the same text, by which it is found at once. */
+/** Lower-cases a header name; equal names return the same string for fast lookup. */
 export function lowered(name: string): string {
   const known = lowerNames.get(name);
   if (known !== undefined) return known;
@@ -17,7 +17,7 @@ export function lowered(name: string): string {
 }
 
 const CHANNELS_HOST = '127.0.0.1:8081';
-/** Where the channels seem to be. */
+/** The address of the simulated channels. */
 export const CHANNELS_URL = `http://${CHANNELS_HOST}`;
 
 export interface InnerRequest {
@@ -33,10 +33,10 @@ export interface InnerAnswer {
   readonly body: Buffer;
 }
 
-/** Answers a request, or gives undefined when the channel says nothing. */
+/** Answers a request, or returns undefined if the channel stays silent. */
 export type AskChannels = (request: InnerRequest) => Promise<InnerAnswer | undefined>;
 
-/** The channels of a simulator behind no socket: its handlers without Koa, which costs more than most of them. */
+/** Calls the simulator's channel handlers without sockets and without Koa, which costs more than most of them. */
 export function openDoor(core: Core): AskChannels {
   const routes = new InnerRoutes();
   for (const half of core.channelSimulators) half.mount(routes as unknown as Router, core);
@@ -46,7 +46,7 @@ export function openDoor(core: Core): AskChannels {
     await refuseReadably(ctx as unknown as Context, () => routes.serve(ctx));
     if (!ctx.respond) return undefined;
     const { body, status, headers } = ctx;
-    // HTTP has no body with this status, whatever was to be said.
+    // HTTP allows no body with this status.
     if (body === null || status === 204) return { status, headers, body: Buffer.alloc(0) };
     return { status, headers, body: Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)) };
   };
@@ -54,7 +54,7 @@ export function openDoor(core: Core): AskChannels {
 
 type Handler = (ctx: InnerContext) => unknown;
 
-/** The same routes come with every world. */
+/** Every world registers the same routes. */
 const patterns = new Map<string, RegExp>();
 
 function patternOf(path: string): RegExp {
@@ -69,7 +69,7 @@ function patternOf(path: string): RegExp {
   return made;
 }
 
-/** As much of a router as the channels use: the first route that fits answers. */
+/** The part of a router that the channels use: the first matching route answers. */
 class InnerRoutes {
   readonly #routes: { method: string | undefined; begin: string; path: RegExp; handler: Handler }[] = [];
   readonly get = this.#adds('GET');
@@ -97,7 +97,7 @@ class InnerRoutes {
   }
 }
 
-/** As much of Koa's context as the channels look at and write to; its connection ends as soon as somebody wants that. */
+/** The part of Koa's context that the channels use; its connection ends on request. */
 class InnerContext {
   readonly state = {};
   readonly host = CHANNELS_HOST;

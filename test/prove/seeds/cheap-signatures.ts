@@ -3,9 +3,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import { promisify } from 'node:util';
 
 /**
- * What stands in for node:crypto inside a simulated world, because RSA is nearly all that a payment costs there: a signature is a
- * keyed hash, which only the pair of the key that made it verifies, and keys and certificates are read once. The real ones are tested against
- * the channels' own vectors (test/oracles). For a process of its own.
+ * Replaces node:crypto signatures inside a simulated world, because RSA is nearly all of a payment's cost there: a signature is a
+ * keyed hash that only the matching key verifies, and keys and certificates are read once. The real ones are tested against the
+ * channels' own vectors (test/oracles). For a process of its own.
  */
 export function takeOverSignatures(): void {
   crypto.sign = ((_algorithm: string, data: Uint8Array, key: KeyObject, told?: Told) => {
@@ -24,7 +24,7 @@ export function takeOverSignatures(): void {
   syncBuiltinESMExports();
 }
 
-/** Pairs of keys come one after the other, so that what is drawn at random beside them comes in its order. */
+/** Generates key pairs serially, so that other random draws keep their order. */
 export function takeOverKeyPairs(): void {
   const { generateKeyPairSync } = crypto;
   const next = async (type: 'rsa', options: never) => generateKeyPairSync(type, options);
@@ -34,7 +34,7 @@ export function takeOverKeyPairs(): void {
 
 type Told = (error: Error | null, signature: Buffer) => void;
 
-/** The hash of what is signed beside that of the key, twice: as long as a signature by an RSA key of 2048 bits. */
+/** The hash of the signed data beside that of the key, twice: as long as a signature by an RSA key of 2048 bits. */
 function signatureOf(data: Uint8Array, key: KeyObject): Buffer {
   const half = crypto.hash('sha256', data) + fingerprintOf(key);
   return Buffer.from(half + half, 'latin1');
@@ -60,7 +60,7 @@ function certificateOf(pem: string, read: () => object): object {
   return known;
 }
 
-/** The same key for the same text, or of the same key. */
+/** Caches the key of each text or key. */
 function once(read: (from: unknown) => KeyObject): (from: unknown) => KeyObject {
   const texts = new Map<string, KeyObject>();
   const keys = new WeakMap<object, KeyObject>();

@@ -8,28 +8,28 @@ import { type Act, type OrderPlan, WAYS } from './plan.ts';
 import { blameUnforeseen, type Operations, PROJECT, type Replica } from './replica.ts';
 import type { World } from './world.ts';
 
-/** An administrator who asks. */
+/** The requester of an administrator. */
 export const ADMINISTRATOR: Requester = { owner: 'any', actor: 'admin:1' };
 
 type Facts = Line['value'];
 type Work = (operations: Operations, claim?: KeyClaim) => Promise<object>;
 
-/** A request as somebody makes it. */
+/** A client request. */
 interface Request {
   readonly f: string;
-  /** Whose request it is; undefined = an administrator's. */
+  /** The shop of the request; undefined = an administrator's. */
   readonly shop?: string;
   readonly asked: Facts;
-  /** Which replica is asked. */
+  /** The replica that is called. */
   readonly replica: number;
   /** Its Idempotency-Key. */
   readonly key?: string | undefined;
   readonly body?: object;
-  /** Which order of the plan it is for, when that has no number yet. */
+  /** The plan's order of the request, while it has no number. */
   readonly about?: string;
 }
 
-/** Requests of merchants and administrators to the replicas, as `server/http/endpoint.ts` has them answered. */
+/** Requests of merchants and administrators to the replicas, answered as in `server/http/endpoint.ts`. */
 export class Clients {
   readonly #world: World;
   readonly #journal: Journal;
@@ -41,7 +41,7 @@ export class Clients {
     this.#replicas = replicas;
   }
 
-  /** An order is asked for, for the first time or again. */
+  /** Places an order, for the first time or again. */
   place(order: OrderPlan, { id, replica }: Act): Promise<Heard> {
     const { amount, shop, merchantOrderNo, key, expireSeconds, way } = order;
     const { payWay, scene } = WAYS[way];
@@ -92,7 +92,7 @@ export class Clients {
   }
 
   refund(shop: string, orderNo: string, { id, replica, amount = 1, number, key }: Act): Promise<Heard> {
-    // The same refund of another order is another one.
+    // The same refund of another order is a different one.
     const own = this.#world.planned(orderNo);
     const merchantRefundNo = number && `${number}-${own}`;
     const mine = key && `${key}-${own}`;
@@ -105,7 +105,7 @@ export class Clients {
     });
   }
 
-  /** What an administrator does about an order. */
+  /** An administrator's action on an order. */
   administer(
     name: string,
     f: string,
@@ -119,7 +119,7 @@ export class Clients {
     });
   }
 
-  /** What the service tells an administrator of an order at the end. */
+  /** The service's final answer about an order to an administrator. */
   look(orderNo: string): Promise<Heard> {
     const name = `at the end, ${this.#world.planned(orderNo)}`;
     return this.#ask(name, { f: 'query', asked: { orderNo }, replica: 0 }, async (operations) => {
@@ -156,7 +156,7 @@ export class Clients {
     });
   }
 
-  /** The one that is wanted, or whichever lives. */
+  /** The requested replica, or any live one. */
   #livingOne(wanted: number): Replica | undefined {
     const living = this.#replicas.filter(({ life }) => !life.dead);
     const replica = this.#replicas[wanted];
@@ -168,7 +168,7 @@ export class Clients {
     const again = replayed ? { replayed } : {};
     if (status >= 400) {
       const { code, orderNo, refundNo } = json;
-      // An order that its channel refused was made, and has failed.
+      // An order that its channel refused was created and has failed.
       const isRefused = status < 500 && code !== 'channel_refused';
       return { end: isRefused ? 'fail' : 'info', facts: { http: status, code, orderNo, refundNo, ...again } };
     }
@@ -183,7 +183,7 @@ function requesterOf(clientId: string): Requester {
   return { owner: { clientId }, actor: `app:${clientId}` };
 }
 
-/** The answer to be kept: what was done, or why it was refused. */
+/** The answer to store: the result, or the reason of the refusal. */
 async function answerOf(world: World, task: string, work: () => Promise<object>): Promise<Answer> {
   try {
     return { status: 200, headers: {}, body: JSON.stringify(await work()) };
@@ -200,7 +200,7 @@ function refusalOf(world: World, task: string, error: unknown): Answer {
   return { status, headers: {}, body: JSON.stringify({ code, ...options.extra }) };
 }
 
-/** A code of the payer's app, of each order another one. Alipay's simulated payers do by its last digit what `alipay/trades.ts` says. */
+/** A payer's code, a new one for each order. The simulator's Alipay payers act by its last digit (`alipay/trades.ts`). */
 function payCodeOf({ id, way }: OrderPlan): string {
   const number = Number(id.slice(1));
   const text = String(number).padStart(15, '0');

@@ -1,16 +1,16 @@
-/** Something that can die; what was to happen for its sake then does not. */
+/** A lifetime; events scheduled for a dead one do not run. */
 export interface Life {
   dead: boolean;
 }
 
-/** What happens, in words that are made when somebody wants to read them. */
+/** The text of an event, built only when it is read. */
 export type Label = string | { toString(): string };
 
-/** Everything that happens in a simulated world, one thing after the other, on virtual time. */
+/** Runs all events of a simulated world serially in virtual time. */
 export class Clockwork {
   /** Milliseconds since 1970. */
   now: number;
-  /** Is told of every step before it is done. */
+  /** Called with every step before it runs. */
   readonly #emit: (label: Label) => void;
   readonly #heap: Waiting[] = [];
   #sequence = 0;
@@ -20,20 +20,20 @@ export class Clockwork {
     this.#emit = emit;
   }
 
-  /** Has something done at a moment, or after everything that is due by now; `life` may end before. What it gives takes it back. */
+  /** Schedules `run` at a moment, after everything due earlier; it is skipped if `life` has ended. Returns a function that cancels it. */
   at(moment: number, label: Label, run: () => unknown, life?: Life): () => void {
     const one: Waiting = { moment: Math.max(moment, this.now), sequence: this.#sequence++, label, run, life };
     push(this.#heap, one);
     return () => void (one.isOver = true);
   }
 
-  /** When the next thing happens; undefined = nothing does any more. */
+  /** The time of the next event; undefined if there is none. */
   get next(): number | undefined {
     this.#dropOver();
     return this.#heap[0]?.moment;
   }
 
-  /** Does everything that happens until a moment, in its order, each thing to its end. Between two moments it stops when it is enough. */
+  /** Runs all events until a moment, in order and each to its end. Stops between two moments once `isEnough` holds. */
   async runUntil(moment: number, isEnough?: () => boolean): Promise<void> {
     let isBegun = false;
     for (let next = this.next; next !== undefined && next <= moment; next = this.next) {
@@ -42,7 +42,7 @@ export class Clockwork {
       const { run, label } = pop(this.#heap)!;
       this.now = next;
       this.#emit(label);
-      // A database may need its time; nothing else happens meanwhile.
+      // A database may take real time; nothing else runs meanwhile.
       const work = run();
       if (work instanceof Promise) await work;
       await settled();
@@ -63,7 +63,7 @@ interface Waiting {
   isOver?: boolean;
 }
 
-/** Resolves when no promise has anything left to do: only then does Node what is to be done next. Nothing else here waits for anything but promises. */
+/** Resolves when no promise is pending: only then does Node run the next macrotask. Nothing else here waits for anything but promises. */
 function settled(): Promise<void> {
   return new Promise((resolve) => void process.nextTick(resolve));
 }

@@ -11,32 +11,32 @@ import {
   type TableRules,
 } from '../memory/tables.ts';
 
-/** Rows that can be due, by what is done about them. */
+/** The kinds of due rows. */
 export type DueKind = 'order' | 'refund' | 'question' | 'effect';
 
-/** A row that is due at some time. */
+/** A row with a due time. */
 export interface DueThing {
   readonly kind: DueKind;
   readonly id: string;
-  /** Of which order it is. */
+  /** The row's order. */
   readonly orderNo: string;
-  /** Milliseconds: not before this, and not before the lease of whoever works on it ends. */
+  /** Milliseconds; not before this time and not before its lease ends. */
   readonly at: number;
 }
 
 /** The database of a world. */
 export interface WorldDatabase {
   readonly store: Store;
-  /** Every row that is due at some time. */
+  /** Every row with a due time. */
   schedule(): Promise<DueThing[]>;
-  /** Leases a row if it is due and nobody has it. */
+  /** Leases a row if it is due and not leased. */
   claim(tx: Tx, kind: DueKind, id: string, now: Date): Promise<boolean>;
   snapshot(): Promise<Snapshot>;
-  /** In memory only: what it has of an order. */
+  /** In memory only: lookup of an order's rows. */
   readonly indexed?: IndexedStore;
 }
 
-/** An empty database in memory. */
+/** An empty in-memory database. */
 export function openMemory(committed: (changes: readonly Written[]) => void): WorldDatabase {
   const due = new Map<string, DueThing>();
   const store = indexedStore((changes) => {
@@ -67,7 +67,7 @@ export function openMemory(committed: (changes: readonly Written[]) => void): Wo
   };
 }
 
-/** When a row is due, if it is at any time. */
+/** The due time of a row, if any. */
 function thingOf({ kind, key, at }: (typeof KINDS)[number], row: AnyRow): DueThing | undefined {
   const due = row[at] as Date | null;
   const isOver = (kind === 'question' && row['state'] !== 'open') || (kind === 'effect' && row['state'] !== 'due');
@@ -77,7 +77,7 @@ function thingOf({ kind, key, at }: (typeof KINDS)[number], row: AnyRow): DueThi
   return { kind, id: String(row[key]), orderNo: String(row['orderNo']), at: moment };
 }
 
-/** As `db/queries/due.ts` leases what is claimed. */
+/** As `db/queries/due.ts` leases claimed rows. */
 const LEASE_MS = 60_000;
 
 interface Claimable {
@@ -109,9 +109,9 @@ const SCHEDULE = `
     union all select 'effect', id::text, order_no, next_at, leased_until from due_effects where state = 'due'
   ) due where at is not null`;
 
-/** Opens a database like the embedded one of the service, in memory; it is emptied for each world. */
+/** Opens an in-memory database like the service's embedded one; it is emptied for each world. */
 export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; close(): Promise<void> }> {
-  // Most threads run their worlds in memory, and need not load the programs of a database.
+  // Most threads run their worlds in memory and need not load a database.
   const [{ openDatabase }, { createStore }, { migratedArchive }] = await Promise.all([
     import('../../../server/db/orm.ts'),
     import('../../../server/db/store.ts'),
@@ -144,7 +144,7 @@ export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; c
   };
 }
 
-/** A history is read in its order; where a database puts its rows is its own affair. */
+/** Histories are compared in order; the physical row order of a database is irrelevant. */
 function inOrder(name: TableName): object {
   const { numbered } = MEMORY_TABLES[name] as TableRules;
   return numbered === undefined ? {} : { orderBy: { [numbered]: 'asc' } };

@@ -2,14 +2,14 @@ import type { DueThing } from './databases.ts';
 import type { Replica } from './replica.ts';
 import type { World } from './world.ts';
 
-/** What is due at some time, after so many transactions, and when the first of it is. */
+/** The due rows after so many transactions, and the first due time. */
 interface Schedule {
   readonly after: number;
   readonly things: readonly DueThing[];
   readonly first: number;
 }
 
-/** Has what is due looked at by the replicas, as their schedulers do it once a second. */
+/** Makes the replicas poll due work, as their schedulers do once a second. */
 export class Jobs {
   readonly #world: World;
   readonly #replicas: readonly Replica[];
@@ -21,16 +21,16 @@ export class Jobs {
     this.#replicas = replicas;
   }
 
-  /** Everything happens that happens by itself until a moment. */
+  /** Runs all events until a moment. */
   async runUntil(end: number): Promise<void> {
     const { clockwork, counts } = this.#world;
     let lookedAt = 0;
-    // Only a transaction changes what is due.
+    // Only a transaction changes the due rows.
     const isOld = () => this.#schedule.after !== counts.transactions;
     for (;;) {
       if (isOld()) await this.#readSchedule();
       const { things, first } = this.#schedule;
-      // A row that a look has found is leased a moment later; until then it is not looked for again.
+      // A row found by a poll is leased a moment later, so it is not searched for until then.
       const lookAt = Math.max(first, lookedAt + LOOK_MS, clockwork.now);
       const { next = Infinity } = clockwork;
       if (Math.min(next, lookAt) > end) break;
@@ -52,7 +52,7 @@ export class Jobs {
     this.#schedule = { after: counts.transactions, things, first };
   }
 
-  /** Each replica looks; which of them is first is chance. */
+  /** Each replica polls, in random order. */
   #look(due: readonly DueThing[]): void {
     const { fates } = this.#world;
     this.#looks += 1;
@@ -67,7 +67,7 @@ export class Jobs {
   }
 }
 
-/** As often as a scheduler looks (server/jobs/scheduler.ts). */
+/** The poll interval of a scheduler (server/jobs/scheduler.ts). */
 const LOOK_MS = 1_000;
-/** How often the other replica looks at the very same moment. */
+/** How often the other replica polls at the same moment. */
 const BOTH = 0.15;

@@ -1,16 +1,16 @@
 import type { Line } from '../check-history.ts';
 import { BEGINNING, type World } from './world.ts';
 
-/** As long as a patient client waits. */
+/** The time that a patient client waits. */
 const PATIENCE_MS = 12_000;
 
-/** How a request ended, and what was said. */
+/** The end of a request, and its answer. */
 export interface Heard {
   readonly end: 'ok' | 'fail' | 'info';
   readonly facts: Line['value'];
 }
 
-/** What clients asked and were told, in the form that `check-history.ts` reads. */
+/** The requests and answers of clients, in the form that `check-history.ts` reads. */
 export class Journal {
   readonly lines: Line[] = [];
   readonly #world: World;
@@ -25,7 +25,7 @@ export class Journal {
     this.lines.push({ index: this.lines.length, type, process, f, value, time });
   }
 
-  /** Writes down what is asked and how it ends; whoever waits too long never knows. */
+  /** Records a request and its end; after the client's time-out the outcome stays unknown. */
   ask(f: string, asked: Line['value'], work: () => Promise<Heard>): Promise<Heard> {
     const world = this.#world;
     const process = (this.#processes += 1);

@@ -11,9 +11,9 @@ import type { IndexedStore, Written } from '../memory/indexed-store.ts';
 import type { AnyRow, Snapshot } from '../memory/tables.ts';
 import type { World } from './world.ts';
 
-/** What every commit is held against: the rules of `explore/rules.ts`, for the orders that it touched. */
+/** Checks every commit against the rules of `explore/rules.ts`, for the orders that it touched. */
 export function judgeCommit(world: World, store: IndexedStore, changes: readonly Written[]): void {
-  /** Each order with what it was before the commit, if it was there and has changed. */
+  /** Each order with its state before the commit, if it existed and changed. */
   const touched = new Map<string, OrderRow | undefined>();
   for (const { name, before, after } of changes) {
     const orderNo = (after ?? before)?.['orderNo'];
@@ -27,7 +27,7 @@ export function judgeCommit(world: World, store: IndexedStore, changes: readonly
   }
 }
 
-/** The rows of one order, if it is there. */
+/** The rows of one order, if it exists. */
 function bookOf(store: IndexedStore, orderNo: string): LedgerView | undefined {
   const by = <Row>(name: 'orders' | 'refunds' | 'transitions' | 'exceptions' | 'disputes') =>
     store.rowsBy(name, 'orderNo', orderNo) as unknown as readonly Row[];
@@ -47,7 +47,7 @@ function bookOf(store: IndexedStore, orderNo: string): LedgerView | undefined {
   };
 }
 
-/** What the simulator has, as the rules look at a channel. */
+/** The simulator's state in the form of the rules. */
 function truthOf(world: World, orderNos: readonly string[]): Truth {
   const trades = orderNos.flatMap((orderNo) => tradeAtChannel(world, orderNo) ?? []);
   return { ...emptyTruth('opened'), trades };
@@ -79,7 +79,7 @@ function tradeOf(trade: ChannelTrade, entries: World['core']['ledger']['entries'
   return { orderNo, amount, state, expiresAt: expiresAt ?? 0, paidAt: payment?.at ?? 0, refunds, dispute: null };
 }
 
-/** What is wrong when nothing is due any more: by the rows and the channel, and by what was told (`check-history.ts`). */
+/** Checks the final state: rows against the channel, and the answers by `check-history.ts`. */
 export function judgeEnd(world: World, snapshot: Snapshot, lines: readonly Line[]): string[] {
   const truth = truthOf(
     world,
@@ -90,9 +90,9 @@ export function judgeEnd(world: World, snapshot: Snapshot, lines: readonly Line[
   for (const { rule, words, events } of checkHistory(lines)) {
     const named = numbersIn(words, snapshot);
     const shown = lines.filter(({ index }) => events.includes(index)).map(({ value }) => String(value.orderNo));
-    // What is listed is for a person to explain: the order that is named, or one of several that do not go together.
+    // A violation counts as listed if the named order, or one of several conflicting ones, has an exception.
     const isListed = named.length > 0 ? named.every((one) => listed.has(one)) : shown.some((one) => listed.has(one));
-    // That paid stays paid holds of every order.
+    // The rule that a paid order stays paid holds for every order.
     if (rule === 'paidStaysPaid' || !isListed) wrong.push(`${rule}: ${words}`);
   }
   for (const orderNo of new Set([...world.core.ledger.trades.values()].map((trade) => trade.orderNo)))
@@ -101,7 +101,7 @@ export function judgeEnd(world: World, snapshot: Snapshot, lines: readonly Line[
   return wrong;
 }
 
-/** What is still open when a person has ended all that was listed. */
+/** The open work after an operator resolved every exception. */
 export function judgeOver({ orders, refunds, exceptions }: Snapshot): string[] {
   const isOpen = (states: readonly string[]) => (row: AnyRow) => !states.includes(String(row['state']));
   return [
@@ -117,7 +117,7 @@ function listedIn({ exceptions }: Snapshot): ReadonlySet<string> {
   return new Set(exceptions.filter(({ state }) => state === 'open').map((row) => String(row['orderNo'])));
 }
 
-/** Orders of which a sentence speaks. */
+/** The order numbers in a sentence. */
 function numbersIn(words: string, { refunds }: Snapshot): string[] {
   const orders = words.match(/\bP\d{14}\w{10}\b/g) ?? [];
   const ofRefunds = (words.match(/\bR\d{14}\w{10}\b/g) ?? []).flatMap((number) =>
@@ -128,7 +128,7 @@ function numbersIn(words: string, { refunds }: Snapshot): string[] {
 
 const PAID = ['paid', 'partially_refunded', 'refunded'];
 
-/** What callers may rely on. */
+/** The facts that callers may rely on. */
 function toldIn(lines: readonly Line[]): string[] {
   const told = new Set<string>();
   for (const { type, f, value } of lines) {

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { SeedResult, WorkOrder } from './work-order.ts';
 
-/** Runs seeds in threads of their own, so many at once, and tells each when its turn comes. */
+/** Runs seeds in their own threads, several at once, and reports the results in order. */
 export async function runMany(
   { seeds, ...order }: WorkOrder,
   threads: number,
@@ -29,7 +29,7 @@ function runIn(order: WorkOrder, hear: (result: SeedResult) => void): Promise<vo
   return new Promise((resolve, reject) => {
     worker.on('error', reject);
     worker.on('message', hear);
-    // It ends by itself, after all its messages: a thread that is terminated could not record what it ran (npm test -- --record).
+    // The thread ends by itself after its messages: a terminated one could not record its coverage (npm test -- --record).
     worker.on('exit', () => resolve());
   });
 }

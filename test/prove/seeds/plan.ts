@@ -1,6 +1,6 @@
 import { type Chance, createChance } from '../chance.ts';
 
-/** Which channel an order is paid through, and how its payer is asked. */
+/** The channel of an order, and the scene of its payment. */
 export const WAYS = {
   'alipay qr': { payWay: 'alipay', scene: 'qr' },
   'alipay page': { payWay: 'alipay', scene: 'page' },
@@ -11,7 +11,7 @@ export const WAYS = {
   paypal: { payWay: 'paypal', scene: 'redirect' },
 } as const;
 
-/** What somebody does about an order. */
+/** An action on an order. */
 export type Deed =
   | 'place'
   | 'query'
@@ -33,15 +33,15 @@ export type Deed =
   | 'end what is listed'
   | 'console close';
 
-/** One thing that somebody does about an order, at a moment after the order's first. */
+/** One action on an order, at a time after the order's first. */
 export interface Act {
-  /** Stays the same when other acts are left out. */
+  /** Stable when other acts are left out. */
   readonly id: string;
   readonly at: number;
   readonly deed: Deed;
-  /** Which replica is asked, if it lives. */
+  /** The replica that is called, if it is up. */
   readonly replica: number;
-  /** Minor units, of a refund. */
+  /** The amount of a refund, in minor units. */
   readonly amount?: number;
   /** The merchant's own number of a refund. */
   readonly number?: string;
@@ -49,7 +49,7 @@ export interface Act {
   readonly key?: string;
 }
 
-/** An order that somebody wants, and everything that is done about it. */
+/** An order and all its actions. */
 export interface OrderPlan {
   readonly id: string;
   readonly way: keyof typeof WAYS;
@@ -62,12 +62,12 @@ export interface OrderPlan {
   readonly acts: readonly Act[];
 }
 
-/** Something that happens to the service itself. */
+/** An event of the service itself. */
 export type Weather =
   | { readonly id: string; readonly at: number; readonly kind: 'death'; readonly replica: number; readonly ms: number }
   | { readonly id: string; readonly at: number; readonly kind: 'clock'; readonly replica: number; readonly ms: number };
 
-/** Everything that is to happen in a world, but for the fates of its steps. */
+/** Everything planned in a world, except the fates of its steps. */
 export interface Plan {
   readonly seed: number;
   readonly orders: readonly OrderPlan[];
@@ -78,7 +78,7 @@ export const REPLICAS = 2;
 export const SHOPS = ['app_1', 'app_2'] as const;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** In this time the first act of every order happens. */
+/** The first action of every order is within this time. */
 const BEGIN_WITHIN = 10 * MINUTE;
 
 const WAY_WEIGHTS = {
@@ -91,7 +91,7 @@ const WAY_WEIGHTS = {
   paypal: 5,
 } as const;
 
-/** What happens beside the first request, by its weight. */
+/** The actions besides the first request, by weight. */
 const DEED_WEIGHTS: Readonly<Record<Deed, number>> = {
   place: 6,
   query: 8,
@@ -114,7 +114,7 @@ const DEED_WEIGHTS: Readonly<Record<Deed, number>> = {
   'console close': 1,
 };
 
-/** What is done about what was paid. */
+/** The actions on a paid order. */
 const AFTERWARDS: ReadonlySet<Deed> = new Set([
   'refund',
   'portal refund',
@@ -126,7 +126,7 @@ const AFTERWARDS: ReadonlySet<Deed> = new Set([
   'end what is listed',
 ]);
 
-/** What a seed makes happen. */
+/** Creates the plan of a seed. */
 export function createPlan(seed: number, orders: number): Plan {
   const chance = createChance(seed);
   return {
@@ -142,7 +142,7 @@ function orderPlan(id: string, chance: Chance): OrderPlan {
   const expireSeconds = chance.pick([60, 120, 300, 900]);
   const amount = chance.happens(0.08) ? chance.whole(3, 6) : chance.whole(100, 9_000);
   const refunds = refundIdentities(chance, amount);
-  // Most acts about an order come in a few bursts, so that they meet: when it begins, is paid, is refunded, and ends.
+  // Most acts about an order come in a few bursts, so that they collide: when it begins, is paid, is refunded, and ends.
   const life = expireSeconds * SECOND;
   const paid = chance.happens(0.7)
     ? chance.whole(4 * SECOND, 50 * SECOND)
@@ -172,7 +172,7 @@ function orderPlan(id: string, chance: Chance): OrderPlan {
   };
 }
 
-/** A few refunds that may be asked for again as they were: together more than the order, perhaps. */
+/** A few refunds that may be repeated unchanged: their sum may exceed the order. */
 function refundIdentities(chance: Chance, amount: number): readonly Pick<Act, 'amount' | 'number' | 'key'>[] {
   return [1, 2, 3].map((at) => ({
     amount: chance.happens(0.25) ? amount : chance.whole(1, Math.ceil(amount * 0.6)),

@@ -1,12 +1,12 @@
 import type { Replica } from './replica.ts';
 import type { World } from './world.ts';
 
-/** Puts a fault into a replica. */
+/** Plants a fault in a replica. */
 export type Spoil = (replica: Replica, world: World) => void;
 
-/** Faults that a service could have, by name: seeds must find them. */
+/** Possible faults of a service, by name: seeds must find them. */
 export const PLANTED = {
-  /** A refund that is sent once more is another refund in the eyes of its channel. */
+  /** The channel sees a repeated refund as a new one. */
   'each try has its own number': (replica) => {
     let tries = 1;
     replica.spoilChannels((channel) => ({
@@ -14,7 +14,7 @@ export const PLANTED = {
       refund: (refund) => channel.refund({ ...refund, refundNo: `${refund.refundNo}_${(tries += 1)}` }),
     }));
   },
-  /** Nobody looks whether a key was there before. */
+  /** The lookup of earlier keys is skipped. */
   'keys are forgotten': (replica) => {
     replica.operations.withKey = (_request, run) => run(undefined as never);
   },

@@ -13,7 +13,7 @@ import { BEGINNING } from './world.ts';
 export const DATABASES = ['memory', 'pglite'] as const;
 export type DatabaseName = (typeof DATABASES)[number];
 
-/** Runs worlds in this process, which belongs to them from then on: its time, its random numbers and its signatures are theirs. */
+/** Runs worlds in this process, whose time, random numbers and signatures they take over. */
 export interface Worlds {
   run(plan: Plan, options?: Omit<SeedOptions, 'keys' | 'database'>): Promise<SeedOutcome>;
 }
@@ -21,7 +21,7 @@ export interface Worlds {
 /** Takes the process over. */
 export async function prepareWorlds(on: DatabaseName = 'memory'): Promise<Worlds> {
   const pglite = on === 'pglite' ? await openPglite() : undefined;
-  // A refusal is an answer here, and nobody looks where it came from.
+  // Refusals are normal answers here, and their stack traces are not read.
   Error.stackTraceLimit = 0;
   takeOverRandom();
   takeOverKeyPairs();
@@ -31,7 +31,7 @@ export async function prepareWorlds(on: DatabaseName = 'memory'): Promise<Worlds
   takeOverSignatures();
   return {
     async run(plan, options) {
-      // Within a world the event loop never has its turn, and Node clears away there what is gone.
+      // The event loop gets no turn within a world, and Node frees memory only there.
       await turn();
       const database: WorldDatabase | undefined = await pglite?.empty();
       return runSeed(plan, { ...options, keys, database });

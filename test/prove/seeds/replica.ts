@@ -37,10 +37,10 @@ const KINDS: Readonly<Record<PayWay, ChannelKind>> = { alipay: alipayKind, wecha
 /** The project of every order of a world. */
 export const PROJECT = 'default';
 const PUBLIC_URL = 'http://127.0.0.1:8080';
-/** Below that, messages about payments are believed (major units). */
+/** Up to this amount payment messages are trusted (major units). */
 const CONFIRM_ABOVE = 60;
 
-/** Everything that can be asked of the payments of one running service. */
+/** The payment operations of one running service. */
 export type Operations = ReturnType<typeof operationsOf>;
 
 function operationsOf(ports: Ports, store: Store) {
@@ -74,11 +74,11 @@ function operationsOf(ports: Ports, store: Store) {
   };
 }
 
-/** One process of the service. When it dies nothing of it goes on; what comes back afterwards remembers nothing. */
+/** One process of the service. After its death none of its work continues, and its successor starts without memory. */
 export class Replica {
   readonly name: string;
   life: Life = { dead: true };
-  /** Its clock is this much ahead. */
+  /** How far its clock is ahead. */
   skewMs = 0;
   operations!: Operations;
   readonly #world: World;
@@ -118,7 +118,7 @@ export class Replica {
     this.operations = operationsOf(ports, store);
   }
 
-  /** Every channel that it asks from now on is one that was made of it. */
+  /** Wraps every channel that it uses from now on. */
   spoilChannels(change: (channel: Channel) => Channel): void {
     this.#change = change;
   }
@@ -128,7 +128,7 @@ export class Replica {
     this.#world.counts.deaths += 1;
   }
 
-  /** A message of a channel comes; gives what the channel hears, or nothing when the replica dies over it. */
+  /** Receives a channel message; returns the response, or nothing if the replica dies during it. */
   hear(payWay: PayWay, project: string, name: string, headers: Record<string, string>, body: Buffer): Promise<Receipt> {
     const world = this.#world;
     return world.begin(`${this.name}, ${name}`, this.life, async () => {
@@ -144,7 +144,7 @@ export class Replica {
     });
   }
 
-  /** Works a row that was due a moment ago, if nobody else has it. */
+  /** Works a due row unless another replica has it. */
   work({ kind, id, orderNo }: DueThing): void {
     const world = this.#world;
     const { database } = world;
@@ -163,13 +163,13 @@ export class Replica {
   }
 }
 
-/** Only what a broken connection does may end a piece of work without a refusal. */
+/** Reports a failure of work that is neither a refusal nor caused by a broken connection. */
 export function blameUnforeseen(world: World, what: string, error: unknown): void {
   if (error instanceof DatabaseGone || error instanceof AppError) return;
   world.wrong.push(`${what} ends with ${String(error)}`);
 }
 
-/** Channels of the one account at each of the three, as a configuration in simulator mode makes them. */
+/** The channels of the one account at each of the three, configured as in simulator mode. */
 function channelsOf(world: World, change: (channel: Channel) => Channel): Channels {
   const built = new Map<PayWay, Channel>();
   const channelOf = (payWay: PayWay): Channel => {

@@ -16,19 +16,19 @@ import { takeOverTime } from './virtual-time.ts';
 import { deliverTo } from './wire.ts';
 import { BEGINNING, World } from './world.ts';
 
-/** How a world is run. */
+/** The settings of a world. */
 export interface SeedOptions {
   readonly keys: ChannelKeys;
-  /** In memory unless it is given. */
+  /** In memory by default. */
   readonly database?: WorldDatabase | undefined;
-  /** Fates, by name, that do not strike. */
+  /** The names of fates that do not strike. */
   readonly spared?: ReadonlySet<string>;
   readonly isTold?: boolean;
-  /** A fault that is planted in the replicas, for tests. */
+  /** A fault planted in the replicas, for tests. */
   readonly spoil?: (replica: Replica, world: World) => void;
 }
 
-/** What came of a world. */
+/** The results of a world. */
 export interface SeedOutcome {
   readonly seed: number;
   readonly hash: string;
@@ -36,19 +36,19 @@ export interface SeedOutcome {
   readonly story: readonly string[];
   readonly struck: ReadonlyMap<string, string>;
   readonly counts: World['counts'] & { orders: number; refunds: number; listed: number };
-  /** How often each move of `server/README.md` was made, and what was listed for a person. */
+  /** How often each transition of `server/README.md` happened, and which exceptions opened. */
   readonly transitions: Readonly<Record<string, number>>;
   readonly exceptions: Readonly<Record<string, number>>;
   /** How many orders were paid, by channel. */
   readonly paid: Readonly<Record<string, number>>;
 }
 
-/** From then on nothing new happens, and nothing goes wrong any more. */
+/** After this time no new action and no fault begins. */
 const STORM_MS = 30 * 60_000;
-/** More than any order or refund needs to come to its end. */
+/** Longer than any order or refund takes to end. */
 const MOST_DAYS = 60;
 
-/** Runs a plan to its end: the storm, then calm until nothing is due, then a clerk who ends what is listed. */
+/** Runs a plan to its end: the storm, then calm until nothing is due, then an operator who resolves the exceptions. */
 export async function runSeed(plan: Plan, options: SeedOptions): Promise<SeedOutcome> {
   reseed(`world ${plan.seed}`);
   const fates = createFates(plan.seed, options.spared);
@@ -115,7 +115,7 @@ function countBy(rows: readonly AnyRow[], column: string): Record<string, number
   return counts;
 }
 
-/** Writes into the clockwork what the plan wants. */
+/** Schedules the plan's acts and weather. */
 function schedule(
   { clockwork }: World,
   { orders, weather }: Plan,
@@ -140,7 +140,7 @@ function schedule(
   }
 }
 
-/** Asks the service about every order, and writes down what the channels have. */
+/** Queries every order and records the channels' ledgers. */
 async function lookAtEverything(world: World, journal: Journal, clients: Clients, jobs: Jobs): Promise<void> {
   const { orders } = await world.database.snapshot();
   journal.note('info', 'nemesis', 'drained', {});
@@ -162,13 +162,13 @@ async function lookAtEverything(world: World, journal: Journal, clients: Clients
   for (const { type, orderNo, minor, at } of entries) world.weigh(JSON.stringify([type, orderNo, minor, at]));
 }
 
-/** Columns that only say in which order the database counted. */
+/** Columns that only number rows in the database's order. */
 const COUNTED: ReadonlySet<string> = new Set(['sequence of events', 'id of moves']);
 
-/** What was weighed of a row; a row in memory is another one when it was written. */
+/** Caches the hash text of a row; a written in-memory row is a new object. */
 const weighed = new WeakMap<AnyRow, string>();
 
-/** Every row becomes part of the hash, in a form that both databases have. */
+/** Adds every row to the hash, in a form common to both databases. */
 function weighRows(world: World, snapshot: Snapshot): void {
   for (const [table, rows] of Object.entries(snapshot) as [string, readonly AnyRow[]][]) {
     const texts = rows.map((row) => {
@@ -180,12 +180,12 @@ function weighRows(world: World, snapshot: Snapshot): void {
   }
 }
 
-/** The values of a row by the names of their columns. */
+/** A row's values by column name. */
 function textOf(table: string, row: AnyRow): string {
   return JSON.stringify(columnsOf(table, row).map((name) => plain(row[name])));
 }
 
-/** Columns in their order, by the table and the order that they have in a row. */
+/** Caches the sorted columns by table and column order. */
 const sortedColumns = new Map<string, readonly string[]>();
 
 function columnsOf(table: string, row: AnyRow): readonly string[] {
@@ -196,7 +196,7 @@ function columnsOf(table: string, row: AnyRow): readonly string[] {
   return known;
 }
 
-/** Members of documents in one order, numbers of any size as text, moments as numbers. */
+/** Normalises a value: sorted members, big numbers as text, dates as numbers. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;

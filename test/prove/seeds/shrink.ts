@@ -2,24 +2,24 @@ import { createPlan } from './plan.ts';
 import { planWithout } from './prepare.ts';
 import type { SeedOutcome } from './run-seed.ts';
 
-/** The shortest story that was found in which the same goes wrong. */
+/** The shortest run found with the same fault. */
 export interface Shrunk {
-  /** What is left out: orders, acts, weather and fates, by name. */
+  /** The names of the orders, acts, weather and fates left out. */
   readonly without: readonly string[];
   readonly wrong: readonly string[];
   readonly story: readonly string[];
-  /** What it is made of. */
+  /** The number of remaining acts. */
   readonly acts: number;
   readonly fates: readonly (readonly [string, string])[];
 }
 
-/** Runs a seed without some things. */
+/** Runs a seed without some items. */
 type Run = (left: ReadonlySet<string>, isTold: boolean) => Promise<SeedOutcome>;
 
 /** More tries than this cost more than they shorten. */
 const MOST_TRIES = 200;
 
-/** Leaves out whatever can be left out while the same still goes wrong: first orders, then acts and weather, then fates. */
+/** Leaves out items while the same fault remains: first orders, then acts and weather, then fates. */
 export async function shrink(seed: number, orders: number, before: ReadonlySet<string>, run: Run): Promise<Shrunk> {
   let left = before;
   let tries = 0;
@@ -60,7 +60,7 @@ export async function shrink(seed: number, orders: number, before: ReadonlySet<s
   };
 }
 
-/** What goes wrong, without the numbers that differ from run to run. */
+/** The kinds of faults, without the numbers that differ between runs. */
 function kindsOf(wrong: readonly string[]): ReadonlySet<string> {
   return new Set(wrong.map((words) => words.replaceAll(/\b[PR]\d{14}\w{10}(_\d+)?\b|\d+|#\w+/g, '#')));
 }

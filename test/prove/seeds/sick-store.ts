@@ -3,7 +3,7 @@ import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { aspectOf } from './fates.ts';
 import type { Step, World } from './world.ts';
 
-/** The database said nothing, and nothing was done. */
+/** The database did not respond, and did nothing. */
 export class DatabaseGone extends Error {
   constructor() {
     super('the connection to the database broke');
@@ -16,7 +16,7 @@ const READS = [
   ['gone', 2],
 ] as const;
 
-/** `lost`: made, and nobody heard; `undone`: not made, and nobody heard; `gone`: it never began. */
+/** `lost`: made without a response; `undone`: not made and without a response; `gone`: it never began. */
 const WRITES = [
   ['told', 1000],
   ['lost', 6],
@@ -24,7 +24,7 @@ const WRITES = [
   ['gone', 3],
 ] as const;
 
-/** How long the database, or the replica, takes for a step. */
+/** The time that the database or the replica takes for a step. */
 const PACES = [
   ['quick', 1000],
   ['slow', 25],
@@ -36,7 +36,7 @@ const PACE = aspectOf('pace of ');
 
 class Undone extends Error {}
 
-/** The store of a world as a replica has it: each read and each transaction is one step, which may end in any way. */
+/** A replica's store: each read and each transaction is one step, which may fail in any way. */
 export function sickStore(world: World): Store {
   const { database, fates, counts } = world;
   const { store } = database;
@@ -72,7 +72,7 @@ export function sickStore(world: World): Store {
     });
   }
 
-  /** Everything but the COMMIT. */
+  /** Everything except the COMMIT. */
   async function undone(work: (tx: Tx) => Promise<unknown>): Promise<never> {
     await store
       .transaction(async (tx) => {

@@ -9,14 +9,14 @@ import type { Core } from '../../../server/simulator/channel-simulator.ts';
 import { CHANNEL_SIMULATORS } from '../../../server/simulator/simulator.ts';
 import { type AskChannels, CHANNELS_URL, openDoor } from './channel-door.ts';
 
-/** What is the same in every world: accounts with their keys. */
+/** The accounts and keys that every world shares. */
 export interface ChannelKeys extends Pick<Core, 'authority' | 'strangerKey'> {
   readonly accounts: readonly Account[];
 }
 
 const SETTINGS = { channelSimulators: CHANNEL_SIMULATORS, timeFactor: 1, clockOffset: 0, log: () => {} };
 
-/** Makes the accounts and keys of the simulator, once for all worlds of a process. */
+/** Creates the simulator's accounts and keys, once for all worlds of a process. */
 export async function makeChannelKeys(): Promise<ChannelKeys> {
   const dir = mkdtempSync(join(tmpdir(), 'pay-seeds-'));
   try {
@@ -36,7 +36,7 @@ export interface SimulatedChannels {
   readonly ask: AskChannels;
 }
 
-/** Opens channels that have heard of nothing yet. */
+/** Opens channels without trades. */
 export async function openChannels(
   { authority, strangerKey, accounts }: ChannelKeys,
   deliver: Deliver,

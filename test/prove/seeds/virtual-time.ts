@@ -3,14 +3,14 @@ import timers from 'node:timers/promises';
 import type { Clockwork } from './clockwork.ts';
 import type { Task } from './world.ts';
 
-/** Whose time it is; nobody's = as long as this process waits for no world. */
+/** The clock of the running world; undefined while the process runs none. */
 let clockwork: Clockwork | undefined;
-/** What is under way when a timer is set; nothing = it is one of the channels'. */
+/** The running task when a timer is set; undefined = the timer is a channel's. */
 let taskOfNow: () => Task | undefined = () => undefined;
 
 const RealDate = Date;
 
-/** The time and the timers of this process are those of a world from now on. For a process of its own: nothing else may wait in it. */
+/** Replaces the time and timers of this process by those of a world. For a process of its own: nothing else may wait in it. */
 export function takeOverTime(of: Clockwork, task: () => Task | undefined): void {
   clockwork = of;
   taskOfNow = task;
@@ -27,7 +27,7 @@ function now(): number {
   return clockwork?.now ?? RealDate.now();
 }
 
-/** Dates of both kinds are one kind: they have one prototype. */
+/** Both date classes share one prototype, so that `instanceof` works for either. */
 function VirtualDate(this: unknown, ...words: unknown[]): unknown {
   if (new.target === undefined) return new RealDate(now()).toString();
   return words.length === 0 ? new RealDate(now()) : new RealDate(...(words as [string]));

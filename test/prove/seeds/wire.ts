@@ -12,10 +12,10 @@ import type { Life } from './clockwork.ts';
 import { aspectOf } from './fates.ts';
 import { type Step, StepLabel, type World } from './world.ts';
 
-/** As long as the service waits for a channel (Channels.TimeoutMs). */
+/** The service's time-out for a channel (Channels.TimeoutMs). */
 const TIMEOUT_MS = 6_000;
 
-/** What becomes of a call on its way there and back. */
+/** The faults of a call on its way there and back. */
 const CALLS = [
   ['well', 1000],
   ['lost', 35],
@@ -38,7 +38,7 @@ const WORDS: Readonly<Record<(typeof CALLS)[number][0], string>> = {
   slow: ', slowly',
 };
 
-/** What a channel itself makes of a call otherwise than it should, by the call. */
+/** The channel's own faults by call. */
 const WHIMS: Readonly<Record<PayWay, Readonly<Record<string, readonly (readonly [Whim, number])[]>>>> = {
   alipay: {
     create: [
@@ -113,7 +113,7 @@ const WHIMS: Readonly<Record<PayWay, Readonly<Record<string, readonly (readonly 
   },
 };
 
-/** Answers that cannot be believed. */
+/** Answers that must be rejected. */
 const FORGERIES = [
   ['', 1000],
   ['wrong-key', 5],
@@ -179,12 +179,12 @@ function spoilt(answer: WireAnswer, fate: string): WireAnswer {
   return fate === 'half' ? { ...answer, body: answer.body.subarray(0, answer.body.length >> 1) } : answer;
 }
 
-/** What the request does, as the service's own timeline calls it. */
+/** The request's name in the service's timeline. */
 function wordsOf({ about: { call, orderNo, refundNo } }: WireRequest): string {
   return [call, orderNo, refundNo].filter(Boolean).join(' ');
 }
 
-/** The channel does what it is asked, perhaps with a whim. */
+/** The channel performs a call, possibly with a fault. */
 async function serve(world: World, payWay: PayWay, step: Step, request: WireRequest): Promise<WireAnswer | undefined> {
   const { faults } = world.core;
   const call = callOf(payWay, request);
@@ -202,7 +202,7 @@ async function serve(world: World, payWay: PayWay, step: Step, request: WireRequ
   return answer;
 }
 
-/** The call as the simulator names it. */
+/** The simulator's name of the call. */
 function callOf(payWay: PayWay, { about, url }: WireRequest): string {
   if (payWay === 'alipay') return ALIPAY_CALLS[about.call] ?? about.call;
   const [path] = url.split('?');
@@ -233,7 +233,7 @@ const PATHS = [
   [/\/v2\/(checkout\/orders|payments\/captures)\//, 'query'],
 ] as const;
 
-/** What becomes of a message of a channel. */
+/** The faults of a channel message. */
 const NOTICES = [
   ['well', 1000],
   ['lost', 120],
@@ -242,7 +242,7 @@ const NOTICES = [
   ['late', 50],
 ] as const;
 
-/** Whoever messages are for. */
+/** A receiver of messages. */
 export interface Hearer {
   readonly life: Life;
   hear(payWay: PayWay, project: string, name: string, headers: Record<string, string>, body: Buffer): Promise<Receipt>;
@@ -260,7 +260,7 @@ export function deliverTo(world: World, replicas: readonly Hearer[]): Deliver {
     counts.notices += 1;
     const nothing: Receipt = { status: null, body: '' };
     return new Promise((resolve) => {
-      // Whoever takes it may die over it.
+      // The receiving replica may die during it.
       const hearsNothing = `${name}, and nobody answers`;
       const answered = clockwork.at(world.now + timeoutMs, hearsNothing, () => resolve(nothing));
       if (fate === 'lost' || !url.startsWith('http')) return;
@@ -273,7 +273,7 @@ export function deliverTo(world: World, replicas: readonly Hearer[]): Deliver {
         clockwork.at(world.now + delay, `${name}${fate === 'well' ? '' : ` (${fate})`}`, () => {
           const to = replicas[luck.whole(0, replicas.length - 1)]!;
           if (to.life.dead) return told(nothing);
-          // Whoever tells waits for the answer; the world does not.
+          // The channel waits for the response; the world does not.
           void to.hear(payWay as PayWay, project, name, inSmallLetters(headers), body).then(told);
         });
       if (fate === 'twice') comes(luck.whole(1, 400), () => {});

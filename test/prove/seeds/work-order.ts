@@ -3,31 +3,31 @@ import type { SeedOutcome } from './run-seed.ts';
 import { shrink, type Shrunk } from './shrink.ts';
 import { PLANTED, type PlantedName } from './planted.ts';
 
-/** What a thread is to run. */
+/** The work of a thread. */
 export interface WorkOrder {
   readonly on: DatabaseName;
-  /** One after the other. */
+  /** Run one after the other. */
   readonly seeds: readonly number[];
   readonly orders: number;
-  /** What is left out of the plan, and which fates do not strike, by name. */
+  /** The names left out of the plan, and of fates that do not strike. */
   readonly without?: readonly string[];
   readonly isTold?: boolean;
-  /** A seed that finds something is made short. */
+  /** Whether a seed with a finding is shrunk. */
   readonly isShrunk?: boolean;
-  /** A fault of the service's that is put in, to see whether it is found. */
+  /** A fault planted in the service, which the seeds must find. */
   readonly planted?: PlantedName;
 }
 
-/** What came of a seed, as it goes from thread to thread. */
+/** The result of a seed, as it is passed between threads. */
 export interface SeedResult extends Omit<SeedOutcome, 'struck'> {
   readonly struck: readonly (readonly [string, string])[];
   readonly shrunk?: Shrunk;
 }
 
-/** To make one short takes many runs; when many seeds find something, they find the same. */
+/** Shrinking takes many runs, and many seeds with findings have the same one. */
 const MOST_SHORT = 2;
 
-/** Runs seeds in this thread, and tells each as soon as it is done. */
+/** Runs seeds in this thread, and reports each as soon as it is done. */
 export async function runOrder(order: WorkOrder, emit: (result: SeedResult) => void): Promise<void> {
   const worlds: Worlds = await prepareWorlds(order.on);
   const { orders, isTold = false, isShrunk = true, planted } = order;

@@ -6,7 +6,7 @@ const EFFECTS = [
   ['fails', 30],
 ] as const;
 
-/** What else happens when orders move: nothing, or it fails and is due from then on. Notes which order of the plan gets which number. */
+/** The effects of order transitions: none, or a failure that is due from then on. Records the number of each planned order. */
 export function worldEffects(world: World): Effects {
   const perhaps = (what: string, orderNo: string) => {
     const name = world.nameOf(`the effect ${what} of ${world.planned(orderNo)}`);

@@ -9,23 +9,23 @@ import type { SimulatedChannels } from './simulated-channels.ts';
 /** The moment at which every world begins. */
 export const BEGINNING = Date.UTC(2026, 0, 1, 8);
 
-/** Something under way for which steps are done: a request, a job, a message. */
+/** A running request, job or message delivery, which performs steps. */
 export interface Task {
-  /** The same in every run of the seed, also when something else is left out. */
+  /** The same in every run of the seed, even if other items are left out. */
   readonly name: string;
-  /** Of its letters. */
+  /** The hash of its name. */
   readonly sum: number;
-  /** Which of the tasks of its world it is. */
+  /** Its index among the tasks of its world. */
   readonly number: number;
-  /** Of the replica that does it. */
+  /** The life of its replica. */
   readonly life: Life;
-  /** The order of the plan that it is for. */
+  /** Its order in the plan. */
   readonly about: string | undefined;
-  /** How many steps it has wanted so far. */
+  /** The number of steps so far. */
   steps: number;
 }
 
-/** One step of a task. Its name does not depend on anything drawn at random. */
+/** One step of a task. Its name is independent of random values. */
 export class Step implements Named {
   readonly task: Task;
   readonly number: number;
@@ -42,7 +42,7 @@ export class Step implements Named {
   }
 }
 
-/** What a step does. In the hash the task is a number, which its name has there since it began. */
+/** The label of a step. The hash uses the task's number, whose name was hashed when it began. */
 export class StepLabel {
   readonly #step: Step;
   readonly #words: string;
@@ -64,25 +64,25 @@ export class StepLabel {
 /** Characters that are hashed at once. */
 const MOST_UNWEIGHED = 16_384;
 
-/** The life of what is not of any replica. */
+/** The life of tasks that belong to no replica. */
 export const FOREVER: Life = { dead: false };
 
-/** What a world is made of beside those who act in it. */
+/** The parts of a world besides its actors. */
 export interface WorldParts {
   readonly fates: Fates;
   readonly database: WorldDatabase;
-  /** Whether the whole story is kept. */
+  /** Whether the whole story is stored. */
   readonly isTold: boolean;
 }
 
-/** One simulated world: its time, what happens in it, and what came of it. */
+/** One simulated world: its time, its events and its findings. */
 export class World {
   readonly fates: Fates;
   readonly database: WorldDatabase;
   readonly clockwork: Clockwork;
-  /** Everything that happened, in words; empty unless it is told. */
+  /** All events in words; empty unless `isTold`. */
   readonly story: string[] = [];
-  /** Things that no run may show. */
+  /** The violations found. */
   readonly wrong: string[] = [];
   readonly counts = { steps: 0, transactions: 0, calls: 0, notices: 0, operations: 0, deaths: 0 };
   readonly tasks = new AsyncLocalStorage<Task>();
@@ -91,7 +91,7 @@ export class World {
   #unweighed = '';
   #tasks = 0;
   readonly #named = new Map<string, number>();
-  /** Orders by their numbers: what the plan calls them. */
+  /** The plan's name of each order number. */
   readonly orders = new Map<string, string>();
   channels!: SimulatedChannels;
 
@@ -110,21 +110,21 @@ export class World {
     return this.clockwork.now;
   }
 
-  /** Something happened. It is part of the hash. */
+  /** Records an event; it is part of the hash. */
   note(label: Label): void {
     this.counts.steps += 1;
     this.weigh(`${this.now - BEGINNING} ${label instanceof StepLabel ? label.short : String(label)}`);
     if (this.#isTold) this.story.push(`${clockOf(this.now)} ${String(label)}`);
   }
 
-  /** Something that is part of the hash and too long for the story. */
+  /** Adds text to the hash that is too long for the story. */
   weigh(text: string): void {
     this.#unweighed += `${text}\n`;
     if (this.#unweighed.length > MOST_UNWEIGHED) this.#weighAll();
   }
 
   #weighAll(): void {
-    // Keys are made anew in every process, so what is signed with them is not of the seed.
+    // Keys differ in every process, so their signatures are left out of the hash.
     this.#digest.update(this.#unweighed.replaceAll(/sign=[^&"]+/g, 'sign='));
     this.#unweighed = '';
   }
@@ -134,14 +134,14 @@ export class World {
     return this.#digest.copy().digest('hex').slice(0, 32);
   }
 
-  /** A name that nothing else of this world has. */
+  /** A name that is unique in this world. */
   nameOf(of: string): string {
     const count = (this.#named.get(of) ?? 0) + 1;
     this.#named.set(of, count);
     return count === 1 ? of : `${of} (${count})`;
   }
 
-  /** Begins something for whose sake steps are done. */
+  /** Begins a task. */
   begin<T>(name: string, life: Life, work: () => Promise<T>, about?: string): Promise<T> {
     return this.tasks.run(this.#taskOf(name, life, about), work);
   }
@@ -153,17 +153,16 @@ export class World {
     return { name, sum: sumOf(name), number, life, about, steps: 0 };
   }
 
-  /** The next step of what is under way. */
   nextStep(): Step {
     return new Step(this.tasks.getStore() ?? this.#taskOf('nobody', FOREVER));
   }
 
-  /** An order's name in the plan, for as long as somebody knows which it is; otherwise its number. */
+  /** An order's name in the plan if it is known, otherwise its number. */
   planned(orderNo: string): string {
     return this.orders.get(orderNo) ?? orderNo;
   }
 
-  /** Does a step of the running task after a while; never, when its replica is dead by then. Whoever waits goes on as the task that waited. */
+  /** Runs a step of the current task after a delay, or never if its replica is dead by then. The waiting code resumes as its own task. */
   async later<T>(step: Step, words: string, delayMs: number, run: () => Promise<T>): Promise<T> {
     const end = await this.#turnOf(step, words, delayMs);
     try {
@@ -173,7 +172,7 @@ export class World {
     }
   }
 
-  /** Waits for a step's moment. Of a database that takes time of its own the clockwork is told when the step is over. */
+  /** Waits for a step's moment. A database that takes real time reports the end of the step to the clockwork. */
   #turnOf(step: Step, words: string, delayMs: number): Promise<(() => void) | undefined> {
     const takesTime = this.database.indexed === undefined;
     return new Promise((begin) => {
