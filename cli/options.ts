@@ -92,7 +92,7 @@ export function changes(command: Command, kind: { money?: boolean } = {}): Comma
   command.option('--dry-run', 'print the request without sending it');
   addConfirmationFlags(command);
   if (kind.money)
-    command.option('--idempotency-key <key>', 'key of an earlier attempt; a retry with it never runs twice');
+    command.option('--idempotency-key <key>', 'key of an earlier attempt; a retry with the same key never runs twice');
   return command;
 }
 

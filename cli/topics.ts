@@ -13,10 +13,10 @@ const ENVIRONMENT = `Environment
   PAYCTL_CLIENT_SECRET_FILE   file with its secret (flag: --client-secret-file)
   CI                   never prompt (flag: --no-input)
   NO_COLOR FORCE_COLOR TERM=dumb   color (flag: --color, which takes precedence)
-  NODE_EXTRA_CA_CERTS  PEM file of authorities to trust, too (flag: --ca-file,
-                       which login and context add keep in the context)
-  NODE_USE_ENV_PROXY=1 use HTTPS_PROXY, HTTP_PROXY and NO_PROXY; without it they
-                       are ignored, and this machine is always reached directly
+  NODE_EXTRA_CA_CERTS  PEM file of additional authorities (flag: --ca-file,
+                       which login and context add store in the context)
+  NODE_USE_ENV_PROXY=1 use HTTPS_PROXY, HTTP_PROXY and NO_PROXY; otherwise they
+                       are ignored; connections to this machine use no proxy
 
 Precedence: flag, environment variable, context, default. To see the values in
 use and their sources, run payctl config explain.
@@ -49,23 +49,23 @@ const OUTPUT = `Output
 
 stdout carries data only. Notices, prompts, progress and errors go to stderr.
 
-  -o table    for people: fitted to the terminal width, relative times
+  -o table    fitted to the terminal width, with relative times
   -o tsv      tab-separated, never truncated, ISO 8601 times, no header row
               (--headers adds it); tabs and line breaks in a value are written
               as \\t and \\n
   -o json     get prints an object, list an array; fields are only ever added
   -o jsonl    one JSON object per line
   -o env      NAME=value lines that a shell can source
-  -o name     noun/id, which commands that take an id take, too
+  -o name     noun/id, which commands accept in place of an id
   -q          ids only, one per line
   --fields a,b   only these fields; dots select nested ones (failure.code)
 
 The default is table on a terminal and tsv in a pipe. If a list has more rows,
-a notice on stderr says so; --all fetches all pages.
+stderr shows a notice; --all fetches all pages.
 
-Output that cannot be written, on a full disk for example, is an error on
-stderr and exit 1; if a change was made before, the error says so. A reader
-that closes the pipe early (| head) is no error.
+If output cannot be written, for example on a full disk, payctl prints an error
+on stderr and exits with 1; the error names a change that was already made. A
+reader that closes the pipe early (| head) causes no error.
 `;
 
 const SECRETS = `Secrets
@@ -74,8 +74,8 @@ No flag takes a secret as its value, because arguments are visible in the
 process list and in the shell history.
 
   in    --password-stdin, --password-file F, --secret-file F, or a hidden
-        prompt. One trailing line break is removed, and so is the mark (BOM)
-        that Windows puts before UTF-8; UTF-16 and an empty secret are
+        prompt. One trailing line break and the byte order mark (BOM) of
+        Windows UTF-8 files are removed; UTF-16 and an empty secret are
         refused. Codes of a second factor: --code-stdin, --code-file F, or
         --code-secret-file F, which computes the code from the secret of the
         authenticator.
@@ -84,25 +84,28 @@ process list and in the shell history.
         completely or not at all), with -o json or with -o env. Without any of
         these, nothing is created (exit 2). second-factor enable and
         recovery-codes do the same with recovery codes
-        (--recovery-codes-file F). Room in a file is reserved before a secret
-        is created. If it still cannot be written, exit 1 names the command
-        that creates another one. app rotate-secret and app webhook rotate end
-        the old secret only after the new one was written.
+        (--recovery-codes-file F). Space in a file is reserved before a secret
+        is created. If the file still cannot be written, payctl exits with 1
+        and names the command that creates another secret. app rotate-secret
+        and app webhook rotate end the old secret only after the new secret was
+        written.
 
-Changes of administrators and second factors, and where channels may be live
-those of channels, certificates and trusted applications, credentials of
-applications that are given out or widened, approvals, refunds and accepted
-amounts above Approval.RefundAbove, and coins above Approval.CoinsAbove ask for
-your own password again, and for a code if you have a second factor, when they
-were given more than five minutes ago. Without a terminal they fail with
-password_confirmation_required. Every change takes --password-file F, and
---code-file F or --code-secret-file F, as an answer; where --password-file is
-the password of another account, the own one is --own-password-file F.
+Some changes require your own password again, and a code if you have a second
+factor, if you entered them more than five minutes ago:
+  - administrators and second factors
+  - where channels may be live: channels, certificates, trusted applications,
+    issued or widened credentials of applications, approvals, refunds and
+    accepted amounts above Approval.RefundAbove, and coins above
+    Approval.CoinsAbove
+Without a terminal they fail with password_confirmation_required. Every change
+accepts --password-file F, and --code-file F or --code-secret-file F. If
+--password-file is the password of another account, use --own-password-file F
+for your own.
 
 Tokens are stored in credentials.json (mode 0600, directory 0700) and are sent
 only to the server that issued them. Over plain HTTP, passwords, secrets and
 tokens are sent only to this machine, unless --allow-http is given; a context
-that was made with it remembers it. Files and directories that other users can
+created with --allow-http stores it. Files and directories that other users can
 change, and tokens that they can read, are refused. --debug redacts secrets.
 `;
 

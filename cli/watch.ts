@@ -55,9 +55,9 @@ export interface WatchFlags {
 /** Adds them. */
 export function watchFlags(command: Command): Command {
   return command
-    .option('--watch', 'look again and again: redraw on a terminal, in a pipe print what is new or changed')
-    .option('--interval <seconds>', 'with --watch: seconds between two looks', seconds, 2)
-    .option('--count <n>', 'with --watch: stop after this many looks', integer(1, 1_000_000));
+    .option('--watch', 'refresh repeatedly: redraw on a terminal, print new or changed rows in a pipe')
+    .option('--interval <seconds>', 'with --watch: seconds between two refreshes', seconds, 2)
+    .option('--count <n>', 'with --watch: stop after this many refreshes', integer(1, 1_000_000));
 }
 
 /** The source of a watched list. */

@@ -16,7 +16,7 @@ export const ROLE: Field = {
 export const PROJECTS: Field = {
   name: 'projects',
   value: 'a,b',
-  help: 'codes of the only projects that the account reaches; by default all of them',
+  help: 'codes of the projects that the account can access; by default all projects',
   read: list,
 };
 

@@ -56,7 +56,9 @@ const UPDATE_FIELDS = [ROLE, PROJECTS];
 function defineUpdate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('update')
-    .description('Change the role or the projects of an administrator. Other projects end the sessions of the account.')
+    .description(
+      'Change the role or the projects of an administrator. A change of the projects ends the sessions of the account.',
+    )
     .argument('<username>');
   addFields(command, UPDATE_FIELDS);
   command.option('--clear <a,b>', 'clear these fields: projects', list);
@@ -99,7 +101,7 @@ function defineResetPassword(noun: Command, context: ContextOf): void {
     .command('reset-password')
     .description('Set a new password for an administrator and end all sessions of the account.')
     .argument('<username>');
-  command.option('--offline', 'change the database directly, for when nobody can log in');
+  command.option('--offline', 'change the database directly, if no administrator can log in');
   passwordFlags(offlineFlags(command));
   examples(
     changes(command),
@@ -157,10 +159,10 @@ function defineResetSecondFactor(noun: Command, context: ContextOf): void {
   const command = noun
     .command('reset-second-factor')
     .description(
-      'Remove the second factor of an administrator who lost it, and end all sessions of the account. Your own: payctl second-factor remove.',
+      'Remove a lost second factor of another administrator, and end all sessions of the account. For your own, use payctl second-factor remove.',
     )
     .argument('<username>');
-  command.option('--offline', 'change the database directly, for when nobody can log in');
+  command.option('--offline', 'change the database directly, if no administrator can log in');
   examples(
     changes(offlineFlags(command)),
     'payctl admin reset-second-factor bob',

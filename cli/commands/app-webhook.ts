@@ -51,7 +51,7 @@ const WEBHOOK_FIELDS: readonly Field[] = [
   {
     name: 'types',
     value: 'a,b',
-    help: 'types of events, e.g. order.paid,refund.succeeded; "all" for every one',
+    help: 'types of events, e.g. order.paid,refund.succeeded; "all" for all types',
     read: readTypes,
   },
   { name: 'enabled', value: 'true|false', help: 'whether events are delivered', read: truth },
@@ -65,7 +65,7 @@ function defineSet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('set')
     .description(
-      'Set where an application is told what happened. Omitted fields keep their values. Its signing secret is made with it and shown only once: on a terminal, in a file, or with -o json or -o env.',
+      'Set the webhook of an application. Omitted fields keep their values. A new webhook gets a signing secret, which is shown only once: on a terminal, in a file, or with -o json or -o env.',
     )
     .argument('<client_id>');
   addFields(command, WEBHOOK_FIELDS);
@@ -131,10 +131,10 @@ function defineRotate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('rotate')
     .description(
-      'Issue a new signing secret. With --grace, messages are signed with the old one, too, for as long; without it the old one ends now, and the client_id is typed to confirm.',
+      'Issue a new signing secret. With --grace, messages are also signed with the old secret during that time. Without --grace, the old secret ends immediately; type the client_id to confirm.',
     )
     .argument('<client_id>')
-    .option('--grace <duration>', 'how long the old secret signs, too, e.g. 15m or 24h; at most 7d', duration)
+    .option('--grace <duration>', 'how long the old secret also signs, e.g. 15m or 24h; at most 7d', duration)
     .option('--secret-file <file>', 'write the secret to a new file');
   examples(
     changes(command),
@@ -171,11 +171,11 @@ function defineResend(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resend')
     .description(
-      'Redeliver an event of an application, or with --failed every one that was given up, oldest first and with its old id.',
+      'Redeliver an event of an application, or with --failed every event whose delivery failed, oldest first, with the same event id.',
     )
     .argument('<client_id>')
     .option('--event <id>', 'this event')
-    .option('--failed', 'every event whose last delivery was given up')
+    .option('--failed', 'every event whose last delivery failed')
     .option('--since <time>', 'with --failed: only deliveries since this time, e.g. 2026-01-31 or 2h', instant);
   examples(
     changes(command),
@@ -259,7 +259,7 @@ async function printTest({ print }: Context, delivery: Row, clientId: string): P
 export function defineWebhook(app: Command, context: ContextOf): void {
   const noun = app
     .command('webhook')
-    .description('Where an application is told what happened: its URL, its signing secret, and what was delivered.');
+    .description('Manage the webhook of an application: its URL, its signing secret and its deliveries.');
   addGet(
     noun,
     context,
@@ -278,7 +278,7 @@ export function defineWebhook(app: Command, context: ContextOf): void {
   defineRotate(noun, context);
   addSubList(noun, context, webhook, {
     verb: 'deliveries',
-    words: 'List what was delivered to an application, or is to be, newest first; with -o json every attempt.',
+    words: 'List past and pending deliveries to an application, newest first; with -o json every attempt.',
     view: DELIVERY,
     filters: [
       {

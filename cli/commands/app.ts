@@ -163,7 +163,7 @@ export function define(noun: Command, context: ContextOf): void {
   ]);
   addSubList(noun, context, app, {
     verb: 'limits',
-    words: 'Show the limits of an application and what is left of them.',
+    words: 'Show the limits of an application and their remaining amounts.',
     view: {
       noun: 'limit',
       id: 'limit',

@@ -23,14 +23,14 @@ const approval: Resource = {
 /** Adds the verbs of `approval`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(
-    'Decide about money that waits for a second administrator before it goes back (Approval.RefundAbove).',
+    'Approve or reject requests to return money that need a second administrator (Approval.RefundAbove).',
   );
   addList(
     noun,
     context,
     approval,
     ['payctl approval list --state waiting', 'payctl approval list --order P202611210558007K2MQX9WBT --json'],
-    'List what waits, or waited, for approval, newest first: refunds, disputes and exceptions.',
+    'List pending and decided approvals of refunds, disputes and exceptions, newest first.',
   );
   addGet(
     noun,
@@ -42,7 +42,7 @@ export function define(noun: Command, context: ContextOf): void {
   addAction(noun, context, approval, {
     verb: 'approve',
     words:
-      'Approve what another administrator or an application asked for: a refund, a dispute that is to be accepted, or an exception whose money is to be given back. It is done at once.',
+      'Approve a request of another administrator or an application: a refund, the acceptance of a dispute, or an exception resolved with a refund. The request is executed at once.',
     lines: [
       `payctl approval approve ${REFUND_NO}`,
       `payctl approval approve ${REFUND_NO} --confirm ${REFUND_NO} --json`,
@@ -57,7 +57,7 @@ export function define(noun: Command, context: ContextOf): void {
   addAction(noun, context, approval, {
     verb: 'reject',
     words:
-      'Reject what waits for approval: a refund fails, and its amount can be refunded again; a dispute or an exception stays.',
+      'Reject a request. A rejected refund fails, and its amount can be refunded again; a dispute or an exception stays open.',
     lines: [
       `payctl approval reject ${REFUND_NO} --reason "not agreed with the payer"`,
       `payctl approval reject ${REFUND_NO} --reason duplicate -y --json`,

@@ -26,9 +26,9 @@ const auditLog: Resource = {
     ],
   },
   filters: [
-    { name: 'actor', value: 'name', help: 'filter by who did it: a username or client_id' },
+    { name: 'actor', value: 'name', help: 'filter by actor: a username or client_id' },
     { name: 'action', value: 'action', help: 'filter by action, e.g. app.create' },
-    { name: 'target', value: 'target', help: 'filter by what it was done to, e.g. a client_id or order number' },
+    { name: 'target', value: 'target', help: 'filter by target, e.g. a client_id or order number' },
     ...period('since', 'before'),
   ],
 };
@@ -38,7 +38,7 @@ function defineVerify(noun: Command, context: ContextOf): void {
   const command = noun
     .command('verify')
     .description(
-      'Verify that no line of the audit log was changed, removed or put in: each is authenticated with a key of the service and the line before it. Nothing up to the tip that payctl kept last time, or that --tip says, may have been cut off the end. Exits with 1 if not.',
+      'Verify that no line of the audit log was changed, removed or inserted: each line is authenticated with a key of the service and the previous line. The log must still contain the tip that payctl stored last time, or the tip of --tip. Exits with 1 if a check fails.',
     );
   examples(
     keptTipFlag(auditKnowledgeFlags(command)),
@@ -50,7 +50,7 @@ function defineVerify(noun: Command, context: ContextOf): void {
 
 /** Adds the verbs of `audit-log`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Read, verify and export the audit log: who changed what.');
+  noun.description('Read, verify and export the audit log, the record of administrative changes.');
   addList(
     noun,
     context,
@@ -60,7 +60,7 @@ export function define(noun: Command, context: ContextOf): void {
       'payctl audit-log list --actor alice --action channel-config.write',
       'payctl audit-log list --target app_7Kd2mQxW9bTzR4vLp1Ns --json',
     ],
-    'List what was changed and by whom, newest first.',
+    'List audit log lines with their actor and target, newest first.',
   );
   defineVerify(noun, context);
   addExport(

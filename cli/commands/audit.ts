@@ -22,7 +22,7 @@ const MOST_EXAMPLES = 20;
 /** Adds `audit`. */
 export function define(command: Command, context: ContextOf): void {
   command.description(
-    'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log, which must still have the tip that payctl kept when it verified it last. Exits with 1 if a check fails.',
+    'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log. The audit log must still contain the tip that payctl stored at the last verification. Exits with 1 if a check fails.',
   );
   examples(
     keptTipFlag(auditKnowledgeFlags(command)),
@@ -41,12 +41,8 @@ export interface AuditKnowledgeFlags {
 /** Adds the flags for facts that the operator kept outside the service. */
 export function auditKnowledgeFlags(command: Command): Command {
   return command
-    .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
-    .option(
-      '--accept-until <id>',
-      'accept audit log lines of a former key, and losses of lines, up to this one',
-      lineId,
-    );
+    .option('--tip <hash>', 'an audit log tip that you stored: it must still be in the log', tip)
+    .option('--accept-until <id>', 'accept audit log lines of a former key, and missing lines, up to this tip', lineId);
 }
 
 /** The flags of `payctl audit`, with the flag for the saved tip. */
@@ -58,7 +54,7 @@ export interface AuditFlags extends AuditKnowledgeFlags {
 export function keptTipFlag(command: Command): Command {
   return command.option(
     '--forget-tip',
-    'after a restore from an older backup: keep the present tip instead of the one that payctl kept',
+    'after a restore from an older backup: store the current tip instead of the earlier one',
   );
 }
 

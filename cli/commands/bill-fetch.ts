@@ -350,7 +350,7 @@ function outcome(bill: Row): string {
 export const FETCH: Action = {
   verb: 'fetch',
   words:
-    'Ask the channel for the bill of a day now, and wait until it is compared. Exits with 1 if it is refused or missing, with 7 if it is not there yet.',
+    'Fetch the bill of a day from the channel now, and wait until it is compared. Exits with 1 if it is refused or missing, with 7 if it is not there yet.',
   lines: [
     'payctl bill fetch --pay-way wechat --date 2026-11-20',
     'payctl bill fetch --pay-way alipay --date 2026-11-20 --account 2021004100000001 --wait 30m',
@@ -374,7 +374,7 @@ export function defineImport(noun: Command, context: ContextOf): void {
   const command = noun
     .command('import')
     .description(
-      'Import a bill that was downloaded from a channel, as it is: zip, gzip, CSV or JSON. A file that is not that bill is refused whole; the same file again changes nothing.',
+      'Import an unchanged bill that was downloaded from a channel: zip, gzip, CSV or JSON. A file of another bill is refused; importing the same file again changes nothing.',
     )
     .argument('<file>');
   addFields(command, BILL_KEY_FIELDS);

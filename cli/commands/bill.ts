@@ -234,7 +234,7 @@ function defineQuiet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('quiet')
     .description(
-      'Treat unknown order numbers at the account of a bill as those of another installation of this service, in all bills of the account; with --off, report them again.',
+      'Treat unknown order numbers in all bills of the account as orders of another installation of this service; with --off, report them again.',
     )
     .argument('<billNo>')
     .option('--reason <text>', 'reason, recorded with your name')
@@ -320,7 +320,7 @@ function defineSettlement(noun: Command, context: ContextOf): void {
   const command = noun
     .command('settlement')
     .description(
-      'Show what the channels settle, from their bills: gross, refunds, discounts, fees, shares, disputes and net for each day, channel, account and project. Names the days without a bill, and what the balances of an account at PayPal disagree about.',
+      'Show what the channels settle, from their bills: gross, refunds, discounts, fees, shares, disputes and net for each day, channel, account and project. Names the days without a bill, and the differences in the balances of a PayPal account.',
     );
   addFields(command, SETTLED_FILTERS);
   examples(
@@ -404,7 +404,7 @@ function unchecked(row: Row): string {
 
 /** Adds the verbs of `bill`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Fetch, import and compare the bills of the channels, and show what they settle.');
+  noun.description('Fetch, import and compare the bills of the channels, and show their settlement.');
   addList(
     noun,
     context,

@@ -109,7 +109,7 @@ function defineUpload(noun: Command, context: ContextOf): void {
     noun
       .command('upload')
       .description(
-        'Upload a certificate or key: PEM, a DER certificate, or the bare base64 of a key tool. It is checked locally first; with --key, the matching private key is verified and uploaded too. It is used in one mode and for one account only: those of the configuration, or of --mode and --account, so keys for live can be there before the channel is.',
+        'Upload a certificate or key: PEM, a DER certificate, or the bare base64 of a key tool. It is checked locally first; with --key, the matching private key is verified and uploaded too. It is used in one mode and for one account only: those of the configuration, or of --mode and --account. So keys for live can be uploaded before the channel is live.',
       )
       .argument('<file>'),
   );
@@ -117,7 +117,7 @@ function defineUpload(noun: Command, context: ContextOf): void {
     .addOption(choice('--kind <kind>', 'kind of certificate or key', CERT_KINDS).makeOptionMandatory())
     .option('--key <file>', 'private key of the certificate')
     .option('--name <name>', 'display name')
-    .addOption(choice('--mode <mode>', 'mode of the account that it is for, if not that of the configuration', MODES))
+    .addOption(choice('--mode <mode>', 'mode of its account, if not the mode of the configuration', MODES))
     .option('--account <id>', 'the account: app id, merchant number or client id')
     .option('--passphrase-file <file>', 'file with the passphrase of the private key');
   examples(
@@ -244,7 +244,7 @@ function defineTrust(noun: Command, context: ContextOf): void {
     noun
       .command('trust')
       .description(
-        "Trust a certificate or key to verify the messages of its channel. Compare its fingerprint with the channel's console first: whoever has the private key can say that orders are paid.",
+        "Trust a certificate or key to verify the messages of its channel. Compare its fingerprint with the channel's console first: the holder of the private key can report orders as paid.",
       )
       .argument('<id>'),
   );
@@ -293,11 +293,11 @@ function defineDistrust(noun: Command, context: ContextOf): void {
     noun
       .command('distrust')
       .description(
-        'Verify nothing with a certificate or key from now on, on every instance. Always possible, also while orders are in flight. With --offline and without an id: distrust, in the database, the keys of another mode than their channel is in, such as those that the simulator brought.',
+        'Stop verifying with a certificate or key on every replica. Always possible, also while orders are open. With --offline and without an id: distrust, in the database, all keys whose mode differs from the mode of their channel, such as keys of the simulator.',
       )
       .argument('[id]'),
   );
-  command.option('--offline', 'change the database directly, for when the service does not start');
+  command.option('--offline', 'change the database directly, if the service does not start');
   examples(
     changes(offlineFlags(command)),
     `payctl cert distrust ${CERT_ID}`,
@@ -336,7 +336,7 @@ export function define(noun: Command, context: ContextOf): void {
   for (const addVerb of [defineList, defineGet, defineUpload, defineTrust, defineDistrust]) addVerb(noun, context);
   addAction(noun, context, cert, {
     verb: 'set-default',
-    words: 'Make a certificate or key the default of its kind, used to sign and verify from now on.',
+    words: 'Make a certificate or key the default of its kind, used to sign and verify from then on.',
     lines: [`payctl cert set-default ${CERT_ID}`, `payctl cert set-default ${CERT_ID} -y`],
     below: 'default',
     request: (id) => ({ what: `make certificate ${id} the default of its kind` }),
@@ -350,7 +350,7 @@ export function define(noun: Command, context: ContextOf): void {
     [`payctl cert delete ${CERT_ID}`, `payctl cert delete ${CERT_ID} --confirm ${CERT_ID}`],
     {
       words:
-        'Delete a certificate or key. What signs must be neither the default nor in use; what verifies can always be deleted.',
+        'Delete a certificate or key. A signing certificate or key must be neither the default nor in use; a verification certificate or key can always be deleted.',
       method: 'POST',
       request: (id) => ({ path: `${rowPath(cert, id)}/delete` }),
     },

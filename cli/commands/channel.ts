@@ -103,7 +103,7 @@ export function define(noun: Command, context: ContextOf): void {
   addAction(noun, context, channel, {
     verb: 'test',
     words:
-      'Send signed requests that move nothing with a stored configuration: each credential and webhook. Exits with 1 and names what is wrong if something is.',
+      'Test each credential and webhook of a stored configuration with signed requests that move no money. Exits with 1 and names the fault if a test fails.',
     lines: [
       'payctl channel test alipay',
       'payctl channel test wechat --products qr,h5',
@@ -112,7 +112,7 @@ export function define(noun: Command, context: ContextOf): void {
     flags: (command) =>
       command.option(
         '--products [scenes]',
-        'also try products, all or those of some scenes (qr,h5): orders of a small amount that nobody can pay, closed at once',
+        'also test products, all or for some scenes (qr,h5), with small orders that cannot be paid and are closed at once',
       ),
     request: (payWay, _body, _context, flags) => ({ what: `test ${payWay}`, ...productsOf(flags) }),
     print: printTest,
@@ -143,7 +143,7 @@ function defineGet(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('get')
-      .description('Show one channel configuration, and what must be registered at the channel for its scenes.')
+      .description('Show one channel configuration, and the registrations that its scenes need at the channel.')
       .argument('<payWay>'),
   );
   examples(command, 'payctl channel get alipay', 'payctl channel get wechat --project shop-eu --json').action(

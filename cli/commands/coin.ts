@@ -30,7 +30,7 @@ const coin: Editable = {
     {
       name: 'clawback',
       value: 'policy',
-      help: 'what a refund does if the coins are already spent',
+      help: 'effect of a refund if the coins are already spent',
       choices: ['refuse', 'debt', 'partial'],
     },
   ],
@@ -94,7 +94,7 @@ export function define(noun: Command, context: ContextOf): void {
   });
   addAction(noun, context, coin, {
     verb: 'adjust',
-    words: 'Adjust a balance manually. The ledger records who did it and why.',
+    words: 'Adjust a balance manually. The ledger records the administrator and the reason.',
     lines: [
       'payctl coin adjust gold --user-id user-20417 --amount 50 --reason "apology"',
       'payctl coin adjust gold --user-id user-20417 --amount=-5 --reason "granted twice" -y',

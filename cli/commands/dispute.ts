@@ -91,11 +91,11 @@ export function define(noun: Command, context: ContextOf): void {
       `payctl dispute answer ${DISPUTE_NO} --text "delivered and signed for" -y --json`,
     ],
     fields: [
-      { name: 'text', value: 'text', help: 'what the merchant says, up to 2000 characters', required: true },
+      { name: 'text', value: 'text', help: 'reply of the merchant, up to 2000 characters', required: true },
       {
         name: 'file',
         value: 'path',
-        help: 'image that proves it, at PayPal PDF, too; repeat it for several',
+        help: 'evidence image, or PDF for PayPal; may be repeated',
         read: several,
       },
     ],
@@ -129,13 +129,13 @@ export function define(noun: Command, context: ContextOf): void {
   });
   addAction(noun, context, dispute, {
     verb: 'finish',
-    words: 'Say that a complaint of Alipay or WeChat Pay has been dealt with. PayPal decides by itself.',
+    words: 'Report a complaint at Alipay or WeChat Pay as settled. PayPal disputes are decided by PayPal.',
     lines: [`payctl dispute finish ${DISPUTE_NO}`, `payctl dispute finish ${DISPUTE_NO} --result refunded -y --json`],
     fields: [
       {
         name: 'result',
         value: 'result',
-        help: 'what became of it, for Alipay; the default is other',
+        help: 'outcome of the complaint, for Alipay; the default is other',
         choices: ['agreed', 'refunded', 'corrected', 'proven', 'other'],
       },
     ],

@@ -48,7 +48,7 @@ export function define(noun: Command, context: ContextOf): void {
     context,
     exception,
     [`payctl exception get ${EXCEPTION_ID}`, `payctl exception get ${EXCEPTION_ID} --fields kind,state,detail`],
-    'Show one exception with everything that is known of it.',
+    'Show one exception with all its details.',
   );
   addAction(noun, context, exception, {
     verb: 'resolve',

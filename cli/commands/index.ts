@@ -40,7 +40,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
       load: () => import('./channel.ts'),
     },
     { name: 'cert', plural: 'certs', summary: 'channel certificates and keys', load: () => import('./cert.ts') },
-    { name: 'user', plural: 'users', summary: 'users: the people who pay', load: () => import('./user.ts') },
+    { name: 'user', plural: 'users', summary: 'users: the payers of a project', load: () => import('./user.ts') },
     {
       name: 'product',
       plural: 'products',
@@ -76,7 +76,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
     {
       name: 'approval',
       plural: 'approvals',
-      summary: 'refunds that wait for a second administrator',
+      summary: 'requests that wait for a second administrator',
       load: () => import('./approval.ts'),
     },
     {
@@ -104,7 +104,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
     { name: 'status', summary: 'show whether the service is healthy', load: () => import('./status.ts') },
     { name: 'top', summary: 'follow the service live', load: () => import('./top/index.ts') },
     { name: 'audit', summary: 'verify ledger consistency', load: () => import('./audit.ts') },
-    { name: 'audit-log', summary: 'who changed what', load: () => import('./audit-log.ts') },
+    { name: 'audit-log', summary: 'log of administrative changes', load: () => import('./audit-log.ts') },
     {
       name: 'explain',
       summary: 'explain the state of an order and what happens next',
@@ -115,7 +115,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
   Server: [
     {
       name: 'server',
-      summary: 'start, migrate and back up the service, prove backups',
+      summary: 'start, migrate and back up the service, verify backups',
       load: () => import('./server.ts'),
     },
     { name: 'keys', summary: 'rotate the master key', load: () => import('./keys.ts') },

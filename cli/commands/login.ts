@@ -25,14 +25,14 @@ interface LoginFlags extends PasswordFlags, CodeFlags {
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Log in as an administrator. A code is asked for where the account has a second factor. The server is saved as a context; the token is stored in a file that only you can read.',
+      'Log in as an administrator. If the account has a second factor, a code is required. The server is saved as a context; the token is stored in a file that only you can read.',
     )
     .option('-u, --username <name>', 'login name');
   codeFlags(passwordFlags(command))
     .addOption(
       choice(
         '--label <label>',
-        'environment of the context; by default what the server says, or a guess from its address',
+        'environment of the context; by default as reported by the server, or guessed from its address',
         LABELS,
       ),
     )

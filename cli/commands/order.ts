@@ -60,7 +60,9 @@ const order = {
 } as const satisfies Resource;
 
 function defineList(noun: Command, context: ContextOf): void {
-  const command = noun.command('list').description('List orders, newest first; with --watch as they come and change.');
+  const command = noun
+    .command('list')
+    .description('List orders, newest first; with --watch, new and changed orders as well.');
   addFields(command, order.filters);
   examples(
     watchFlags(paged(command)),
@@ -104,7 +106,7 @@ export function define(noun: Command, context: ContextOf): void {
   defineTimeline(noun, context);
   addAction(noun, context, order, {
     verb: 'capture',
-    words: 'Take the money of a PayPal order that its payer has approved, without waiting for the notification.',
+    words: 'Capture a PayPal order that its payer has approved, without waiting for the notification.',
     lines: [`payctl order capture ${ORDER_NO}`, `payctl order capture ${ORDER_NO} -y --json`],
     request: (orderNo) => ({ path: `/api/v1/console/payment/capture/${segment(orderNo)}` }),
     risk: 'moderate',

@@ -33,7 +33,7 @@ export const PAY_FIELDS: readonly Field[] = [
     choices: ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'mini', 'code', 'redirect'],
   },
   { name: 'merchantOrderNo', value: 'no', help: 'your own order number; reusing it never charges twice' },
-  { name: 'userId', value: 'id', help: 'user who pays' },
+  { name: 'userId', value: 'id', help: 'paying user' },
   { name: 'orderType', value: 'text', help: 'business category' },
   { name: 'product', value: 'code', help: 'product code' },
   { name: 'expireSeconds', value: 'n', help: 'seconds until the order expires', read: integer(60, 604_800) },
@@ -45,7 +45,7 @@ export const PAY_FIELDS: readonly Field[] = [
   {
     name: 'channelOptions',
     value: 'json',
-    help: 'what else is passed on, by channel: {"wechat":{"attach":"A1"}}',
+    help: 'further fields for the channel request, by channel: {"wechat":{"attach":"A1"}}',
     read: json,
   },
   { name: 'clientIp', value: 'ip', help: 'IP address of the payer, for h5, or of the till, for code' },

@@ -71,7 +71,7 @@ const product: Editable = {
     {
       name: 'refundAfterFulfilment',
       value: 'true|false',
-      help: 'for skills: callers may refund what they have (default false)',
+      help: 'for skills: callers may refund delivered calls (default false)',
       read: truth,
     },
   ],

@@ -120,7 +120,8 @@ export function define(noun: Command, context: ContextOf): void {
   });
   addAction(noun, context, refund, {
     verb: 'resolve',
-    words: 'Resolve an abnormal or overdue refund manually: it was paid by other means, or its amount is free again.',
+    words:
+      'Resolve an abnormal or overdue refund manually: it was paid by other means, or its amount becomes refundable again.',
     lines: [
       `payctl refund resolve ${REFUND_NO} --action paid_elsewhere --reason "bank transfer 4711"`,
       `payctl refund resolve ${REFUND_NO} --action release --reason "payer agreed" --confirm ${REFUND_NO}`,

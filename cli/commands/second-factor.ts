@@ -193,7 +193,7 @@ async function runRemove(context: Context, flags: RemoveFlags): Promise<void> {
 /** Adds the verbs of `second-factor`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(
-    'Your own second factor: one-time codes of an authenticator app. To reset that of another administrator: payctl admin reset-second-factor.',
+    'Your own second factor: one-time codes of an authenticator app. To reset the second factor of another administrator, use payctl admin reset-second-factor.',
   );
   for (const addVerb of [defineStatus, defineEnable, defineRecoveryCodes, defineRemove]) addVerb(noun, context);
 }

@@ -137,7 +137,7 @@ export function defineRestoreCheck(noun: Command, context: ContextOf): void {
     noun
       .command('restore-check')
       .description(
-        'Prove that a backup can be used: reads a restored copy from end to end and checks schema, encrypted records, audit log, ledger, sequences, event log and clock. The copy is a PostgreSQL URL, the folder of an embedded database, or a file that server backup wrote. Changes nothing, unless --migrate is given. Exits with 1 if a check fails.',
+        'Verify that a backup can be used: reads a restored copy completely and checks schema, encrypted records, audit log, ledger, sequences, event log and clock. The copy is a PostgreSQL URL, the folder of an embedded database, or a file that server backup wrote. Changes nothing, unless --migrate is given. Exits with 1 if a check fails.',
       )
       .argument('[copy]'),
     { migrate: true },

@@ -36,7 +36,7 @@ const VIEW: View = {
 function defineList(noun: Command, context: ContextOf): void {
   const command = noun
     .command('list')
-    .description('List your sessions, or those of another administrator, newest first.')
+    .description('List your sessions, or the sessions of another administrator, newest first.')
     .option('--admin <username>', 'sessions of this administrator');
   examples(
     paged(command),
@@ -89,6 +89,6 @@ async function runEnd(context: Context, id: string | undefined, flags: EndFlags)
 
 /** Adds the verbs of `session`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('List and end your own sessions, or those of another administrator.');
+  noun.description('List and end your own sessions, or the sessions of another administrator.');
   for (const addVerb of [defineList, defineEnd]) addVerb(noun, context);
 }

@@ -168,10 +168,10 @@ export function defineDispute(noun: Command, context: ContextOf): void {
     ),
   );
   command
-    .addOption(choice('--act <act>', 'what happens; the default is open', DISPUTE_ACTS))
+    .addOption(choice('--act <act>', 'action of the payer or the channel; the default is open', DISPUTE_ACTS))
     .option('--amount <amount>', 'disputed amount, in major units; all if omitted', amount)
-    .option('--reason <reason>', 'reason in the word of the channel')
-    .addOption(choice('--refund <how>', 'how a loss shows at the channel', ['told', 'untold', 'payout']));
+    .option('--reason <reason>', 'reason code of the channel')
+    .addOption(choice('--refund <how>', 'how the channel reports a lost dispute', ['told', 'untold', 'payout']));
   examples(
     command,
     'payctl simulator dispute P202611210558007K2MQX9WBT',

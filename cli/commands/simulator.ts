@@ -260,18 +260,18 @@ export const PLANTS = [
 ] as const;
 
 const MEANINGS = {
-  late: 'there is none yet',
-  empty: 'nothing happened',
-  cut: 'the file ends in its middle',
+  late: 'no bill yet',
+  empty: 'no transactions',
+  cut: 'a truncated file',
   'wrong-hash': 'WeChat Pay only',
-  'expired-url': 'the address is over at once; not PayPal',
+  'expired-url': 'the download address expires at once; not PayPal',
   'wrong-charset': 'UTF-8 for GBK, GBK for UTF-8, UTF-16 at PayPal',
-  'foreign-account': 'that of another merchant',
-  'other-columns': 'a column has another name',
+  'foreign-account': 'the bill of another merchant',
+  'other-columns': 'a renamed column',
   'zip-bomb': 'a gigabyte in a small file; not PayPal',
-  formula: 'texts that a spreadsheet would run',
-  'real-hours': 'there only when the channel would have it',
-  filler: 'more payments of another system, see --rows',
+  formula: 'texts that a spreadsheet would execute',
+  'real-hours': 'available only at the real hours of the channel',
+  filler: 'additional payments of another system, see --rows',
 } as const;
 
 /** The conditions of a channel's bills. A test compares them with the simulator's. */
@@ -341,7 +341,7 @@ function definePlant(bill: Command, context: ContextOf): void {
     bill
       .command('plant')
       .description(
-        'Plant a difference between the bill of a day and the orders of the service. paid_unknown_to_us, refund_unknown_to_us, duplicate_payment and dispute_unknown_to_us move money without telling the service; the others change only the bill.',
+        'Plant a difference between the bill of a day and the orders of the service. paid_unknown_to_us, refund_unknown_to_us, duplicate_payment and dispute_unknown_to_us move money without notifying the service; the other kinds change only the bill.',
       )
       .addArgument(
         new Argument(
@@ -367,8 +367,8 @@ function defineCondition(bill: Command, context: ContextOf): void {
   const command = simulatorFlag(
     bill
       .command('condition')
-      .description('Change what the bills of a channel are like, until it is switched off.')
-      .addArgument(new Argument('<condition>', `what the bills are like: ${meanings()}`).choices(CONDITIONS)),
+      .description('Apply a condition to the bills of a channel, until the condition is removed.')
+      .addArgument(new Argument('<condition>', `condition of the bills: ${meanings()}`).choices(CONDITIONS)),
   );
   command
     .addOption(payWay('channel').makeOptionMandatory())

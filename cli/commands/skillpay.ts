@@ -109,7 +109,7 @@ function defineOffer(noun: Command, context: ContextOf): void {
     .option('--input <json>', 'input of the resource', json)
     .addOption(choice('--pay-way <channel>', 'channel to pay with', PAY_WAYS));
   command
-    .option('--idempotency-key <key>', 'key of an earlier attempt; a retry with it never runs twice')
+    .option('--idempotency-key <key>', 'key of an earlier attempt; a retry with the same key never runs twice')
     .option('--dry-run', 'print the request without sending it');
   examples(
     command,
@@ -378,8 +378,10 @@ const TESTED_AGENT: View = {
 
 /** Adds `skillpay agent` with `get`, `set`, `test` and `delete`. */
 function defineAgent(noun: Command, context: ContextOf): void {
-  const agent = noun.command('agent').description('Configure WeChat agent pay: who requests payment codes for agents.');
-  const get = projectFlag(agent.command('get').description('Show the configuration, and the last answer of WeChat.'));
+  const agent = noun
+    .command('agent')
+    .description('Configure WeChat agent pay: the SkillHub developer that requests payment codes for agents.');
+  const get = projectFlag(agent.command('get').description('Show the configuration, and the last response of WeChat.'));
   examples(get, 'payctl skillpay agent get', 'payctl skillpay agent get --project shop-eu --json').action(
     async (flags: RowFlags) => {
       const { api, print } = context();
@@ -411,7 +413,7 @@ function defineAgent(noun: Command, context: ContextOf): void {
   });
   addAction(agent, context, agentPay, {
     verb: 'test',
-    words: 'Request a payment code for no order; exits with 1 if the key is refused.',
+    words: 'Request a payment code without an order; exits with 1 if the key is refused.',
     lines: ['payctl skillpay agent test', 'payctl skillpay agent test --json'],
     id: false,
     request: () => ({ what: 'test WeChat agent pay' }),
@@ -425,7 +427,7 @@ function defineAgent(noun: Command, context: ContextOf): void {
   });
   addAction(agent, context, agentPay, {
     verb: 'delete',
-    words: 'Remove the configuration; codes already given still pay.',
+    words: 'Remove the configuration; issued payment codes stay valid.',
     lines: ['payctl skillpay agent delete', 'payctl skillpay agent delete -y'],
     id: false,
     method: 'DELETE',

@@ -53,7 +53,7 @@ const BALANCE = {
 
 /** Adds the verbs of `user`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Manage users, the people who pay. A blocked user cannot pay, but can be refunded.');
+  noun.description('Manage users, the payers of a project. A blocked user cannot pay, but can be refunded.');
   addList(noun, context, user, ['payctl user list --status blocked', 'payctl user list --project shop-eu --json']);
   addGet(noun, context, user, ['payctl user get user-20417', 'payctl user get user-20417 --project shop-eu --json']);
   addCreate(noun, context, user, [

@@ -85,7 +85,7 @@ const place = tool({
       .optional()
       .describe(`ISO 4217 code; ${ONLY_CURRENCIES}.`),
     merchantOrderNo: z.string().min(1).max(64).optional().describe('Own order number of the merchant.'),
-    userId: z.string().min(1).max(64).optional().describe('User who pays.'),
+    userId: z.string().min(1).max(64).optional().describe('Paying user.'),
     orderType: z.string().min(1).max(64).optional().describe('Business category.'),
     product: z.string().min(1).max(64).optional().describe('Product code.'),
     extra: z.string().max(4096).optional().describe('Custom text, returned unchanged.'),

@@ -14,25 +14,25 @@ export const paymentsCodes = {
     remedy: 'Have another administrator approve it, or reject it.',
   },
   approval_by_asker: {
-    title: 'Approval by the asker',
-    meaning: 'The administrator that made the request tried to approve it.',
+    title: 'Approval by the requester',
+    meaning: 'The requesting administrator tried to approve the request.',
     remedy: 'Have another administrator approve it.',
   },
   approval_decided: {
     title: 'Already decided',
-    meaning: 'It was approved or rejected before, or the refund is over.',
+    meaning: 'The request was approved or rejected before, or the refund has ended.',
     remedy: 'Get the approval to see who decided it, and the refund, dispute or exception to see the result.',
   },
   bill_being_read: {
     title: 'Bill is being read',
-    meaning: 'Another reading of the same bill began meanwhile, and only the later one counts.',
+    meaning: 'A later read of the same bill has started, and only the later read counts.',
     remedy: 'Get the bill, and repeat the request if it is still needed.',
     retryable: true,
   },
   bill_malformed: {
     title: 'Not the bill of that day',
     meaning:
-      'The file is damaged, or not the bill of this account and day; `fault`, `line` and `column` say where. Nothing of it counts.',
+      'The file is damaged, or not the bill of this account and day; `fault`, `line` and `column` name the place. The whole file was rejected.',
     remedy: 'Download the bill again from the portal of the channel and send the file unchanged.',
   },
   bill_not_read: {
@@ -59,9 +59,9 @@ export const paymentsCodes = {
     retryable: true,
   },
   channel_refusal_inconclusive: {
-    title: 'Refused, nothing decided',
+    title: 'Refused, outcome undecided',
     meaning:
-      'The channel refused, but the order has not ended. `cause` says why: `unlisted`: this service does not know the reason; `trade_may_exist`: the reason says that there is a trade of this order, or may be one; `repeated`: an earlier request may have been accepted. `channel` has its code and message.',
+      'The channel refused, but the order has not ended. `cause` says why: `unlisted`: this service does not know the reason; `trade_may_exist`: by the reason, a trade of this order exists or may exist; `repeated`: an earlier request may have been accepted. `channel` has its code and message.',
     remedy:
       'Correct what the channel reports and repeat the request with the same Idempotency-Key or merchant number, or close the order. Until the order has ended, do not charge the payer another way.',
     retryable: true,
@@ -188,13 +188,13 @@ export const skillpayCodes = {
   order_refunded: {
     title: 'Order refunded',
     meaning:
-      'The payment went back or is on its way back: all of it, or before delivery a part that the application took back or that was lost to a dispute. The content is no longer delivered.',
+      'The payment was refunded or is being refunded: in full, or before delivery the part that the application refunded or that was lost to a dispute. The content is no longer delivered.',
     remedy:
-      'Call the resource without X-Out-Trade-No for a new offer. What is left of the payment can be refunded. If the refund fails, the same call returns the content.',
+      'Call the resource without X-Out-Trade-No for a new offer. The rest of the payment can be refunded. If the refund fails, the same call returns the content.',
   },
   proof_unverified: {
     title: 'Proof not verified',
-    meaning: 'The channel did not confirm or reject the proof of payment. Nothing is lost: a payment stays valid.',
+    meaning: 'The channel did not confirm or reject the proof of payment. A completed payment stays valid.',
     remedy: 'Repeat the same call with the same proof.',
     retryable: true,
   },
@@ -206,7 +206,7 @@ export const skillpayCodes = {
   payment_expired: {
     title: 'Offer expired',
     meaning:
-      'The pay-per-call offer expired without a payment. When `data` is there, it is a new offer in its place, with its own number; payment of either redeems the call.',
+      'The pay-per-call offer expired without a payment. If `data` is present, it is a new offer with its own number that replaces the expired offer; payment of either redeems the call.',
     remedy: 'Pay the new offer in `data`; without one, call the resource without X-Out-Trade-No.',
   },
   payment_required: {
@@ -223,9 +223,8 @@ export const skillpayCodes = {
   },
   partial_refund_before_delivery: {
     title: 'Only refundable in full',
-    meaning:
-      'The product cannot be refunded once delivered, so before delivery all of the payment goes back or nothing.',
-    remedy: 'Leave refundAmount out to get everything back, or call the resource to get its content.',
+    meaning: 'The product cannot be refunded once delivered, so before delivery only a full refund is possible.',
+    remedy: 'Leave refundAmount out for a full refund, or call the resource to get its content.',
   },
   refund_after_fulfilment: {
     title: 'Not refundable after delivery',
@@ -364,7 +363,8 @@ export const credentialsCodes = {
   },
   trust_not_needed: {
     title: 'Nothing to trust',
-    meaning: 'A certificate or key of this kind is used to sign; only what verifies is trusted.',
-    remedy: 'Use it as it is; the list of certificates shows which of them are to be trusted.',
+    meaning:
+      'A certificate or key of this kind is used to sign; only certificates and keys for verification are trusted.',
+    remedy: 'Use it as it is; the list of certificates shows which of them must be trusted.',
   },
 } as const;

@@ -22,12 +22,12 @@ export const requestCodes = {
     title: 'Body too large',
     meaning:
       'The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB (10 MB with an answer to a dispute), a channel notification 256 KB.',
-    remedy: 'Send less.',
+    remedy: 'Send a smaller body.',
   },
   change_unknown: {
     title: 'Change unknown',
     meaning:
-      'The database failed at a commit, or after a part of the request was done; whether all of the change was made is not known.',
+      'The database failed at a commit, or after a part of the request was completed; it is not known whether the whole change was made.',
     remedy:
       'Check whether the change was made. A request with an Idempotency-Key or a merchant number can be repeated unchanged.',
   },
@@ -126,8 +126,8 @@ export const accessCodes = {
   beyond_projects: {
     title: 'Beyond the projects of the account',
     meaning:
-      'The account is limited to projects, and the request is about the whole service or about a channel account that other projects share.',
-    remedy: 'Ask an administrator of all projects.',
+      'The account is limited to projects, and the request concerns the whole service or a channel account that other projects share.',
+    remedy: 'Ask an administrator with access to all projects.',
   },
   csrf_failed: {
     title: 'CSRF check failed',
@@ -165,12 +165,12 @@ export const accessCodes = {
   limit_exceeded: {
     title: 'Limit of the application exceeded',
     meaning:
-      'An administrator limits what the application may order or refund, and this request is above it. `limit` names the limit (`perOrder`, `perDay`, `perMonth`, `refundPerDay`, `ordersPerHour`, or `currency` when the currency is not allowed), `allowed` what it is and `left` what is left of it in major units of `currency` (`ordersPerHour`: orders), `resetsAt` when it is counted anew.',
-    remedy: 'Ask for at most `left`, wait until `resetsAt`, or ask an administrator for another limit.',
+      'An administrator limits the orders and refunds of the application, and this request exceeds a limit. `limit` names the limit (`perOrder`, `perDay`, `perMonth`, `refundPerDay`, `ordersPerHour`, or `currency` when the currency is not allowed), `allowed` is its value and `left` is the remainder in major units of `currency` (`ordersPerHour`: orders), `resetsAt` is the time when counting restarts.',
+    remedy: 'Request at most `left`, wait until `resetsAt`, or ask an administrator for another limit.',
   },
   login_busy: {
     title: 'Too many concurrent logins',
-    meaning: 'This instance is processing too many logins at the same time.',
+    meaning: 'This replica is processing too many logins at the same time.',
     remedy: 'Retry the same request after Retry-After.',
     retryable: true,
   },
@@ -187,9 +187,9 @@ export const accessCodes = {
   password_confirmation_required: {
     title: 'Password confirmation required',
     meaning:
-      'Changing administrators, second factors, channel configurations, certificates or trusted applications, giving out or widening a credential of an application, adding more coins than Approval.CoinsAbove, approving refunds, and refunding or accepting more than Approval.RefundAbove requires a password, and a code where the account has a second factor, that were given in this session within the last five minutes.',
+      'Changing administrators, second factors, channel configurations, certificates or trusted applications, issuing or widening a credential of an application, adding more coins than Approval.CoinsAbove, approving refunds, and refunding or accepting more than Approval.RefundAbove requires a password, and a code if the account has a second factor, that were entered in this session within the last five minutes.',
     remedy:
-      'Send the password, and a code where there is a second factor, to POST /api/v1/me/confirm or log in again, then repeat the request with the token or cookies of that response.',
+      'Send the password, and a code if there is a second factor, to POST /api/v1/me/confirm or log in again, then repeat the request with the token or cookies of that response.',
   },
   password_weak: {
     title: 'Password too weak',
@@ -216,7 +216,7 @@ export const accessCodes = {
   second_factor_not_enabled: {
     title: 'No second factor',
     meaning: 'The account has no second factor.',
-    remedy: 'Nothing needs to be done, or enrol one first.',
+    remedy: 'No action is needed, or enrol a second factor first.',
   },
   second_factor_not_started: {
     title: 'No enrolment to confirm',

@@ -210,7 +210,7 @@ const ONLINE: readonly Check[] = [
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, webhooks, handlers of skills, exceptions, refunds that wait for approval, stuck refunds and orders, work that waits, and who can reach the console and the explorer. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
+      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, webhooks, handlers of skills, exceptions, refunds that wait for approval, stuck refunds and orders, overdue work, and public access to the console and the explorer. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
     )
     .option('--offline', 'check the configuration and the database directly, read-only');
   examples(

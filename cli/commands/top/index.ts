@@ -55,7 +55,7 @@ interface TopFlags {
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Follow the service on the whole terminal: orders and their money, channels, due work, webhooks, exceptions, replicas and events. Press ? for its keys. In a pipe it prints one JSON object a second.',
+      'Follow the service in full screen: orders and amounts, channels, due work, webhooks, exceptions, replicas and events. Press ? for its keys. In a pipe, it prints one JSON object per second.',
     )
     .option('--interval <seconds>', 'seconds between two lines of JSON', seconds, 1)
     .option('--count <n>', 'stop after this many updates', integer(1, 1_000_000));

@@ -12,12 +12,12 @@ export const paymentsWords = {
   approval_not_independent: {
     title: '审批人不独立',
     meaning:
-      '审批账号的创建时间晚于申请，或申请方与审批账号掌握在同一人手中：审批账号由申请人创建；或 30 天内有同一名管理员（包括申请人或审批人自己）创建或修改过双方。为应用发放或更换凭据也算修改。',
+      '审批账号的创建时间晚于申请，或审批账号不独立于申请方：审批账号由提出申请的管理员创建；或同一名管理员（可能就是其中一方）在 30 天内创建或修改过双方。为应用发放或变更凭据，视为修改该应用。',
     remedy: '请另一名管理员审批，或驳回。',
   },
   approval_by_asker: {
     title: '申请人不能自行审批',
-    meaning: '提出申请的管理员试图自己审批。',
+    meaning: '提出申请的管理员试图审批自己的申请。',
     remedy: '请另一名管理员审批。',
   },
   approval_decided: {
@@ -32,7 +32,7 @@ export const paymentsWords = {
   },
   bill_malformed: {
     title: '不是该日的账单',
-    meaning: '文件损坏，或不是该账户该日的账单；`fault`、`line`、`column` 指明位置。文件内容全部不计。',
+    meaning: '文件损坏，或不是该账户该日的账单；`fault`、`line`、`column` 指明位置。整个文件已被拒绝。',
     remedy: '从渠道商户平台重新下载账单，不做改动直接上传。',
   },
   bill_not_read: {
@@ -58,7 +58,7 @@ export const paymentsWords = {
   channel_refusal_inconclusive: {
     title: '渠道拒绝，但结果未定',
     meaning:
-      '渠道拒绝了请求，但订单并未因此结束。`cause` 说明原因：`unlisted`：本服务不认识该拒绝原因；`trade_may_exist`：该原因表明此订单的交易已存在或可能存在；`repeated`：此前的请求可能已被受理。`channel` 中有渠道返回的错误码和说明。',
+      '渠道拒绝了请求，但订单并未因此结束。`cause` 说明原因：`unlisted`：本服务无法识别该拒绝原因；`trade_may_exist`：该原因表明此订单的交易已存在或可能存在；`repeated`：此前的请求可能已被受理。`channel` 中有渠道返回的错误码和说明。',
     remedy:
       '按渠道给出的说明修正后，用相同的 Idempotency-Key 或商户单号重发同一请求，或关闭订单。订单结束之前，不要以其他方式再次向付款人收款。',
   },
@@ -179,7 +179,7 @@ export const skillpayWords = {
   },
   proof_unverified: {
     title: '付款凭证未核实',
-    meaning: '渠道没有答复付款凭证是否有效。不会有任何损失：已支付的仍为已支付。',
+    meaning: '渠道既未确认也未拒绝该付款凭证。已完成的支付仍然有效。',
     remedy: '用相同的付款凭证重试同一请求。',
   },
   payment_id_used: {
@@ -304,12 +304,12 @@ export const credentialsWords = {
   certificate_pair_mismatch: {
     title: '证书与私钥不匹配',
     meaning: '将要一起使用的证书和私钥不匹配。',
-    remedy: '先上传另一半，两者会一起成为默认。',
+    remedy: '先上传与之匹配的证书或私钥，两者会同时设为默认。',
   },
   certificate_unusable: {
     title: '证书不可用',
     meaning: '使用该证书后，渠道配置将无法工作。',
-    remedy: '先按提示修正。',
+    remedy: '先修正错误信息中指出的问题。',
   },
   channel_disabled: {
     title: '渠道已停用',

@@ -26,7 +26,7 @@ export const requestWords = {
   },
   change_unknown: {
     title: '变更结果未知',
-    meaning: '数据库在提交时失败，或请求只完成了一部分；不确定变更是否已全部生效。',
+    meaning: '数据库在提交时失败，或在请求部分完成之后失败；变更是否已全部生效未知。',
     remedy: '先查询变更是否已生效。带 Idempotency-Key 或商户单号的请求可以原样重试。',
   },
   changed_meanwhile: {
@@ -47,7 +47,7 @@ export const requestWords = {
   database_full: {
     title: '数据库磁盘已满',
     meaning: '数据库磁盘已满，未发生任何变更；读取不受影响。',
-    remedy: '按 Retry-After 等待后，原样重试请求；运维人员须清理或扩容磁盘。',
+    remedy: '按 Retry-After 等待后，原样重试请求；运维人员须释放磁盘空间。',
   },
   database_unavailable: {
     title: '数据库不可用',
@@ -101,11 +101,11 @@ export const requestWords = {
   },
   request_timeout: {
     title: '请求发送过慢',
-    meaning: '15 秒内未收到完整的请求，或同一地址有过多缓慢的请求。',
+    meaning: '15 秒内未收到完整的请求，或同一地址同时有过多发送缓慢的请求。',
     remedy: '一次性发送完整的请求。',
   },
   shutting_down: {
-    title: '实例即将停止',
+    title: '副本即将停止',
     meaning: '该副本即将停止，但仍会响应请求。',
     remedy: '将新的请求发往其他副本。',
   },
@@ -156,7 +156,7 @@ export const accessWords = {
   },
   login_busy: {
     title: '同时登录过多',
-    meaning: '该实例正在同时处理过多的登录请求。',
+    meaning: '该副本正在同时处理过多的登录请求。',
     remedy: '按 Retry-After 等待后，原样重试请求。',
   },
   login_failed: {
@@ -166,13 +166,13 @@ export const accessWords = {
   },
   not_bootstrapped: {
     title: '尚无管理员',
-    meaning: '创建首名管理员之前，任何人都无法登录。',
+    meaning: '创建首名管理员之前，无法登录。',
     remedy: '运行 payctl bootstrap admin（使用内嵌数据库时，须先停止服务，之后再启动）。',
   },
   password_confirmation_required: {
     title: '需要确认密码',
     meaning:
-      '修改管理员、双因素认证、渠道配置、证书或受信任的应用，发放或扩大应用的凭据与权限，一次增加的虚拟币超过 Approval.CoinsAbove，审批退款，或退款、认账金额超过 Approval.RefundAbove 时，要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。',
+      '修改管理员、双因素认证、渠道配置、证书或受信任的应用，发放或扩大应用的凭据与权限，一次增加的虚拟币超过 Approval.CoinsAbove，审批退款，或退款、接受的金额超过 Approval.RefundAbove 时，要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。',
     remedy:
       '将密码（启用了双因素认证时连同验证码）发送到 POST /api/v1/me/confirm，或重新登录，然后用响应中的新令牌或 Cookie 重试请求。',
   },
@@ -203,12 +203,12 @@ export const accessWords = {
   },
   second_factor_not_started: {
     title: '没有待确认的启用流程',
-    meaning: '该账号没有等待首个验证码的启用流程，或等待已超过十分钟。',
+    meaning: '该账号没有进行中的双因素认证启用流程，或该流程已开始超过十分钟。',
     remedy: '重新开始启用。',
   },
   second_factor_own: {
     title: '自己的双因素认证',
-    meaning: '自己的双因素认证须凭验证码移除；只能重置他人的。',
+    meaning: '管理员须凭验证码移除自己的双因素认证；重置仅适用于其他账号。',
     remedy: 'POST /api/v1/me/second-factor/remove，或 payctl second-factor remove。',
   },
   second_factor_required: {
@@ -218,7 +218,7 @@ export const accessWords = {
   },
   second_factor_unreadable: {
     title: '双因素认证无法读取',
-    meaning: '双因素认证的密钥无法解密：该副本的主密钥与加密时的不同。',
+    meaning: '双因素认证的密钥无法解密：该副本的主密钥与加密时使用的主密钥不同。',
     remedy:
       '检查 Security.MasterKey。期间可以使用恢复码；payctl admin reset-second-factor --offline 可移除双因素认证。',
   },
