@@ -2,7 +2,7 @@ import test from 'ava';
 import { addressBlock, addressNetwork, areWithin, isWithin, readNetwork } from '../../server/addresses.ts';
 import { createLoginLimits } from '../../server/identity/login-limits.ts';
 
-test('an IPv4 address counts as itself, an IPv6 address as its /64, however it is written', (t) => {
+test('an IPv4 address counts as itself and an IPv6 address as its /64, in every spelling', (t) => {
   for (const same of ['192.0.2.1', '', 'unknown', 'fe80::1%eth0']) t.is(addressBlock(same), same);
   for (const address of ['2001:db8:1:2::', '2001:db8:1:2::1', '2001:0DB8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2:a::b'])
     t.is(addressBlock(address), '2001:db8:1:2::/64', address);
@@ -21,7 +21,7 @@ test('the network of an address is its /24 or its /48', (t) => {
   t.is(addressNetwork('2001:db8::1'), '2001:db8:0::/48');
 });
 
-test('guesses from many addresses of one /64 are counted together', async (t) => {
+test('guesses from several addresses of one /64 are counted together', async (t) => {
   const uses = new Map<string, number>();
   const counts = {
     async consume(key: string, limit: number, windowSeconds: number) {
@@ -40,7 +40,7 @@ test('guesses from many addresses of one /64 are counted together', async (t) =>
   await t.notThrowsAsync(limits.check(from('192.0.2.1')));
 });
 
-test('addresses and ranges are read, everything else is not', (t) => {
+test('addresses and ranges are parsed, and any other text is rejected', (t) => {
   t.is(readNetwork('192.0.2.1'), '192.0.2.1/32');
   t.is(readNetwork('10.0.0.0/8'), '10.0.0.0/8');
   t.is(readNetwork('2001:db8::/32'), '2001:db8::/32');
@@ -59,7 +59,7 @@ test('addresses and ranges are read, everything else is not', (t) => {
     t.is(readNetwork(bad), undefined, bad);
 });
 
-test('an address is within its ranges in either family; no ranges are everyone', (t) => {
+test('an address is matched against ranges of either family, and an empty list allows every address', (t) => {
   const ranges = ['10.0.0.0/8', '2001:db8::/32'];
   for (const inside of ['10.255.0.1', '::ffff:10.0.0.1', '2001:db8::1']) t.true(isWithin(ranges, inside), inside);
   for (const outside of ['11.0.0.1', '::ffff:11.0.0.1', '2001:db9::1', '', 'x'])
@@ -67,7 +67,7 @@ test('an address is within its ranges in either family; no ranges are everyone',
   t.true(isWithin([], 'x'));
 });
 
-test('ranges are within others of their own family only, since a range of IPv6 may hold all of IPv4', (t) => {
+test('a range is contained only in ranges of its own family, since an IPv6 range may cover all of IPv4', (t) => {
   const office = ['10.0.0.0/8', '2001:db8::/32'];
   for (const inside of ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.3/32', '2001:db8:1::/48'])
     t.true(areWithin(office, [inside]), inside);

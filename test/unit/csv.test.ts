@@ -1,14 +1,14 @@
 import test from 'ava';
 import { csvLine } from '../../server/csv.ts';
 
-test('a line of CSV follows RFC 4180', (t) => {
+test('a CSV line follows RFC 4180', (t) => {
   t.is(
     csvLine(['a', 'b,c', 'say "hi"', 'two\nlines', null, undefined, 12.5, true]),
     'a,"b,c","say ""hi""","two\nlines",,,12.5,true\r\n',
   );
 });
 
-test('text that a spreadsheet would run has an apostrophe in front; numbers stay numbers', (t) => {
+test('text that a spreadsheet would execute gets an apostrophe prefix, and numbers stay numbers', (t) => {
   for (const evil of [
     '=1+1',
     '+1',

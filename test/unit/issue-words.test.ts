@@ -26,7 +26,7 @@ const SAID: readonly [schema: z.ZodType, value: unknown, words: string][] = [
   [z.string('must be our own'), 1, 'must be our own'],
 ];
 
-test('what a schema finds wrong is said in our words, and in its own where it has some', (t) => {
+test("a schema fault is reported in our words, or in the schema's own words where it has some", (t) => {
   for (const [schema, value, words] of SAID)
     t.is(schema.safeParse(value, { error: issueWords }).error?.issues[0]?.message, words, words);
 });

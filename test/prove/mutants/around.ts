@@ -66,7 +66,7 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/db/queries/due.ts',
     find: 'from held h where t.${id} = h.id and h.lease = h.mine returning h.place)',
     put: 'from held h where t.${id} = h.id returning h.place)',
-    killedBy: witnessed('test/unit/db/due.test.ts', 'where a claim puts the attempt off*'),
+    killedBy: witnessed('test/unit/db/due.test.ts', 'where a claim postpones the attempt*'),
   },
   {
     name: 'silent accounts take all slots of their channel',
@@ -74,7 +74,7 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/jobs/queues.ts',
     find: "if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;",
     put: "if (standing === 'quick') return quick + untried + held < concurrency;",
-    killedBy: witnessed('test/unit/jobs/queues.test.ts', 'an account that has answered lately never waits*'),
+    killedBy: witnessed('test/unit/jobs/queues.test.ts', 'an account that responded recently never waits*'),
   },
   {
     name: 'readers of the log do not wait for a lower number that is still open',

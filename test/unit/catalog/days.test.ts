@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { dateIn, daysBetween, startOf } from '../../../server/catalog/stats.ts';
 
-test('a day of Shanghai begins at 16:00 UTC of the day before', (t) => {
+test('a day in Shanghai begins at 16:00 UTC of the day before', (t) => {
   t.is(startOf('2030-01-02', 'Asia/Shanghai').toISOString(), '2030-01-01T16:00:00.000Z');
   const { days, end } = daysBetween('2030-01-01', '2030-01-03', 'Asia/Shanghai');
   t.deepEqual(
@@ -12,7 +12,7 @@ test('a day of Shanghai begins at 16:00 UTC of the day before', (t) => {
   t.is(end.toISOString(), '2030-01-03T16:00:00.000Z');
 });
 
-test('days with 23 and 25 hours, and a midnight that does not exist, begin where they do', (t) => {
+test('days with 23 and 25 hours and a day without midnight begin at the right instant', (t) => {
   const hours = (date: string, tz: string) => {
     const { days, end } = daysBetween(date, date, tz);
     return (end.getTime() - (days[0]?.start.getTime() ?? 0)) / 3_600_000;
@@ -22,7 +22,7 @@ test('days with 23 and 25 hours, and a midnight that does not exist, begin where
   t.is(startOf('2018-11-04', 'America/Sao_Paulo').toISOString(), '2018-11-04T03:00:00.000Z');
 });
 
-test('in every zone a day begins with its own date and not a millisecond earlier', (t) => {
+test('in every zone a day begins at the first millisecond of its date', (t) => {
   const zones = [
     'UTC',
     'Asia/Shanghai',

@@ -12,12 +12,12 @@ test('the price is read in the decimals of its currency at its channels', (t) =>
   t.throws(() => checkProduct('goods', { ...plainProduct, price: 5.5, currency: 'JPY', payWays: ['paypal'] }, kindOf));
 });
 
-test('a change that leaves the price out keeps it', (t) => {
+test('a change without a price keeps the price', (t) => {
   const { price: _, ...rest } = plainProduct;
   t.is(checkProduct('goods', { ...rest, priceMinor: 7n }, kindOf), 7n);
 });
 
-test('all faults are named at once', (t) => {
+test('all faults are reported at once', (t) => {
   const wrong = { ...plainProduct, payWays: [], offerTtlSeconds: 60, coin: { code: 'gold', amount: 1, bonus: 0 } };
   const error = t.throws(() => checkProduct('goods', wrong, kindOf)) as {
     options?: { errors?: { pointer: string }[] };

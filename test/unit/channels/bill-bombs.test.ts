@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const MEGABYTE = 1024 * 1024;
 const GIGABYTE = 1024 * MEGABYTE;
 
-/** A beginning and then a gigabyte of the same rows, deflated: one packed piece over and over. */
+/** Compresses a head and a gigabyte of equal rows by repeating one compressed piece. */
 function deflated(head: Buffer, row: Buffer): Buffer {
   const open = { finishFlush: constants.Z_FULL_FLUSH };
   const rows = Math.floor(MEGABYTE / row.length);
@@ -27,7 +27,7 @@ const READERS = {
   alipay: `(await import(${at('alipay/bill-file.ts')})).readBill(file, '${alipay.DAY}', '${alipay.SELLER}')`,
 };
 
-/** What a reader says to a file in a process of its own, after how many lines, and the megabytes that this took at most. */
+/** Runs a reader in its own process and returns its result, the line count and the peak memory in megabytes. */
 async function readAlone(reader: string, file: string): Promise<{ said: string; lines: number; peak: number }> {
   const script = `
     const file = process.argv[1];
@@ -43,7 +43,7 @@ async function readAlone(reader: string, file: string): Promise<{ said: string; 
   return JSON.parse(stdout) as { said: string; lines: number; peak: number };
 }
 
-test('a bill of WeChat Pay that holds a gigabyte of rows in some megabytes is refused early, in little memory', async (t) => {
+test('a WeChat Pay bill that expands to a gigabyte is refused early and with little memory', async (t) => {
   const row = Buffer.from(`${wechat.rowText(wechat.cellsOf({ ordered: 100 }))}\r\n`);
   const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
   const bomb = Buffer.concat([header, deflated(Buffer.from(`${wechat.HEADER}\r\n`), row), Buffer.alloc(8)]);
@@ -54,7 +54,7 @@ test('a bill of WeChat Pay that holds a gigabyte of rows in some megabytes is re
   t.true(peak < 400, String(peak));
 });
 
-test('a zip of Alipay with a gigabyte is refused by what it says of itself, and by more than it says', async (t) => {
+test('an Alipay zip with a gigabyte is refused by its stated size, and also if it exceeds its stated size', async (t) => {
   const row = alipay.gbk([alipay.cellsOf({ ordered: 100 }).join(',')]);
   const packed = deflated(alipay.gbk(alipay.detailLines([]).slice(0, 5)), row);
   t.true(packed.length < 16 * MEGABYTE);
@@ -67,7 +67,7 @@ test('a zip of Alipay with a gigabyte is refused by what it says of itself, and 
   }
 });
 
-test('what shrinks as bills do has a limit, too, packed or not', async (t) => {
+test('the unpacked size is limited, by ratio and in total', async (t) => {
   t.notThrows(() => refuseBomb(MOST_BYTES, MOST_BYTES / 30));
   t.throws(() => refuseBomb(MOST_BYTES + 1, MOST_BYTES), { instanceOf: BillMalformed, message: /larger than/ });
   t.notThrows(() => refuseBomb(16 * MEGABYTE, 1));

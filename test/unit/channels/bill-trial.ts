@@ -13,15 +13,15 @@ import {
   type WireRequest,
 } from '../../../server/payments/channel.ts';
 
-/** What a reader gave, in one piece. */
+/** The collected output of a reader. */
 export interface ReadBill {
   lines: BillLine[];
   totals: readonly BillTotals[] | undefined;
-  /** How many lines came at once, at most. */
+  /** The largest number of lines in one part. */
   most: number;
 }
 
-/** Reads to the end. */
+/** Reads all parts of a bill. */
 export async function collect(parts: AsyncIterable<BillPart>): Promise<ReadBill> {
   const read: ReadBill = { lines: [], totals: undefined, most: 0 };
   for await (const part of parts) {
@@ -34,7 +34,7 @@ export async function collect(parts: AsyncIterable<BillPart>): Promise<ReadBill>
   return read;
 }
 
-/** A file with these bytes, for the time of the test. */
+/** Writes a temporary file that is removed after the test. */
 export async function billFile(t: ExecutionContext, bytes: Uint8Array | string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'bill-'));
   t.teardown(() => rm(folder, { recursive: true }));
@@ -43,7 +43,7 @@ export async function billFile(t: ExecutionContext, bytes: Uint8Array | string):
   return file;
 }
 
-/** Asserts that a bill is refused, for this reason and at this place. */
+/** Asserts that a bill is refused with this fault at this place. */
 export async function refused(
   t: ExecutionContext,
   parts: AsyncIterable<BillPart>,
@@ -54,7 +54,7 @@ export async function refused(
   t.deepEqual([error?.fault, error?.line, error?.column], [fault, at.line, at.column], error?.message);
 }
 
-/** A download that gives these pieces with this status; `asked` lists what was asked for, `left` says whether it was left early. */
+/** A download of these pieces with this status; records its requests and whether the reader stopped early. */
 export function fakeDownload(pieces: Iterable<Uint8Array>, status = 200) {
   const asked: WireRequest[] = [];
   const state = { left: false };
@@ -73,7 +73,7 @@ export function fakeDownload(pieces: Iterable<Uint8Array>, status = 200) {
   return { download, asked, state };
 }
 
-/** All bytes of an answer that is a bill. */
+/** Returns all bytes of a bill response. */
 export async function bytesOf(answer: BillAnswer | undefined): Promise<Buffer> {
   if (answer?.kind !== 'bill') throw new Error(`Not a bill: ${JSON.stringify(answer)}`);
   const pieces: Uint8Array[] = [];

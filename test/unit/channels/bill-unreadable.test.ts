@@ -14,10 +14,10 @@ import { billFile, collect } from './bill-trial.ts';
 import * as paypal from './paypal/bill-file.ts';
 import * as wechat from './wechat/bill-file.ts';
 
-/** A bill of so many payments as its lines, some of which are changed by hand; `spoiled` is a row with an amount that is none. */
+/** A bill with a number of payments and editable lines; `spoiled` is a row with an invalid amount. */
 interface Trial {
   lines(rows: number): string[];
-  /** The place of the first row among the lines. */
+  /** The index of the first row. */
   first: number;
   spoiled: string;
   write(lines: readonly string[]): string | Uint8Array;
@@ -94,7 +94,7 @@ for (const [payWay, trial] of Object.entries(TRIALS)) {
       for (const row of rows) lines[first + row] = spoiled;
     };
 
-  test(`${payWay}: a row that cannot be read costs only itself, and what the bill's own sums have more is named`, async (t) => {
+  test(`${payWay}: an unreadable row affects only itself, and the difference to the bill's own sums is reported`, async (t) => {
     const lines: BillLine[] = [];
     let totals: readonly BillTotals[] = [];
     let shortfall: string | undefined;
@@ -123,11 +123,11 @@ for (const [payWay, trial] of Object.entries(TRIALS)) {
     t.is(shortfall, trial.shortfall);
   });
 
-  test(`${payWay}: the same file refuses the day when a person brings it`, async (t) => {
+  test(`${payWay}: the same file is refused when an operator uploads it`, async (t) => {
     await refused(t, await bill(t, 3, spoil(1), false), 'wrong_cell', first + 2);
   });
 
-  test(`${payWay}: a hundred such rows are read, one more or nothing else are a fault of the file`, async (t) => {
+  test(`${payWay}: up to a hundred unreadable rows are read, but one more or only unreadable rows are a fault of the file`, async (t) => {
     const rows = (count: number) => Array.from({ length: count }, (_, at) => at);
     let unreadable = 0;
     for await (const part of await bill(t, 101, spoil(...rows(100))))
@@ -137,7 +137,7 @@ for (const [payWay, trial] of Object.entries(TRIALS)) {
     await refused(t, await bill(t, 1, spoil(0)), 'wrong_cell', first + 1);
   });
 
-  test(`${payWay}: such a row excuses no row that is missing, and no end`, async (t) => {
+  test(`${payWay}: an unreadable row does not excuse a missing row or a missing end`, async (t) => {
     const missing = (lines: string[]) => {
       spoil(1)(lines);
       lines.splice(first, 1);

@@ -26,7 +26,7 @@ test.before(async () => {
       simulatorUrl: world.world.url,
       send: createTransport({ timeoutMs: 60_000 }),
       download: createDownload({ stallMs: 60_000 }),
-      // Of signatures; the days are by the clock of the simulator.
+      // For signatures; the bill days follow the simulator clock.
       now: () => new Date(),
     });
     desks[payWay] = channel.bills!;
@@ -50,15 +50,15 @@ async function readDay(t: ExecutionContext, payWay: PayWay): Promise<ReadBill> {
   return collect(desk.read(await billFile(t, bytes), world.day));
 }
 
-test.serial('PayPal’s day is waited for until it is over', async (t) => {
+test.serial('a PayPal bill is not ready before the day is over', async (t) => {
   t.like(await desks.paypal!.fetch(world.day), { kind: 'not_ready' });
-  // From here on it is.
+  // The day is over from here on.
   await world.world.post('/sim/clock', { advanceSeconds: 86_400 });
   t.is((await desks.paypal!.fetch(world.day)).kind, 'bill');
 });
 
 for (const payWay of WAYS)
-  test.serial(`${payWay}: what was paid and given back stands in the bill, with its fees`, async (t) => {
+  test.serial(`${payWay}: payments and refunds are in the bill with their fees`, async (t) => {
     const { lines } = await readDay(t, payWay);
     t.deepEqual(
       lines.map(({ line, kind, orderNo, refundNo, amount, fee }) => [line, kind, orderNo, refundNo, amount, fee]),
@@ -70,7 +70,7 @@ for (const payWay of WAYS)
     );
   });
 
-/** What became of the bill of the day: the answer, the fault or how many lines it has. */
+/** Returns the result of the day's bill: the response kind, the fault or the line count. */
 async function outcomeOf(t: ExecutionContext, payWay: PayWay): Promise<string | number> {
   try {
     const answer = await desks[payWay]!.fetch(world.day);
@@ -84,7 +84,7 @@ async function outcomeOf(t: ExecutionContext, payWay: PayWay): Promise<string | 
   }
 }
 
-/** What each spoilt bill comes to: nothing of it counts. */
+/** The expected result of each spoiled bill: no part of it counts. */
 const SPOILT: Readonly<Record<string, Partial<Record<PayWay, string | number>>>> = {
   late: { alipay: 'not_ready', wechat: 'not_ready', paypal: 'not_ready' },
   empty: { alipay: 'not_ready', wechat: 'not_ready', paypal: 0 },
@@ -99,7 +99,7 @@ const SPOILT: Readonly<Record<string, Partial<Record<PayWay, string | number>>>>
 };
 
 for (const [condition, outcomes] of Object.entries(SPOILT))
-  test.serial(`${condition}: each channel’s is told for what it is`, async (t) => {
+  test.serial(`${condition}: the bill of each channel is classified correctly`, async (t) => {
     for (const payWay of WAYS) {
       const expected = outcomes[payWay];
       if (expected === undefined) continue;
@@ -109,7 +109,7 @@ for (const [condition, outcomes] of Object.entries(SPOILT))
     }
   });
 
-test.serial('a day with many payments is read to its end, at PayPal in windows', async (t) => {
+test.serial('a day with many payments is read completely, at PayPal in several windows', async (t) => {
   for (const payWay of WAYS) {
     const rows = payWay === 'paypal' ? 12_000 : 3000;
     await world.condition('filler', payWay, { date: world.day, rows });

@@ -13,7 +13,7 @@ async function bytesOf(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-test('a file of any size comes whole, with its status and headers', async (t) => {
+test('a file of any size arrives complete, with its status and headers', async (t) => {
   const file = Buffer.alloc(5 * 1024 * 1024, 'bill');
   const seen: (string | undefined)[] = [];
   const url = await serve(t, (request, response) => {
@@ -25,7 +25,7 @@ test('a file of any size comes whole, with its status and headers', async (t) =>
   t.true((await bytesOf(bytes)).equals(file));
 });
 
-test('a body without a length, an empty one and one that was packed on the way come whole', async (t) => {
+test('a body without a length, an empty body and a compressed body arrive complete', async (t) => {
   const answers: RequestListener[] = [
     (_, response) => void (response.write('a'), response.end('b')),
     (_, response) => void response.writeHead(204).end(),
@@ -42,7 +42,7 @@ test('a body without a length, an empty one and one that was packed on the way c
   t.deepEqual(texts, ['ab', '', 'packed']);
 });
 
-test('a file that ends early fails, whatever came before', async (t) => {
+test('a truncated file fails even after valid data', async (t) => {
   const cut: RequestListener = (_, response) => {
     response.writeHead(200, { 'content-length': 10 });
     response.write('half', () => response.destroy());
@@ -57,7 +57,7 @@ test('a file that ends early fails, whatever came before', async (t) => {
   }
 });
 
-test('nothing that answers, and nothing that goes on, fails after the time between two pieces', async (t) => {
+test('a silent or stalled download fails after the stall time', async (t) => {
   const silent = await serve(t, () => {});
   const stalled = await serve(t, (_, response) => void response.writeHead(200).write('half'));
   const impatient = createDownload({ stallMs: 100 });
@@ -78,7 +78,7 @@ test('a redirect is not followed', async (t) => {
   t.deepEqual([status, seen], [302, ['/first']]);
 });
 
-test('leaving the bytes ends the download, also before the first of them', async (t) => {
+test('a reader that stops early ends the download, even before the first byte', async (t) => {
   for (const leave of [
     async (bytes: AsyncIterable<Uint8Array>) => {
       for await (const _ of bytes) break;
@@ -96,7 +96,7 @@ test('leaving the bytes ends the download, also before the first of them', async
   }
 });
 
-test('nobody there is a failure of the network', async (t) => {
+test('an unreachable host is a network failure', async (t) => {
   const error = await t.throwsAsync(download(get('http://127.0.0.1:1/')), { instanceOf: TransportFailed });
   t.is(error?.why, 'network');
 });

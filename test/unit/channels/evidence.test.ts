@@ -4,7 +4,7 @@ import { multipartForm, typedFiles } from '../../../server/channels/evidence.ts'
 const png = Buffer.from('89504e470d0a1a0a00', 'hex');
 const limits = { channel: 'A channel', kinds: ['image/png', 'application/pdf'], mostFiles: 2, mostBytes: 100 } as const;
 
-test('a file is what its bytes say, and is named in letters that every channel takes', (t) => {
+test('the file type follows from the bytes, and the file name uses only letters that every channel accepts', (t) => {
   const typed = typedFiles(
     [
       { name: '../发票 no. 7.exe', bytes: png },
@@ -22,7 +22,7 @@ test('a file is what its bytes say, and is named in letters that every channel t
   );
 });
 
-test('too many, too large, and what a channel takes none of, is refused with a reason', (t) => {
+test('too many, too large or unsupported files are refused with a reason', (t) => {
   const file = { name: 'a.png', bytes: png };
   const code = (...files: (typeof file)[]) => {
     const typed = typedFiles(files, { ...limits, mostBytesInAll: 120 });
@@ -37,7 +37,7 @@ test('too many, too large, and what a channel takes none of, is refused with a r
   t.is(code(channelSimulator, channelSimulator), 'FILES_TOO_LARGE');
 });
 
-test('a form arrives as it was written', async (t) => {
+test('a multipart form is read back unchanged', async (t) => {
   const { contentType, bytes } = multipartForm([
     { name: 'input', type: 'application/json', content: '{"a":"ä"}' },
     { name: 'file1', type: 'image/png', fileName: 'a.png', content: png },

@@ -12,7 +12,7 @@ import { platformInput } from './wechat/fake.ts';
 const read = (feeRate: string | undefined, withAmount = true) =>
   readFeeRate(feeRate === undefined ? {} : { feeRate }, { withAmount });
 
-test('a percentage is a share, digit by digit', (t) => {
+test('a percentage is converted to a share without rounding', (t) => {
   for (const [text, share] of [
     ['0.6', '0.006'],
     ['0.6%', '0.006'],
@@ -27,7 +27,7 @@ test('a percentage is a share, digit by digit', (t) => {
     t.deepEqual(read(text, false), { share, fixed: 0n, fixedCurrency: null }, text);
 });
 
-test('an amount for each payment is in the smallest unit of its currency', (t) => {
+test('a fixed fee per payment is in the smallest unit of its currency', (t) => {
   for (const [text, share, fixed, fixedCurrency] of [
     ['3.49% + 0.49 USD', '0.0349', 49n, 'USD'],
     ['3.49+0.49usd', '0.0349', 49n, 'USD'],
@@ -38,12 +38,12 @@ test('an amount for each payment is in the smallest unit of its currency', (t) =
     t.deepEqual(read(text), { share, fixed, fixedCurrency }, text);
 });
 
-test('without a rate nothing is compared', (t) => {
+test('fees are not compared without a rate', (t) => {
   t.is(read(undefined), undefined);
   t.is(read(''), undefined);
 });
 
-test('what is no rate is refused with what is wrong', (t) => {
+test('an invalid rate is refused with the reason', (t) => {
   for (const [text, why, withAmount] of [
     ['0.6% + 0.10 CNY', /charges no amount/, false],
     ['free', /percentage must be like/, true],
@@ -67,7 +67,7 @@ test('what is no rate is refused with what is wrong', (t) => {
   }
 });
 
-test('each channel’s bills have the rate of its configuration', (t) => {
+test('the bills of each channel use the rate of its configuration', (t) => {
   const common = { simulatorUrl: null, now: () => new Date(), send: () => Promise.reject(new Error('not used')) };
   const kinds: readonly [ChannelKind, Pick<ChannelInput, 'mode' | 'fields' | 'pems'>, string, bigint][] = [
     [alipayKind, { mode: 'sandbox', fields: { appId: alipay.APP_ID }, pems: alipay.keyMode }, '0.6', 0n],
@@ -88,7 +88,7 @@ test('each channel’s bills have the rate of its configuration', (t) => {
     t.deepEqual(ratesOf({ feeRate }), { share: '0.006', fixed, fixedCurrency: fixed > 0n ? 'USD' : null }, kind.payWay);
     t.throws(() => ratesOf({ feeRate: 'free' }), { instanceOf: ChannelMisconfigured });
     if (fixed === 0n) t.throws(() => ratesOf({ feeRate: '0.6 + 1 CNY' }), { message: /charges no amount/ });
-    // A configuration is tried before it is stored, and nothing is downloaded then.
+    // A configuration is tested before it is stored, without a download.
     const tried = { ...common, ...input, fields: { ...input.fields, feeRate: 'free' } };
     t.is(t.throws(() => kind.create(tried), { instanceOf: ChannelMisconfigured })?.field, 'feeRate');
     const field = kind.fields.find(({ name }) => name === 'feeRate');

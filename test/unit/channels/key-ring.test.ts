@@ -23,7 +23,7 @@ function clockedRing(answers: (serial: string) => [string, typeof first][], norm
   return { ring, clock, asked, unknown };
 }
 
-test('several keys are good at once and a known one asks nobody', async (t) => {
+test('several keys are valid at once, and a known serial causes no refresh', async (t) => {
   const { ring, asked } = clockedRing(() => [['B2', second]]);
   t.is(await ring.find('A1'), first);
   t.is(await ring.find('B2'), second);
@@ -33,14 +33,14 @@ test('several keys are good at once and a known one asks nobody', async (t) => {
   t.deepEqual(ring.all(), [first, second]);
 });
 
-test('a hundred messages with a new serial refresh once', async (t) => {
+test('a hundred messages with a new serial cause one refresh', async (t) => {
   const { ring, asked } = clockedRing(() => [['B2', second]]);
   const found = await Promise.all(Array.from({ length: 100 }, () => ring.find('B2')));
   t.true(found.every((key) => key === second));
   t.is(asked.length, 1);
 });
 
-test('unknown serials fail closed, are named, and ask at most once a minute', async (t) => {
+test('unknown serials are rejected and logged, and cause at most one refresh a minute', async (t) => {
   const { ring, clock, asked, unknown } = clockedRing(() => []);
   for (const serial of ['X', 'Y', 'Z']) t.is(await ring.find(serial), undefined);
   t.deepEqual(asked, ['X']);
@@ -50,7 +50,7 @@ test('unknown serials fail closed, are named, and ask at most once a minute', as
   t.deepEqual(asked, ['X', 'Y']);
 });
 
-test('a serial that a refresh did not bring is not asked for again for ten minutes', async (t) => {
+test('a serial that a refresh did not return is not refreshed again for ten minutes', async (t) => {
   const { ring, clock, asked } = clockedRing(() => []);
   await ring.find('X');
   clock.at = 5 * MINUTE;
@@ -61,7 +61,7 @@ test('a serial that a refresh did not bring is not asked for again for ten minut
   t.is(asked.length, 2);
 });
 
-test('a refresh that fails says nothing about the serial: it is tried again after a minute', async (t) => {
+test('a failed refresh is retried after a minute', async (t) => {
   let isUp = false;
   const { ring, clock } = clockedRing(() => {
     if (!isUp) throw new Error('down');
@@ -75,7 +75,7 @@ test('a refresh that fails says nothing about the serial: it is tried again afte
   t.is(await ring.find('A1'), first);
 });
 
-test('two spellings of a serial are one', async (t) => {
+test('two spellings of a serial are equal', async (t) => {
   const { ring } = clockedRing(
     () => [],
     (serial) => serial.toUpperCase().replace(/^0+/, ''),
@@ -83,7 +83,7 @@ test('two spellings of a serial are one', async (t) => {
   t.is(await ring.find('00a1'), first);
 });
 
-test('without a refresh an unknown serial is simply not known', async (t) => {
+test('without a refresh function an unknown serial is not found', async (t) => {
   const ring = createKeyRing({ keys: [['A1', first]], now: () => new Date(0) });
   t.is(await ring.find('B2'), undefined);
 });

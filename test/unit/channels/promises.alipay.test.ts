@@ -9,30 +9,30 @@ import { channelSaying } from './alipay/fixture.ts';
 
 const trade = { code: '10000', total_amount: '12.34', trade_no: '1', trade_status: 'TRADE_WONDERFUL' };
 
-/** A page, or what an app hands to Alipay's own: both are the signed request that makes the trade. */
+/** Returns the URL that the payer opens; a page and an app hold the same signed request that creates the trade. */
 function opens({ type, url, params }: PayHint, simulatorUrl: string): string {
   const address = type === 'app' ? `${simulatorUrl}/alipay/gateway.do?${params?.['orderString']}` : url;
   if (!address) throw new Error(`Nobody opens ${type}.`);
   return address;
 }
 
-/** What is other in a scene than in the default one. */
+/** The options of a scene that differ from the default. */
 function specialOf(one: OrderScene): Pick<PromiseOptions, 'order' | 'opens' | 'without'> {
   const { scene, members } = one;
   const order = () => ({ scene, ...members() });
-  // A trade that begins when the payer opens it has no create whose answer is lost.
-  if (isOpenedByPayer(one)) return { order, opens, without: /^a create that was answered too late/ };
-  // A payer's code that is closed is cancelled, and what was paid goes back: alipay-till.test.ts and simulated.test.ts say so.
+  // A trade that starts when the payer opens it has no create response that could be lost.
+  if (isOpenedByPayer(one)) return { order, opens, without: /^a create with a late response/ };
+  // A close of a code payment cancels and refunds it; alipay-till.test.ts and simulated.test.ts cover that.
   return scene === 'code' ? { order, without: /^a paid order does not close$/ } : { order };
 }
 
 const SCENES = scenesOf('alipay');
 
-test('every scene is here', (t) => {
+test('every scene is tested', (t) => {
   t.deepEqual(SCENES.map(({ scene }) => scene).toSorted(), Object.keys(alipayKind.scenes).toSorted());
 });
 
-// Every scene in one way of signing and some in the other; in a long run (PAY_TEST_LONG) every scene in both.
+// A short run covers each scene in one signing mode or the other; a long run (PAY_TEST_LONG) covers both.
 for (const one of SCENES) {
   const { scene } = one;
   const special = specialOf(one);
@@ -43,7 +43,7 @@ for (const one of SCENES) {
       title: `${scene}, ${signMode} mode`,
       channelSimulator: alipaySimulator,
       account: { signMode },
-      // The same app id with another account's keys, so that only the signature can tell them apart.
+      // The same app id with another account's keys, so that only the signature differs.
       strangerConfig: (own, other) => ({ fields: own.fields, pems: other.pems }),
       words:
         signMode === 'certificate' ? { 'unknown-serial': 'serial_unknown' } : { 'unknown-serial': 'signature_invalid' },

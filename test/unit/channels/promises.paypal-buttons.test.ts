@@ -9,21 +9,21 @@ import { ANSWER_FAULTS } from './promises/faults.ts';
 import type { ChannelPromise } from './promises/promises.ts';
 import { capture, newOrder, placed, show, until, type Subject } from './promises/subject.ts';
 
-/** What a channel promises whose money is ours to take once the payer has agreed. */
+/** The promises of a channel where the service captures after the payer's approval. */
 function capturePromises(payWay: PayWay): readonly ChannelPromise[] {
   return [...PROMISES, ...Object.entries(ANSWER_FAULTS[payWay]).map(([fault, cause]) => answerFault(fault, cause))];
 }
 
 type Placed = PlaceOrder & OrderRef;
 
-/** A new order that the payer has agreed to. */
+/** Places a new order that the payer has approved. */
 async function agreed(subject: Subject): Promise<Placed> {
   const order = await placed(subject, newOrder(subject.kind, subject.order?.()));
   await subject.driver.pay(order.orderNo);
   return order;
 }
 
-/** The ledger shows one order, and as many payments of its amount. */
+/** Asserts that the ledger has one order with this number of payments of its amount. */
 async function isTaken(t: ExecutionContext, { driver }: Subject, order: Placed, payments: 0 | 1): Promise<void> {
   const paid = payments * Number(order.amount.minor);
   t.like(await driver.ledger(order.orderNo), { created: 1, payments, paid });
@@ -33,7 +33,7 @@ const isPaid = (outcome: Outcome, { amount }: Placed) => outcome.kind === 'paid'
 
 const PROMISES: readonly ChannelPromise[] = [
   {
-    name: 'a capture before the payer has agreed takes nothing and leaves the order as it is',
+    name: 'a capture before the approval takes no money and leaves the order unchanged',
     async run(t, subject) {
       const { channel, driver } = subject;
       const order = await placed(subject, newOrder(subject.kind, subject.order?.()));
@@ -47,7 +47,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'however many capture at once, the same try or others, the money is taken once',
+    name: 'concurrent captures, with the same or another capture number, take the money once',
     async run(t, subject) {
       const order = await agreed(subject);
       const said = await Promise.all([1, 1, 2, 2, 3].map((attempt) => capture(subject.channel, order, attempt)));
@@ -58,13 +58,13 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   ...(['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED'] as const).map((word): ChannelPromise => ({
-    name: `${word}: nothing is taken, the payer is asked, and agrees to the same order with another instrument`,
+    name: `${word}: no money is taken, and the payer approves the same order with another instrument`,
     async run(t, subject) {
       const { channel, driver } = subject;
       const order = await agreed(subject);
       await driver.fault('capture', 'refused', order.orderNo, word);
       t.like(await capture(channel, order), { kind: 'declined', code: word, definite: true, left: 'payer' });
-      // PayPal leaves the order approved after the first of them, and shows after the second one that the payer has to act.
+      // PayPal leaves the order approved after the first refusal, and requires payer action after the second one.
       const isApproved = word === 'INSTRUMENT_DECLINED';
       t.is((await channel.query(order)).kind, isApproved ? 'approved' : 'pending');
       const again = await capture(channel, order, 2);
@@ -77,7 +77,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   })),
   {
-    name: 'a capture that PayPal examines is no money yet, and the order does not close',
+    name: 'a capture under review by PayPal is not paid, and the order does not close',
     async run(t, subject) {
       const { channel, driver } = subject;
       const order = await agreed(subject);
@@ -90,7 +90,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a question that lags takes no second payment',
+    name: 'a lagging query causes no second payment',
     async run(t, subject) {
       const { channel, driver } = subject;
       const order = await agreed(subject);
@@ -101,7 +101,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a capture that tells another amount is never plainly paid, and the next question says what is true',
+    name: 'a capture with another amount does not count as paid, and the next query reports the true amount',
     async run(t, subject) {
       const { channel, driver } = subject;
       const order = await agreed(subject);
@@ -113,7 +113,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a capture that lands after the time-out is found by the next one, and taken once',
+    name: 'a capture made after the timeout is found by the next one, and the money is taken once',
     async run(t, subject) {
       const { channel, impatient, driver } = subject;
       const order = await agreed(subject);
@@ -129,7 +129,7 @@ const PROMISES: readonly ChannelPromise[] = [
 
 function answerFault(fault: string, cause: string): ChannelPromise {
   return {
-    name: `${fault}: a capture is unknown (${cause}), and another try takes the money once`,
+    name: `${fault}: a capture is unknown (${cause}), and a repeat takes the money once`,
     async run(t, subject) {
       const { channel, impatient, driver } = subject;
       const order = await agreed(subject);
@@ -141,7 +141,7 @@ function answerFault(fault: string, cause: string): ChannelPromise {
   };
 }
 
-// The way of verifying webhooks that the redirect leaves out in a short run.
+// The webhook verification that the redirect tests omit in a short run.
 for (const rotate of isLong ? ['certificate', 'leaf-only'] : ['certificate'])
   testPromises(test, paypalKind, {
     title: `buttons, ${rotate}`,

@@ -6,17 +6,17 @@ import { scenesOf } from '../../support/order-scenes.ts';
 import { testPromises } from './promises/simulated.ts';
 import { channelWith, signed, trade } from './wechat/fake.ts';
 
-// A code works once, and nobody is notified of it: code.test.ts says what becomes of its repeat.
-const NOT_OF_CODES = /notice|placing twice|a create that was answered too late/;
+// A code works once and has no notification; code.test.ts covers its repeat.
+const NOT_OF_CODES = /notification|placing twice|a create with a late response/;
 const SCENES = scenesOf('wechat');
 
 const MODES = ['certificate', 'public-key', 'both'];
 
-test('every scene is here', (t) => {
+test('every scene is tested', (t) => {
   t.deepEqual(SCENES.map(({ scene }) => scene).toSorted(), Object.keys(wechatKind.scenes).toSorted());
 });
 
-// QR codes in every way of verifying, the other scenes in one; in a long run (PAY_TEST_LONG) every scene in all of them.
+// QR codes in every verification mode, the other scenes in one; a long run (PAY_TEST_LONG) covers all.
 for (const [at, { scene, members }] of SCENES.entries()) {
   for (const mode of isLong || scene === 'qr' ? MODES : [MODES[at % MODES.length]!]) {
     testPromises(test, wechatKind, {
@@ -25,7 +25,7 @@ for (const [at, { scene, members }] of SCENES.entries()) {
       title: `${scene}, ${mode} mode`,
       channelSimulator: wechatSimulator,
       account: { mode },
-      // The same merchant number with another account's keys, so that only the signature can tell them apart.
+      // The same merchant number with another account's keys, so that only the signature differs.
       strangerConfig: (own, other) => ({
         fields: { ...other.fields, mchid: own.fields.mchid ?? '' },
         pems: other.pems,

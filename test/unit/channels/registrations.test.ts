@@ -12,7 +12,7 @@ function registered(payWay: PayWay, fields: Record<string, string> = {}): Record
   return Object.fromEntries(rows.map(({ name, values }) => [name, values]));
 }
 
-test('WeChat Pay: the H5 domain has neither scheme nor port, and every app is named once', (t) => {
+test('WeChat Pay: the H5 domain has no scheme or port, and every app is listed once', (t) => {
   const fields = { appId: 'wx1', appIdJsapi: 'wx2, wx3', appIdMini: 'wx1', appIdApp: 'wx4' };
   t.deepEqual(registered('wechat', fields), {
     'App IDs linked to the merchant number': ['wx1', 'wx2', 'wx3', 'wx4'],
@@ -21,7 +21,7 @@ test('WeChat Pay: the H5 domain has neither scheme nor port, and every app is na
   });
 });
 
-test('PayPal: the webhook with its events, which payctl makes', (t) => {
+test('PayPal: the webhook and its events are listed, and payctl registers them', (t) => {
   const { 'Webhook address': address, 'Webhook events': events = [] } = registered('paypal');
   t.deepEqual(address, [ADDRESSES.notifyUrl]);
   t.true(events.includes('PAYMENT.CAPTURE.COMPLETED') && events.includes('CUSTOMER.DISPUTE.CREATED'));
@@ -32,7 +32,7 @@ test('PayPal: the webhook with its events, which payctl makes', (t) => {
   );
 });
 
-test('Alipay: the website of the product, and what is only for some', (t) => {
+test('Alipay: the product website and the optional entries are listed', (t) => {
   t.deepEqual(registered('alipay'), {
     'Website of the product': ['https://pay.shop.example:8443'],
     'Server IP allowlist': [],
@@ -41,7 +41,7 @@ test('Alipay: the website of the product, and what is only for some', (t) => {
   });
 });
 
-test('what is no address of ours says in words whose it is, and every scene is one of the channel', (t) => {
+test('an entry without an address of ours names its owner, and every scene belongs to the channel', (t) => {
   for (const kind of CHANNEL_KINDS.values()) {
     for (const { name, values, scenes, note } of kind.registrations({}, ADDRESSES)) {
       if (values.length === 0) t.regex(note ?? (name.startsWith('App IDs') ? 'your own' : ''), /your own|Optional/);

@@ -4,7 +4,7 @@ import { CHANNELS } from '../../../server/domain.ts';
 import { exponentOf } from '../../../server/money.ts';
 
 for (const [payWay, kind] of CHANNEL_KINDS) {
-  test(`${payWay}: what the registry says about it holds together`, (t) => {
+  test(`${payWay}: the registry entry is consistent`, (t) => {
     t.is(kind.payWay, payWay);
     t.truthy(kind.scenes[kind.defaultScene]);
     t.true(kind.currencies.includes(kind.defaultCurrency));
@@ -15,7 +15,7 @@ for (const [payWay, kind] of CHANNEL_KINDS) {
     for (const scene of Object.values(kind.scenes)) t.true(scene.maxSeconds > kind.limits.minExpirySeconds);
   });
 
-  test(`${payWay}: the facts that every room and payctl need are those of the kind`, (t) => {
+  test(`${payWay}: the shared channel facts match the channel kind`, (t) => {
     const { name, certKinds, onlyCurrency, handsOutCerts, registers } = CHANNELS[payWay];
     t.is(name.en, kind.name);
     t.deepEqual(Object.keys(certKinds).toSorted(), kind.certKinds.map((cert) => cert.kind).toSorted());
@@ -24,7 +24,7 @@ for (const [payWay, kind] of CHANNEL_KINDS) {
     t.is(registers !== undefined, kind.registerNotifications !== undefined);
   });
 
-  test(`${payWay}: an empty configuration misses something that it names`, (t) => {
+  test(`${payWay}: an empty configuration reports its missing fields`, (t) => {
     for (const mode of kind.modes) {
       const missing = kind.missing(mode, {}, new Set());
       t.true(missing.length > 0);
@@ -37,6 +37,6 @@ for (const [payWay, kind] of CHANNEL_KINDS) {
   });
 }
 
-test('a name that is no channel finds nothing', (t) => {
+test('an unknown channel name returns nothing', (t) => {
   for (const name of ['', 'constructor', '__proto__', 'Alipay']) t.is(CHANNEL_KINDS.get(name as 'alipay'), undefined);
 });

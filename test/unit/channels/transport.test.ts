@@ -18,7 +18,7 @@ async function failure(t: ExecutionContext, url: string, timeoutMs = 5000): Prom
   return error?.why;
 }
 
-test('the bytes of the answer come back as they were, whatever the status', async (t) => {
+test('the response bytes are returned unchanged for any status', async (t) => {
   const bytes = Buffer.from([0xef, 0xbb, 0xbf, 0xff, 0x00, 0x41]);
   const url = await serve(t, (_request, response) => response.writeHead(418, { 'X-Serial': 'ABC' }).end(bytes));
   const answer = await createTransport({ timeoutMs: 20_000 })(post(url));
@@ -27,7 +27,7 @@ test('the bytes of the answer come back as they were, whatever the status', asyn
   t.deepEqual(answer.body, bytes);
 });
 
-test('a redirect is an answer and is not followed', async (t) => {
+test('a redirect is returned and not followed', async (t) => {
   const seen: string[] = [];
   const url = await serve(t, (request, response) => {
     seen.push(request.url ?? '');
@@ -38,7 +38,7 @@ test('a redirect is an answer and is not followed', async (t) => {
   t.deepEqual(seen, ['/first']);
 });
 
-test('one request is sent once, also when it fails', async (t) => {
+test('a request is sent only once, even if it fails', async (t) => {
   let count = 0;
   const url = await serve(t, (request) => {
     count += 1;
@@ -48,14 +48,14 @@ test('one request is sent once, also when it fails', async (t) => {
   t.is(count, 1);
 });
 
-test('silence, and a body that never ends, are a timeout', async (t) => {
+test('a silent server and an endless body give a timeout', async (t) => {
   const silent = await serve(t, () => {});
   const slow = await serve(t, (_request, response) => response.writeHead(200).write('half'));
   t.is(await failure(t, silent, 50), 'timeout');
   t.is(await failure(t, slow, 50), 'timeout');
 });
 
-test('half a body and a closed port are network failures', async (t) => {
+test('a truncated body and a closed port are network failures', async (t) => {
   const channelSimulator = await serve(t, (request, response) => {
     response.writeHead(200, { 'content-length': '100' });
     response.write('half', () => request.socket.destroy());
@@ -64,14 +64,14 @@ test('half a body and a closed port are network failures', async (t) => {
   t.is(await failure(t, 'http://127.0.0.1:1'), 'network');
 });
 
-test('one megabyte is read, more is refused', async (t) => {
+test('a body of one megabyte is read, and a larger one is refused', async (t) => {
   const size = 1024 * 1024;
   const url = await serve(t, (request, response) => response.end(Buffer.alloc(size + Number(request.url?.slice(1)))));
   t.is((await createTransport({ timeoutMs: 20_000 })(post(`${url}/0`))).body.length, size);
   t.is(await failure(t, `${url}/1`), 'too_large');
 });
 
-test('connections are kept and used again', async (t) => {
+test('connections are reused', async (t) => {
   const ports = new Set<number | undefined>();
   const url = await serve(t, (request, response) => {
     ports.add(request.socket.remotePort);
@@ -84,7 +84,7 @@ test('connections are kept and used again', async (t) => {
 
 const recording = { payWay: 'alipay', now: () => new Date() } as const;
 
-test('the record says what happened and holds no secret', async (t) => {
+test('the message record has the outcome and no secret', async (t) => {
   const messages: ChannelMessage[] = [];
   const url = await serve(t, (request, response) => {
     if (request.url === '/gone') request.socket.destroy();
@@ -103,7 +103,7 @@ test('the record says what happened and holds no secret', async (t) => {
   t.notRegex(JSON.stringify(messages), /SECRET|very-secret/);
 });
 
-test('the record of an answer in GBK can be read', async (t) => {
+test('the message record of a GBK response is readable', async (t) => {
   const messages: ChannelMessage[] = [];
   const url = await serve(t, (_request, response) => response.end(iconv.encode('{"sub_msg":"余额不足"}', 'gbk')));
   const send = createTransport({
@@ -115,7 +115,7 @@ test('the record of an answer in GBK can be read', async (t) => {
 });
 
 for (const header of ['trace_id', 'alipay-trace-id', 'request-id', 'paypal-debug-id'])
-  test(`the support id in ${header} is told to the call and to the record`, async (t) => {
+  test(`the support id in ${header} is passed to the call and to the message record`, async (t) => {
     const messages: ChannelMessage[] = [];
     const url = await serve(t, (_request, response) => response.writeHead(500, { [header]: 'f81d4fae' }).end());
     const record = (message: ChannelMessage) => messages.push(message);
@@ -129,12 +129,12 @@ for (const header of ['trace_id', 'alipay-trace-id', 'request-id', 'paypal-debug
     t.is(messages[0]?.supportId, 'f81d4fae');
   });
 
-test('what is no support id is not kept', async (t) => {
+test('an invalid support id is not kept', async (t) => {
   const url = await serve(t, (_request, response) => response.writeHead(200, { trace_id: 'x'.repeat(129) }).end());
   t.is((await inChannelCall(() => createTransport({ timeoutMs: 20_000 })(post(url)))).supportId, null);
 });
 
-test('a record that throws stops nothing', async (t) => {
+test('a failing message record does not affect the call', async (t) => {
   const url = await serve(t, (_request, response) => response.end('ok'));
   const send = createTransport({
     timeoutMs: 5000,
@@ -162,7 +162,7 @@ for (const [text, expected] of texts) {
   test(`redacts ${JSON.stringify(text)}`, (t) => t.is(redactText(text), expected));
 }
 
-test('a long text is cut and says how long it was', (t) => {
+test('a long text is cut and its length stated', (t) => {
   const text = redactText('x'.repeat(100_000));
   t.true(text.length < 17_000);
   t.regex(text, /\(100000 characters\)$/);

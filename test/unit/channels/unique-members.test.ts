@@ -3,12 +3,12 @@ import { hasUniqueMembers } from '../../../server/channels/unique-members.ts';
 
 const isUnique = (text: string) => hasUniqueMembers(text, JSON.parse(text));
 
-test('a name that an object has twice is seen at any depth, however it is written', (t) => {
+test('a duplicate member name is found at any depth and in any spelling', (t) => {
   for (const text of ['{"a":1,"a":1}', '[{"b":{"a":1,"a":2}}]', '{"a":1,"\\u0061":2}', '{"__proto__":1,"__proto__":2}'])
     t.false(isUnique(text), text);
 });
 
-test('names of several objects, and colons and quotes inside strings, are no second name', (t) => {
+test('names in different objects, and colons and quotes inside strings, are not duplicates', (t) => {
   const odd = JSON.stringify({
     'a:"\\': ':"a":1,\\',
     b: ['":"', { a: '\\"', 'a:': '\\\\' }],
@@ -19,7 +19,7 @@ test('names of several objects, and colons and quotes inside strings, are no sec
     t.true(isUnique(text), text);
 });
 
-test('a text may be as deep as it is long', (t) => {
+test('a text of any depth is accepted', (t) => {
   const deep = `${'['.repeat(100_000)}{"a":1}${']'.repeat(100_000)}`;
   t.true(isUnique(deep));
   t.false(isUnique(deep.replace('1}', '1,"a":2}')));

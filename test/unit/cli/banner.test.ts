@@ -22,7 +22,7 @@ const draw = (change: Partial<ReadyFacts> = {}) =>
     .trim()
     .split(/\n+ */);
 
-test('a first start shows every address and what comes next', (t) => {
+test('a first start shows every address and the next step', (t) => {
   t.deepEqual(draw(), [
     'Unified payment service 1.2.3',
     'API        http://127.0.0.1:8080',
@@ -36,7 +36,7 @@ test('a first start shows every address and what comes next', (t) => {
   ]);
 });
 
-test('in production it shows what there is, and the public address with the one that it listens on', (t) => {
+test('in production the banner shows the configured parts and the public address with its listen address', (t) => {
   const production = {
     publicUrl: 'https://pay.shop.example',
     explorer: null,

@@ -5,7 +5,7 @@ import { type FullScreen, type Key, keyOf, withFullScreen } from '../../../cli/s
 import { createTerminal, type Signals, type Streams } from '../../../cli/terminal.ts';
 import { screenReader } from '../../cli/screen-reader.ts';
 
-/** A terminal whose every change is seen, and a process whose signals a test sends. */
+/** A terminal that records its changes, and a process whose signals come from the test. */
 function stage(columns = 20, rows = 4) {
   const reader = screenReader(columns, rows);
   const raw: boolean[] = [];
@@ -32,7 +32,7 @@ function stage(columns = 20, rows = 4) {
 
 const settle = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
-/** The terminal as a shell left it, and nothing of ours in the process. */
+/** The modes of a terminal after a shell. */
 const AS_IT_WAS = ['?25', '?7'];
 const LISTENED = ['SIGTERM', 'SIGHUP', 'SIGTSTP', 'SIGCONT', 'exit'];
 
@@ -47,7 +47,7 @@ function open(of: ReturnType<typeof stage>, onKey: (key: Key) => void = () => {}
   return { quit, done, opened: opened.promise, resizes: () => resizes };
 }
 
-test('the terminal is taken and left as it was, whether the work ends well or not', async (t) => {
+test('the terminal modes are restored after success and after failure', async (t) => {
   for (const fails of [false, true]) {
     const of = stage();
     const { quit, done, opened } = open(of);
@@ -73,7 +73,7 @@ test('the terminal is taken and left as it was, whether the work ends well or no
 });
 
 for (const name of ['SIGTERM', 'SIGHUP'] as const)
-  test(`${name} gives the terminal back first, and ends the process as if nobody had heard it`, async (t) => {
+  test(`${name} restores the terminal first and then ends the process as by default`, async (t) => {
     const of = stage();
     await open(of).opened;
     of.sent.emit(name);
@@ -84,7 +84,7 @@ for (const name of ['SIGTERM', 'SIGHUP'] as const)
     for (const one of LISTENED) t.is(of.sent.listenerCount(one), 0, one);
   });
 
-test('a process that dies of an error leaves the terminal', async (t) => {
+test('a process that exits after an error restores the terminal', async (t) => {
   const of = stage();
   await open(of).opened;
   of.sent.emit('exit');
@@ -93,7 +93,7 @@ test('a process that dies of an error leaves the terminal', async (t) => {
   t.false(of.stdin.isRaw);
 });
 
-test('Ctrl-Z gives the terminal to the shell; what goes on takes it again and draws everything', async (t) => {
+test('Ctrl-Z returns the terminal to the shell, and a resume takes it again and redraws everything', async (t) => {
   for (const how of ['key', 'signal'] as const) {
     const of = stage();
     const { opened, resizes, quit, done } = open(of);
@@ -125,7 +125,7 @@ test('Ctrl-Z gives the terminal to the shell; what goes on takes it again and dr
   }
 });
 
-test('where no shell can stop it, Ctrl-Z comes back by itself', async (t) => {
+test('Ctrl-Z resumes immediately if no shell can stop the process', async (t) => {
   const of = stage();
   const { opened, resizes, quit, done } = open(of);
   const screen = await opened;
@@ -138,11 +138,11 @@ test('where no shell can stop it, Ctrl-Z comes back by itself', async (t) => {
   await done;
 });
 
-test('a process that was stopped from outside has lost the terminal, too', async (t) => {
+test('a process stopped from outside takes the terminal again', async (t) => {
   const of = stage();
   const { opened, quit, done } = open(of);
   const screen = await opened;
-  // SIGSTOP is not told; the shell put the terminal into its own mode.
+  // SIGSTOP is not delivered to the process, and the shell has reset the terminal mode.
   of.stdin.isRaw = false;
   of.sent.emit('SIGCONT');
   screen.draw(['on']);
@@ -153,7 +153,7 @@ test('a process that was stopped from outside has lost the terminal, too', async
   await done;
 });
 
-test('a resize draws everything for the new size', async (t) => {
+test('a resize redraws everything for the new size', async (t) => {
   const of = stage(20, 4);
   const { opened, resizes, quit, done } = open(of);
   const screen = await opened;
@@ -169,7 +169,7 @@ test('a resize draws everything for the new size', async (t) => {
   await done;
 });
 
-test('while a terminal is slow only the newest lines wait for it', async (t) => {
+test('a slow terminal receives only the newest lines', async (t) => {
   const of = stage(80, 4);
   of.stdout.pause();
   const { opened, quit, done } = open(of);
@@ -183,7 +183,7 @@ test('while a terminal is slow only the newest lines wait for it', async (t) => 
   t.pass();
 });
 
-test('keys are told by their names, and text with what it inserts', async (t) => {
+test('keys are reported by name, and text as typed', async (t) => {
   const of = stage();
   const keys: Key[] = [];
   const { opened, quit, done } = open(of, (key) => void keys.push(key));

@@ -5,7 +5,7 @@ import { helpPage } from '../../../cli/program.ts';
 import { examples } from '../../../cli/options.ts';
 import { createStyle } from '../../../cli/terminal-text.ts';
 
-test('an example that is too wide is broken before its flags, so that it can be copied', (t) => {
+test('a wide example is broken before its flags, so that it can be copied', (t) => {
   const command = new Command('payctl').command('pay').description('Place a payment.');
   examples(command, 'payctl pay --subject "Two coffees" --amount 12.50 --pay-way alipay --wait', 'payctl pay');
   const lines = helpText(helpPage(command), createStyle(false), 44).split('\n');

@@ -65,13 +65,13 @@ test('a wide terminal shows everything, times relative', async (t) => {
   t.snapshot(out());
 });
 
-test('columns without room are named on stderr', async (t) => {
+test('omitted columns are named on stderr', async (t) => {
   const { print, err } = printer({}, 30);
   await print.list(ROWS, VIEW);
   t.regex(err(), /^(1 more column does|\d+ more columns do) not fit;/m);
 });
 
-test('a pipe gets TSV without headings, uncut, with ISO times', async (t) => {
+test('a pipe gets uncut TSV without headings, with ISO times', async (t) => {
   const { print, out } = printer({});
   await print.list(ROWS, VIEW);
   t.is(
@@ -80,7 +80,7 @@ test('a pipe gets TSV without headings, uncut, with ISO times', async (t) => {
   );
 });
 
-test('--headers adds headings to TSV, --no-headers takes them from a table', async (t) => {
+test('--headers adds headings to TSV, and --no-headers removes them from a table', async (t) => {
   const piped = printer({ headers: true });
   await piped.print.list(ROWS, VIEW);
   t.regex(piped.out(), /^orderNo\tstatus\tamount\tcreatedAt\tsubject\n/);
@@ -107,7 +107,7 @@ test('-q and -o name print ids', async (t) => {
   t.is(named.out(), 'order/P1\norder/P2\n');
 });
 
-test('--fields picks in every format; an unknown one is a usage error that lists what there is', async (t) => {
+test('--fields selects in every format, and an unknown field is a usage error that lists the fields', async (t) => {
   const tsv = printer({ fields: ['status'] });
   await tsv.print.item(ROWS[0]!, VIEW);
   t.is(tsv.out(), 'paid\n');
@@ -118,16 +118,17 @@ test('--fields picks in every format; an unknown one is a usage error that lists
   t.regex(error?.message ?? '', /Unknown field "nope"/);
 });
 
-test('env lines survive a shell', (t) => {
+test('env output is quoted for a shell', (t) => {
   t.is(
     envText({ client_id: 'app_1', clientSecret: "a'b c", scopes: ['x', 'y'] }),
     "CLIENT_ID=app_1\nCLIENT_SECRET='a'\\''b c'\nSCOPES=x,y\n",
   );
 });
 
-test('TSV escapes what would break a line', (t) => t.is(tsvLine(['a\tb', 'c\nd', 'e\\f']), 'a\\tb\tc\\nd\te\\\\f\n'));
+test('TSV escapes tabs, line ends and backslashes', (t) =>
+  t.is(tsvLine(['a\tb', 'c\nd', 'e\\f']), 'a\\tb\tc\\nd\te\\\\f\n'));
 
-test('notes are silent in JSON mode off a terminal, so that stderr holds one object at most', async (t) => {
+test('notes are silent in JSON mode without a terminal, so that stderr holds at most one object', async (t) => {
   const json = printer({ output: 'json' });
   await json.print.note('hello');
   t.is(json.err(), '');
@@ -136,7 +137,7 @@ test('notes are silent in JSON mode off a terminal, so that stderr holds one obj
   t.is(table.err(), 'hello\n');
 });
 
-test('done words are silenced by -q', async (t) => {
+test('-q silences success messages', async (t) => {
   const { print, err } = printer({ quiet: true });
   await print.done('Created.');
   t.is(err(), '');

@@ -6,14 +6,14 @@ import { PlacePaymentRequest } from '../../../server/routes/schemas/orders.ts';
 
 const members = Object.keys(PlacePaymentRequest.shape).toSorted();
 
-/** An agent pays with a page or a code that a person opens: it has no payer's device, till or app, and no page of a shop. */
+/** An agent pays with a page or code that a person opens, so it has no payer device, till, app or shop page. */
 const NOT_FOR_AGENTS = ['appId', 'channelOptions', 'clientIp', 'notifyUrl', 'openId', 'payCode', 'returnUrl', 'scene'];
 
 test('payctl pay has a flag for every member of a payment', (t) => {
   t.deepEqual(PAY_FIELDS.map(({ name }) => name).toSorted(), members);
 });
 
-test('the tool of agents has every member of a payment but those that need a device or a shop', (t) => {
+test('the agent tool has every payment member except those that need a device or a shop', (t) => {
   const { input } = paymentTools.find(({ name }) => name === 'place_payment')!;
   const { idempotencyKey: _, ...shape } = input.shape;
   t.deepEqual(
@@ -22,7 +22,7 @@ test('the tool of agents has every member of a payment but those that need a dev
   );
 });
 
-test('the tool of agents counts the characters of a text as the API does', (t) => {
+test('the agent tool counts characters as the API does', (t) => {
   const { input } = paymentTools.find(({ name }) => name === 'place_payment')!;
   const shape = input.shape as Record<string, z.ZodType>;
   for (const name of ['subject', 'orderType', 'userId'] as const)

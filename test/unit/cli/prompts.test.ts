@@ -5,7 +5,7 @@ import { createTerminal } from '../../../cli/terminal.ts';
 import { collector } from '../../cli/payctl.ts';
 import { drawnByOthers } from '../../cli/hostile.ts';
 
-/** A terminal whose keys are pressed by the test. */
+/** A terminal with simulated keys. */
 function keyboard(options: { env?: Record<string, string>; stderrTerminal?: boolean; input?: boolean } = {}) {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin });
   const out = collector(80);
@@ -14,7 +14,7 @@ function keyboard(options: { env?: Record<string, string>; stderrTerminal?: bool
     { stdin, stdout: out.stream, stderr: err.stream, env: options.env ?? {}, cwd: '/' },
     { input: options.input ?? true },
   );
-  /** Presses keys once the question stands on the screen. */
+  /** Sends keys once the question is shown. */
   const press = async (after: string, keys: string): Promise<void> => {
     while (!err.text().includes(after)) await new Promise((resolve) => err.stream.once('data', resolve));
     stdin.write(keys);
@@ -22,7 +22,7 @@ function keyboard(options: { env?: Record<string, string>; stderrTerminal?: bool
   return { prompts: createPrompts(terminal), press, out: out.text, err: err.text };
 }
 
-test('a question is drawn on stderr and never on stdout', async (t) => {
+test('a question is written to stderr and never to stdout', async (t) => {
   const { prompts, press, out, err } = keyboard();
   const answer = prompts.text({ message: 'Your name', flag: '--name' });
   await press('Your name', 'alice\r');
@@ -31,7 +31,7 @@ test('a question is drawn on stderr and never on stdout', async (t) => {
   t.regex(err(), /Your name/);
 });
 
-test('a secret does not show', async (t) => {
+test('a typed secret is not shown', async (t) => {
   const { prompts, press, err } = keyboard();
   const answer = prompts.secret({ message: 'Password', flag: '--password-stdin' });
   await press('Password', 'hidden words\r');
@@ -46,7 +46,7 @@ test('yes is never the default', async (t) => {
   t.false(await answer);
 });
 
-test('a list is chosen with the arrow keys', async (t) => {
+test('an option is chosen with the arrow keys', async (t) => {
   const { prompts, press } = keyboard();
   const answer = prompts.choose({ message: 'Which', flag: '--mode' }, [{ value: 'one' }, { value: 'two' }]);
   await press('Which', '\u001b[B\r');
@@ -56,7 +56,7 @@ test('a list is chosen with the arrow keys', async (t) => {
 const ATTACK = 'a\u001B]0;title\u0007\u009B31m\u202E';
 const SHOWN = 'a\\u001b]0;title\\u0007\\u009b31m\\u202e';
 
-test('what is asked about is visible text, and the answer is still the value', async (t) => {
+test('control characters in a choice are shown escaped, and the answer is the original value', async (t) => {
   const { prompts, press, err } = keyboard();
   const answer = prompts.choose({ message: 'Which', flag: '--project' }, [{ value: ATTACK }, { value: 'second' }]);
   await press('second', '\r');
@@ -65,7 +65,7 @@ test('what is asked about is visible text, and the answer is still the value', a
   t.true(err().includes(SHOWN));
 });
 
-test('a proposed answer is what is seen', async (t) => {
+test('a default answer is returned as shown', async (t) => {
   const { prompts, press, err } = keyboard();
   const answer = prompts.text({ message: `How much, ${ATTACK}`, flag: '--amount', default: ATTACK });
   await press('How much', '\r');
@@ -91,7 +91,7 @@ for (const [name, options] of [
   ['--no-input', { input: false }],
   ['stderr is no terminal', { stderrTerminal: false }],
 ] as const) {
-  test(`no question when ${name}: exit 2 names the flag`, async (t) => {
+  test(`no question is shown if ${name}: exit 2 names the flag`, async (t) => {
     const { prompts, out, err } = keyboard(options);
     t.false(prompts.possible);
     const error = await t.throwsAsync(prompts.text({ message: 'Your name', flag: '--name' }), { message: /--name/ });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { redact, redactBody, redactPath, redactText } from '../../../cli/http.ts';
 
-test('secrets go by their key, at any depth', (t) => {
+test('secrets are redacted by key, at any depth', (t) => {
   t.deepEqual(
     redact({
       name: 'x',
@@ -26,13 +26,13 @@ for (const secret of [
   'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln',
   '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----',
 ]) {
-  test(`a value that looks like a secret goes too: ${secret.slice(0, 12)}`, (t) => {
+  test(`a value that looks like a secret is redacted too: ${secret.slice(0, 12)}`, (t) => {
     t.false(redactText(`note: ${secret} end`).includes(secret.slice(8)));
     t.false(JSON.stringify(redact({ remark: secret })).includes(secret.slice(8)));
   });
 }
 
-test('what proves a second factor goes, and the code of a fault stays', (t) => {
+test('second-factor codes are redacted, and error codes are kept', (t) => {
   t.deepEqual(redact({ recoveryCodes: ['abcdef-ghjkmn-pqrstv-wxyz01'], uri: 'otpauth://totp/Pay:root?secret=JBSW' }), {
     recoveryCodes: '***',
     uri: '***',
@@ -49,4 +49,4 @@ test('a body that is not JSON shows only its size', (t) => {
   t.is(redactBody('{"password":"p"}'), '{"password":"***"}');
 });
 
-test('queries are cleaned', (t) => t.is(redactPath('/a?token=abc&limit=5'), '/a?token=***&limit=5'));
+test('secrets in queries are redacted', (t) => t.is(redactPath('/a?token=abc&limit=5'), '/a?token=***&limit=5'));

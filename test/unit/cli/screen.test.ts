@@ -9,14 +9,14 @@ import { screenReader } from '../../cli/screen-reader.ts';
 const style = createStyle(true);
 const texts = (line: string, columns: number) => cellsOf(line, columns).map(({ text }) => text);
 
-test('a line is as many cells as the screen has columns, and a wide character takes two', (t) => {
+test('a line has as many cells as the screen has columns, and a wide character takes two', (t) => {
   t.deepEqual(texts('a茶b', 5), ['a', '茶', '', 'b', ' ']);
   t.deepEqual(texts('a茶b', 2), ['a', ' '], 'a wide character is not cut in its middle');
   t.deepEqual(texts('é', 2), ['é', ' '], 'a mark belongs to its letter');
   t.deepEqual(texts('', 2), [' ', ' ']);
 });
 
-test('looks are those in force where a character stands', (t) => {
+test('a cell has the styles in force at its position', (t) => {
   const line = `${style('red', 'r')}${style(['cyan', 'bold'], `c${style('inverse', 'i')}`)}n${style('dim', 'd')}`;
   t.deepEqual(
     cellsOf(line, 6).map(({ text, look }) => `${text}${look}`),
@@ -24,7 +24,7 @@ test('looks are those in force where a character stands', (t) => {
   );
 });
 
-test('what others wrote is visible text of the width that it is drawn with', (t) => {
+test('foreign text is drawn as visible text of the expected width', (t) => {
   const line = cellsOf(`x${ATTACK}y\n\tz`, 300);
   const drawn = line
     .map(({ text }) => text)
@@ -35,7 +35,7 @@ test('what others wrote is visible text of the width that it is drawn with', (t)
   t.true(line.every(({ look }) => look === ''));
 });
 
-test('parts of a line stand at their columns, and one is cut where the next begins', (t) => {
+test('parts of a line start at their columns, and a part is cut where the next one starts', (t) => {
   const row = (columns: number) =>
     rowOf(
       [
@@ -60,13 +60,13 @@ const frame = (columns: number, rows: number) =>
     .array(fc.array(painted, { maxLength: 12 }), { minLength: rows, maxLength: rows })
     .map((lines) => lines.map((parts) => cellsOf(parts.join(''), columns)));
 
-test('after any frames the screen shows the last one, whatever width a terminal gives to doubtful characters', (t) => {
+test('the screen shows the last frame, whatever width the terminal gives to ambiguous characters', (t) => {
   fc.assert(
     fc.property(fc.array(frame(14, 3), { minLength: 1, maxLength: 6 }), fc.constantFrom(1, 2), (frames, ambiguous) => {
       const reader = screenReader(14, 3, { ambiguous });
       for (const [at, after] of frames.entries()) reader.write(forTerminal(difference(frames[at - 1], after)));
       const shown = frames.at(-1)!;
-      // What follows a doubtful character at once may be hidden by its second half, and nothing beyond it.
+      // Only the cell right after an ambiguous character may be hidden.
       if (ambiguous === 1)
         t.deepEqual(
           reader.rows(),
@@ -87,7 +87,7 @@ test('after any frames the screen shows the last one, whatever width a terminal 
   t.pass();
 });
 
-test('only cells that changed are written', (t) => {
+test('only changed cells are written', (t) => {
   const lines = (count: number) =>
     Array.from({ length: 40 }, (_, row) => cellsOf(row === 7 ? `orders ${count}` : `row ${row}`, 120));
   const reader = screenReader(120, 40);
@@ -99,7 +99,7 @@ test('only cells that changed are written', (t) => {
   t.is(difference(lines(42), lines(42)), '');
 });
 
-test('a screen of another size is drawn from the beginning', (t) => {
+test('a screen of another size is redrawn completely', (t) => {
   const reader = screenReader(20, 2);
   reader.write('rubbish of a shell');
   const narrow = [cellsOf('one', 10), cellsOf('two', 10)];
@@ -108,7 +108,7 @@ test('a screen of another size is drawn from the beginning', (t) => {
   t.deepEqual(reader.rows(), ['one', '']);
 });
 
-test('a region is drawn in its place, lines as wide as the terminal and fewer lines than before', (t) => {
+test('a region is drawn in place, with lines as wide as the terminal and fewer lines than before', (t) => {
   const reader = screenReader(10, 6);
   reader.write('$ command\n');
   const show = (before: string[], after: string[]) => reader.write(forTerminal(redrawn(before, after)));

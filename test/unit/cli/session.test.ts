@@ -13,7 +13,7 @@ async function folder(t: { teardown(work: () => Promise<void>): void }): Promise
 
 const session = { origin: 'http://127.0.0.1:1', username: 'alice', token: 'x', expiresAt: '2030-01-01T00:00:00.000Z' };
 
-test('files are for their owner only, and nothing is left beside them', async (t) => {
+test('session files are readable only by their owner, and no temporary files remain', async (t) => {
   const path = join(await folder(t), 'payctl');
   const sessions = openSessions(path);
   await sessions.saveSession('dev', session);
@@ -23,7 +23,7 @@ test('files are for their owner only, and nothing is left beside them', async (t
   t.deepEqual((await readdir(path)).toSorted(), ['contexts.json', 'credentials.json']);
 });
 
-test('what others can change, and tokens that they can read, are neither read nor written', async (t) => {
+test('files that others can change and tokens that others can read are neither read nor written', async (t) => {
   if (process.platform === 'win32') {
     t.log('Not run: Windows has no such modes.');
     return t.pass();
@@ -83,14 +83,14 @@ test('files of another user are refused', async (t) => {
   t.like(await openSessions(path).session('dev'), session);
 });
 
-test('twenty changes at once lose nothing', async (t) => {
+test('twenty concurrent changes are all stored', async (t) => {
   const path = await folder(t);
   await Promise.all(Array.from({ length: 20 }, (_, index) => openSessions(path).saveSession(`c${index}`, session)));
   const sessions = openSessions(path);
   for (let index = 0; index < 20; index += 1) t.truthy(await sessions.session(`c${index}`));
 });
 
-test('the lock of a killed process does not block for ever', async (t) => {
+test('the stale lock of a killed process is removed', async (t) => {
   const path = await folder(t);
   await writeFile(join(path, '.lock'), '');
   await utimes(join(path, '.lock'), new Date(0), new Date(0));
@@ -98,7 +98,7 @@ test('the lock of a killed process does not block for ever', async (t) => {
   t.truthy(await openSessions(path).session('dev'));
 });
 
-test('a broken file is named', async (t) => {
+test('an invalid file is named', async (t) => {
   const path = await folder(t);
   await writeFile(join(path, 'contexts.json'), '{');
   await t.throwsAsync(openSessions(path).contexts(), { message: /contexts\.json is not valid JSON/ });

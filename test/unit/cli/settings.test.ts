@@ -10,7 +10,7 @@ const known: Contexts = {
   },
 };
 
-test('flag wins over environment, environment over the current context, that over the default', (t) => {
+test('a flag overrides the environment, which overrides the current context, which overrides the default', (t) => {
   t.is(
     chooseTarget({ server: 'https://a.example' }, { PAYCTL_SERVER: 'https://b.example' }, known).origin,
     'https://a.example',
@@ -22,35 +22,35 @@ test('flag wins over environment, environment over the current context, that ove
   t.is(chooseTarget({}, {}, { current: null, contexts: {} }).sources.server, 'default');
 });
 
-test('a server named directly takes the context of the same origin, with its label', (t) => {
+test('a server given by URL uses the context of the same origin, with its label', (t) => {
   const target = chooseTarget({ server: 'https://pay.example.com' }, {}, known);
   t.is(target.context, 'prod');
   t.is(target.label, 'prod');
 });
 
-test('a foreign server is never taken for the current context', (t) => {
+test('an unknown server never uses the current context', (t) => {
   const target = chooseTarget({ server: 'https://evil.example' }, {}, known);
   t.is(target.context, null);
   t.is(target.label, 'prod');
 });
 
-test('-C and --server that disagree are refused', (t) => {
+test('contradicting -C and --server are refused', (t) => {
   t.throws(() => chooseTarget({ context: 'prod', server: 'https://other.example' }, {}, known), {
     message: /does not point to/,
   });
 });
 
-test('an unknown context is refused, also one that every object has', (t) => {
+test('an unknown context is refused, even with the name of an object member', (t) => {
   t.throws(() => chooseTarget({ context: 'nope' }, {}, known), { message: /Context "nope" not found/ });
   t.throws(() => chooseTarget({ context: 'constructor' }, {}, known), { message: /Context "constructor" not found/ });
 });
 
 for (const bad of ['pay.example.com', 'ftp://x', 'https://user:pw@x.example', 'https://x.example/?a=1', '']) {
-  test(`"${bad}" is no server address`, (t) =>
+  test(`"${bad}" is rejected as a server address`, (t) =>
     void t.throws(() => originOf(bad), { message: /is not a valid server URL/ }));
 }
 
-test('only this machine is dev by itself', (t) => {
+test('only a local server is labelled dev by default', (t) => {
   t.is(guessLabel('http://127.0.0.1:1'), 'dev');
   t.is(guessLabel('http://localhost:1'), 'dev');
   t.is(guessLabel('http://[::1]:1'), 'dev');

@@ -4,12 +4,12 @@ import { DIFFERENCE_KINDS, NOT_OURS } from '../../../server/domain.ts';
 import { CONDITIONS, PLANTS } from '../../../server/simulator/bills/book.ts';
 import { runPayctl } from '../../cli/payctl.ts';
 
-test('payctl offers what the simulator can do with bills', (t) => {
+test('payctl offers every bill difference and condition of the simulator', (t) => {
   t.deepEqual([...plantable].toSorted(), [...PLANTS].toSorted());
   t.deepEqual([...offered].toSorted(), [...CONDITIONS].toSorted());
 });
 
-test('every difference that the service knows can be planted', (t) => {
+test('every difference kind of the service can be planted', (t) => {
   t.deepEqual([...PLANTS].toSorted(), [...DIFFERENCE_KINDS, NOT_OURS, 'withdrawal'].toSorted());
 });
 

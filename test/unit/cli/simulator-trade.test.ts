@@ -4,7 +4,7 @@ import { drawCard } from '../../../cli/output.ts';
 import { createStyle } from '../../../cli/terminal-text.ts';
 
 const AT = Date.UTC(2026, 10, 21, 6, 0, 0);
-/** As `POST /sim/pay` answers. */
+/** A response of `POST /sim/pay`. */
 const PAID = {
   id: '01935a02',
   payWay: 'paypal',
@@ -23,7 +23,7 @@ const PAID = {
   details: { deep: { er: 1 } },
 };
 
-test('a trade of the simulator tells its instants as everything else does', (t) => {
+test('a simulator trade has ISO times', (t) => {
   const trade = readTrade(PAID);
   t.like(trade, { createdAt: '2026-11-21T06:00:00.000Z', expiresAt: '2026-11-21T06:15:00.000Z', closedAt: null });
   t.like(trade['payments'], [{ ...PAID.payments[0], at: '2026-11-21T06:00:00.000Z' }]);
@@ -31,7 +31,7 @@ test('a trade of the simulator tells its instants as everything else does', (t) 
   t.deepEqual(trade['details'], PAID.details, 'what belongs to the channel stays');
 });
 
-test('on a terminal a trade is a card without nested objects or milliseconds', (t) => {
+test('a trade on a terminal is a card without nested objects or milliseconds', (t) => {
   const space = { columns: 80, style: createStyle(false), now: new Date(AT + 60_000), headers: true };
   const card = drawCard(shownTrade(readTrade(PAID)), TRADE.columns, space);
   t.regex(card, /amount +12\.50\n/);

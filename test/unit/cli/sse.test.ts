@@ -12,7 +12,7 @@ async function read(...parts: string[]): Promise<StreamMessage[]> {
 
 const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-test('messages come out whole however the bytes are cut', async (t) => {
+test('messages are complete for every split of the bytes', async (t) => {
   const text = utf8('id: 1\nevent: order.paid\ndata: {"a":"红"}\n\nid: 2\ndata: x\ndata: y\n\n');
   const expected = [
     { id: '1', event: 'order.paid', data: '{"a":"红"}' },
@@ -22,7 +22,7 @@ test('messages come out whole however the bytes are cut', async (t) => {
   t.deepEqual(await read(...text), expected);
 });
 
-test('heartbeats say nothing, a bare id moves the cursor, a torn end is dropped', async (t) => {
+test('heartbeats are skipped, a bare id moves the cursor, and an incomplete end is dropped', async (t) => {
   t.deepEqual(await read(': beat\n\n', 'id: 9\n\n', 'id: 10\ndata: torn'), [{ id: '9', event: 'message', data: '' }]);
 });
 

@@ -5,7 +5,7 @@ const cases: [string, string | undefined, Record<string, string>, boolean, boole
   ['a terminal has colours', undefined, {}, true, true],
   ['a pipe has none', undefined, {}, false, false],
   ['NO_COLOR', undefined, { NO_COLOR: '1' }, true, false],
-  ['an empty NO_COLOR says nothing', undefined, { NO_COLOR: '' }, true, true],
+  ['an empty NO_COLOR has no effect', undefined, { NO_COLOR: '' }, true, true],
   ['FORCE_COLOR', undefined, { FORCE_COLOR: '1' }, false, true],
   ['FORCE_COLOR=0', undefined, { FORCE_COLOR: '0' }, true, false],
   ['NO_COLOR wins over FORCE_COLOR', undefined, { NO_COLOR: '1', FORCE_COLOR: '1' }, true, false],
@@ -19,7 +19,7 @@ for (const [name, flag, env, terminal, wanted] of cases) {
   test(name, (t) => t.is(wantsColor(flag, env, terminal), wanted));
 }
 
-test('without colours a text is untouched', (t) => {
+test('text without colours is unchanged', (t) => {
   t.is(createStyle(false)('red', 'x'), 'x');
   t.not(createStyle(true)('red', 'x'), 'x');
 });

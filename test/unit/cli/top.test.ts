@@ -17,7 +17,7 @@ const board = fold(NOTHING, message(0, 40, 'snapshot'), 0);
 const sections = sectionsOf(board, NOW, 100);
 const style = createStyle(false);
 
-/** The texts of lines on a screen of a width. */
+/** The texts of lines at a screen width. */
 function drawn(lines: readonly Line[], columns: number): string[] {
   return lines.map((line) =>
     rowOf(line, columns)
@@ -31,7 +31,7 @@ const bars = { title: 'payctl top', label: 'prod', status: '40 events', isOld: f
 const screen = (state: State, columns: number, rows: number, of = sections) =>
   drawn(layout(state, of, bars, { columns, rows, style, now: NOW }), columns);
 
-test('messages add up: sections are replaced, events are counted and the newest kept', (t) => {
+test('messages accumulate: sections are replaced, events are counted and the newest are kept', (t) => {
   let seen = NOTHING;
   seen = fold(seen, message(0, 3, 'snapshot'), 1000);
   seen = fold(seen, message(3, 5_000), 2000);
@@ -49,7 +49,7 @@ test('messages add up: sections are replaced, events are counted and the newest 
   t.is(again.rows.length, 1_000, 'what is shown once more is not there twice');
 });
 
-test('the rate is that of the last ten seconds', (t) => {
+test('the rate covers the last ten seconds', (t) => {
   let seen = NOTHING;
   for (let second = 0; second <= 30; second++)
     seen = fold(seen, message(second * 100, (second + 1) * 100), second * 1000);
@@ -58,7 +58,7 @@ test('the rate is that of the last ten seconds', (t) => {
   t.is(rateOf(NOTHING, 0), 0);
 });
 
-test('numbers are grouped, and say when there are more', (t) => {
+test('numbers are grouped, and a lower bound is marked', (t) => {
   t.deepEqual(['0', '999', '1000', '1234567.89 CNY', '-1000'].map(grouped), [
     '0',
     '999',
@@ -69,7 +69,7 @@ test('numbers are grouped, and say when there are more', (t) => {
   t.is(countText(10_000, true), '10,000+');
 });
 
-test('the chosen section has room, each has a heading, and what is left goes to those that can use it', (t) => {
+test('the chosen section gets its rows, each section a heading, and the rest goes to sections that can use it', (t) => {
   const sum = (shares: number[]) => shares.reduce((all, one) => all + one, 0);
   for (let rows = 0; rows < 80; rows++)
     for (const chosen of ['events', 'orders', 'exceptions'] as const) {
@@ -82,7 +82,7 @@ test('the chosen section has room, each has a heading, and what is left goes to 
   t.deepEqual(share(22, sections, 'events'), [5, 4, 2, 2, 2, 2, 5]);
 });
 
-test('every size of a terminal has a screen of exactly that size', (t) => {
+test('a screen fits every terminal size exactly', (t) => {
   for (const columns of [1, 20, 79, 80, 120, 150, 200])
     for (const rows of [1, 2, 3, 10, 24, 60]) {
       const lines = screen(BEGINNING, columns, rows);
@@ -91,7 +91,7 @@ test('every size of a terminal has a screen of exactly that size', (t) => {
     }
 });
 
-test('80 × 24 has something of every section, and 200 × 60 has events beside the figures', (t) => {
+test('80 × 24 shows every section, and 200 × 60 shows events next to the figures', (t) => {
   const small = screen(BEGINNING, 80, 24);
   for (const heading of ['ORDERS', 'CHANNELS', 'DUE WORK', 'WEBHOOKS', 'EXCEPTIONS', 'REPLICAS', 'EVENTS'])
     t.true(
@@ -108,7 +108,7 @@ const named = (name: string, more: { ctrl?: boolean; shift?: boolean } = {}) => 
 const after = (state: State, ...keys: ReturnType<typeof keyOf>[]) =>
   keys.reduce((before, key) => press(before, key, filtered(sections, before.filter, NOW)).state, state);
 
-test('keys choose sections and rows, and a row stays chosen while others come', (t) => {
+test('keys choose sections and rows, and the chosen row stays chosen when others arrive', (t) => {
   t.is(after(BEGINNING, named('tab')).section, 'orders');
   t.is(after(BEGINNING, named('tab', { shift: true })).section, 'replicas');
   t.is(after(BEGINNING, named('left'), named('right')).section, 'events');
@@ -125,7 +125,7 @@ test('keys choose sections and rows, and a row stays chosen while others come', 
   t.true(line?.includes('P202611210558000000000001'), 'the chosen row is in sight');
 });
 
-test('Enter asks for the explanation of an order, and says where there is none', (t) => {
+test('Enter explains the chosen order, or reports that there is none', (t) => {
   const open = press(BEGINNING, named('return'), sections);
   t.deepEqual(open.wish, { kind: 'explain', orderNo: 'P202611210558000000000040' });
   t.is(open.state.page?.title, 'payctl explain P202611210558000000000040');
@@ -149,7 +149,7 @@ test('a filter is typed, corrected, kept and cleared', (t) => {
   t.is(found.find(({ name }) => name === 'channels')!.rows.length, 3);
 });
 
-test('Ctrl-C quits wherever one is, q on the board, and on a page q only leaves the page', (t) => {
+test('Ctrl-C quits everywhere, q quits on the board, and q on a page closes the page', (t) => {
   const quits = (state: State, key: ReturnType<typeof keyOf>) => press(state, key, sections).wish?.kind === 'quit';
   const paged: State = { ...BEGINNING, page: { title: 'x', lines: ['1', '2', '3'], top: 0 } };
   for (const state of [BEGINNING, paged, { ...BEGINNING, isTyping: true }])
@@ -182,7 +182,7 @@ test('a page is scrolled within its lines, and help fits every width', (t) => {
     for (const line of helpLines(columns)) t.true(displayWidth(line) <= columns, `${columns}: ${line}`);
 });
 
-test('what merchants and services wrote is drawn and not obeyed', (t) => {
+test('control characters in text of merchants and services are shown escaped', (t) => {
   const hostile = JSON.parse(
     JSON.stringify(message(0, 5, 'snapshot'))
       .replaceAll('红茶 Tea', JSON.stringify(ATTACK).slice(1, -1))
@@ -200,7 +200,7 @@ test('what merchants and services wrote is drawn and not obeyed', (t) => {
   t.deepEqual(paintedParts(text).length, 1);
 });
 
-test('a service of another version, whose sections have other members, has a screen too', (t) => {
+test('a service of another version with other section members is still shown', (t) => {
   const odd = {
     at: 1,
     orders: { open: 'x' },

@@ -21,7 +21,7 @@ test('money has the decimals of its currency', (t) => {
   t.is(money('40', 'CNY'), '40 CNY');
 });
 
-test('data cannot steer a terminal', (t) => {
+test('control characters in data are escaped', (t) => {
   t.is(visible('a\u001b[31mred\u0007'), 'a\\u001b[31mred\\u0007');
   t.is(visible('one\ntwo\tthree'), 'one\\ntwo\\tthree');
   t.is(visible('abc\u202Etxt'), 'abc\\u202etxt');
@@ -30,21 +30,21 @@ test('data cannot steer a terminal', (t) => {
   t.is(human({ subject: '\u001b]0;x\u0007' }, { field: 'subject' }, now), '\\u001b]0;x\\u0007');
 });
 
-test('fields reach into objects, but never up the prototype', (t) => {
+test('field paths read nested objects, but not the prototype', (t) => {
   t.is(valueOf({ failure: { code: 'x' } }, 'failure.code'), 'x');
   t.is(valueOf({ 'a.b': 1 }, 'a.b'), 1);
   t.is(valueOf({}, 'constructor'), undefined);
   t.is(valueOf({ failure: null }, 'failure.code'), undefined);
 });
 
-test('programs get values as they are', (t) => {
+test('programs receive plain values', (t) => {
   t.is(plain(null), '');
   t.is(plain(['a', 'b']), 'a,b');
   t.is(plain({ a: 1 }), '{"a":1}');
   t.is(plain(0.1), '0.1');
 });
 
-test('a duration is shown in the unit that an operator thinks in', (t) => {
+test('a duration is shown in a convenient unit', (t) => {
   const shown = [45, 90, 900, 3600, 5400, 86_400, 129_600, 172_800, 604_800].map(durationText);
   t.deepEqual(shown, ['45 s', '90 s', '15 min', '1 h', '90 min', '24 h', '36 h', '2 d', '7 d']);
 });

@@ -6,7 +6,7 @@ import type { Store } from '../../../server/db/store.ts';
 import { billRow } from '../../support/bill-rows.ts';
 import { postgresDatabase } from '../../support/database.ts';
 
-/** The lines about bills among the figures of a service, on 23 November 2026. */
+/** The bill metrics of a service on 23 November 2026. */
 async function figures(store: Store): Promise<string[]> {
   const registry = new Registry();
   const now = () => new Date('2026-11-23T12:00:00Z');
@@ -15,7 +15,7 @@ async function figures(store: Store): Promise<string[]> {
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-test('differences and the age of bills are read from the database whenever they are asked for', async (t) => {
+test('differences and the age of bills are read from the database at each scrape', async (t) => {
   const { store } = await postgresDatabase(t);
   t.true((await figures(store)).every((line) => /^bill_differences\{kind="\w+"\} 0$/.test(line)));
   const wechat = billRow({ payWay: 'wechat', account: '1900000001', mode: 'live' });
@@ -23,9 +23,9 @@ test('differences and the age of bills are read from the database whenever they 
   await store.transaction(async (tx) => {
     await tx.bills.insert({ ...wechat, ...compared, billNo: 'B1', day: '2026-11-20' });
     await tx.bills.insert({ ...wechat, billNo: 'B2', day: '2026-11-22', state: 'waiting' });
-    // Never compared, from the 21st.
+    // Never compared since the 21st.
     await tx.bills.insert({ ...wechat, account: '1900000002', billNo: 'B3', day: '2026-11-21', state: 'waiting' });
-    // Configured no more, and one at the simulator.
+    // A removed account and a simulator account.
     await tx.bills.insert({ ...wechat, ...compared, account: '1900000003', billNo: 'B4', day: '2026-11-01' });
     await tx.bills.insert({ ...wechat, ...compared, mode: 'simulator', billNo: 'B5', day: '2026-11-01' });
     for (const [key, state] of [
@@ -65,7 +65,7 @@ test('differences and the age of bills are read from the database whenever they 
   );
 });
 
-test('while the database does not answer the figures are absent', async (t) => {
+test('the bill metrics are absent during a database outage', async (t) => {
   const store = { read: () => Promise.reject(new Error('gone')) } as unknown as Store;
   t.deepEqual(await figures(store), []);
 });

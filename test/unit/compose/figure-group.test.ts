@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { type FigurePorts, figureGroup } from '../../../server/compose/database-figures.ts';
 import type { Store } from '../../../server/db/store.ts';
 
-/** A group of two figures over a database that answers as it is told. */
+/** A group of two metrics over a controllable database. */
 function stage(more: Partial<FigurePorts<number>> = {}) {
   const registry = new Registry();
   const answered: boolean[] = [];
@@ -26,7 +26,7 @@ function stage(more: Partial<FigurePorts<number>> = {}) {
   return { database, answered, lines };
 }
 
-test('a group is read once for all its figures, and told again for a while', async (t) => {
+test('a group is read once for all its metrics and cached for a while', async (t) => {
   const { database, answered, lines } = stage();
   t.deepEqual(await lines(), ['one{kind="a"} 7', 'two{kind="a"} 14']);
   database.answer = () => Promise.resolve(8);
@@ -35,7 +35,7 @@ test('a group is read once for all its figures, and told again for a while', asy
   t.deepEqual(answered, [true]);
 });
 
-test('when its time is over it is read again, by several who ask at once only once', async (t) => {
+test('an expired group is read again, once for concurrent scrapes', async (t) => {
   const { database, lines } = stage({ everyMs: 0 });
   await lines();
   database.answer = () => Promise.resolve(8);
@@ -43,7 +43,7 @@ test('when its time is over it is read again, by several who ask at once only on
   t.is(database.reads, 2);
 });
 
-test('while the database fails the figures are absent, and read anew as soon as it answers', async (t) => {
+test('the metrics are absent during a database failure and return afterwards', async (t) => {
   const { database, answered, lines } = stage({ everyMs: 0 });
   await lines();
   database.answer = () => Promise.reject(new Error('gone'));
@@ -53,7 +53,7 @@ test('while the database fails the figures are absent, and read anew as soon as 
   t.deepEqual(answered, [true, false, true]);
 });
 
-test('nobody waits for a database that is silent; what comes late is told to the next', async (t) => {
+test('a scrape does not wait for a silent database, and the next one returns the late result', async (t) => {
   const { database, answered, lines } = stage({ patienceMs: 1 });
   const late = Promise.withResolvers<number>();
   database.answer = () => late.promise;

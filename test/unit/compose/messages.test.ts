@@ -10,7 +10,7 @@ import { fakeSql } from '../../support/fake-sql.ts';
 
 const at = new Date('2030-01-01T00:00:00Z');
 
-/** The messages over a store that keeps what is written. */
+/** The message log over a store that keeps its writes. */
 function stage() {
   const rows: Waiting[] = [];
   const aheads: [string, number][] = [];
@@ -33,7 +33,7 @@ function stage() {
   return { rows, aheads, messages: composeMessages(base) };
 }
 
-test('a message that was sent is of the channel that it was sent to, whatever its address says', async (t) => {
+test('a sent message belongs to the channel it was sent to, whatever its URL contains', async (t) => {
   const { rows, messages } = stage();
   const server = createServer((_req, res) => res.end('{"code":"10000"}')).listen(0, '127.0.0.1');
   t.teardown(() => server.close());
@@ -64,7 +64,7 @@ test('a message that was sent is of the channel that it was sent to, whatever it
   });
 });
 
-test('the time of a channel is that of its answers; one without a date, or with nonsense, says nothing and harms nothing', async (t) => {
+test('the channel clock comes from the response date, and a missing or invalid date is ignored', async (t) => {
   const { aheads, messages } = stage();
   const dates = [new Date(Date.now() - 90_000).toUTCString(), undefined, 'soon'];
   const server = createServer((_req, res) => {
@@ -83,7 +83,7 @@ test('the time of a channel is that of its answers; one without a date, or with 
   t.true(Math.abs((aheads[0]?.[1] ?? 0) - 90) < 60, 'a slow machine is no clock');
 });
 
-test('a notice is kept without its secrets, and not longer than a column', async (t) => {
+test('a notification is stored without its secrets and cut to the column size', async (t) => {
   const { rows, messages } = stage();
   const notification = {
     orderNo: 'P1',

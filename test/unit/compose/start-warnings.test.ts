@@ -7,12 +7,12 @@ const config = { production: false, server, admin: { requireSecondFactor: false 
 const said = (change: object, at = listens) =>
   startWarnings({ ...config, ...change }, at).map(({ facts }) => facts['hint']);
 
-test('a start in production says that administrators need no second factor', (t) => {
+test('a start in production warns if administrators need no second factor', (t) => {
   t.deepEqual(said({ production: true }), ['Admin.RequireSecondFactor']);
   t.deepEqual(said({ production: true, admin: { requireSecondFactor: true } }), []);
 });
 
-test('a start warns of a public URL of this machine at a port where nothing of the service listens', (t) => {
+test('a start warns of a local public URL whose port the service does not listen on', (t) => {
   const url = (publicUrl: string, trustedProxies = 0) => said({ server: { publicUrl, trustedProxies } });
   t.deepEqual(said({}), []);
   t.deepEqual(url('http://127.0.0.1:8080'), ['Server.PublicUrl']);

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 
 const mode = (path: string) => statSync(path).mode & 0o777;
 
-test('the two secrets are made once, kept where only the owner reads them, and named as the source', async (t) => {
+test('the two secrets are created once in files that only the owner can read, and are named as the source', async (t) => {
   const cwd = temporaryFolder(t);
   const first = await ensureEmbeddedSecrets(loadConfig({ env: {}, cwd }));
   const folder = join(cwd, 'data/pglite-secrets');
@@ -25,7 +25,7 @@ test('the two secrets are made once, kept where only the owner reads them, and n
   t.deepEqual(await ensureEmbeddedSecrets(loadConfig({ env: {}, cwd })), first);
 });
 
-test('through a symbolic link to the database the secrets are the same', async (t) => {
+test('a symbolic link to the database leads to the same secrets', async (t) => {
   const cwd = temporaryFolder(t, { 'data/pglite/PG_VERSION': '18' });
   symlinkSync(join(cwd, 'data/pglite'), join(cwd, 'link'));
   const direct = await ensureEmbeddedSecrets(loadConfig({ env: {}, cwd }));
@@ -34,7 +34,7 @@ test('through a symbolic link to the database the secrets are the same', async (
   t.false(readdirSync(cwd).includes('link-secrets'));
 });
 
-test('given secrets are used and nothing is written', async (t) => {
+test('configured secrets are used and no file is written', async (t) => {
   const cwd = temporaryFolder(t);
   const env = { PAY_JWT_SECRET_KEY: 'x'.repeat(32), PAY_SECURITY_MASTER_KEY: Buffer.alloc(32).toString('base64') };
   const config = await ensureEmbeddedSecrets(loadConfig({ env, cwd }));
@@ -42,7 +42,7 @@ test('given secrets are used and nothing is written', async (t) => {
   t.deepEqual(readdirSync(cwd), []);
 });
 
-test('processes that start at once agree on the same secrets', async (t) => {
+test('processes that start at the same time use the same secrets', async (t) => {
   const cwd = temporaryFolder(t);
   const root = new URL('../../../config/', import.meta.url).href;
   const program = `
@@ -56,7 +56,7 @@ test('processes that start at once agree on the same secrets', async (t) => {
   t.regex(said[0]?.stdout ?? '', /^\S{44} [0-9a-f]{8}\n$/);
 });
 
-test('50 calls at once in one process agree too and leave no drafts', async (t) => {
+test('50 concurrent calls in one process use the same secrets and leave no temporary files', async (t) => {
   const cwd = temporaryFolder(t);
   const all = await Promise.all(Array.from({ length: 50 }, () => ensureEmbeddedSecrets(loadConfig({ env: {}, cwd }))));
   t.is(new Set(all.map((config) => config.jwt.secretKey)).size, 1);
@@ -64,7 +64,7 @@ test('50 calls at once in one process agree too and leave no drafts', async (t) 
   t.is(readdirSync(join(cwd, 'data/pglite-secrets')).length, 2);
 });
 
-test('a file that others may read is closed again', async (t) => {
+test('a secret file that other users can read is restricted again', async (t) => {
   const cwd = temporaryFolder(t);
   await ensureEmbeddedSecrets(loadConfig({ env: {}, cwd }));
   const path = join(cwd, 'data/pglite-secrets/master-key');
@@ -73,7 +73,7 @@ test('a file that others may read is closed again', async (t) => {
   t.is(mode(path), 0o600);
 });
 
-test('a damaged file is a fault that neither shows nor replaces it', async (t) => {
+test('a damaged secret file is reported without its content and is not replaced', async (t) => {
   for (const text of ['', 'hunter2', 'aHVudGVyMg==', `${Buffer.alloc(31).toString('base64')}\n`]) {
     const cwd = temporaryFolder(t, { 'data/pglite-secrets/master-key': text });
     const error = await t.throwsAsync(ensureEmbeddedSecrets(loadConfig({ env: {}, cwd })), {
@@ -85,7 +85,7 @@ test('a damaged file is a fault that neither shows nor replaces it', async (t) =
   }
 });
 
-test('a folder that cannot be made is a fault by key', async (t) => {
+test('a secret folder that cannot be created is reported by key', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'data'), 'a file, not a folder');
   const error = await t.throwsAsync(ensureEmbeddedSecrets(loadConfig({ env: {}, cwd })), { instanceOf: ConfigFaults });

@@ -18,7 +18,7 @@ function faultsOf(env: Record<string, string>, cwd = '/', config?: string): Reco
   return {};
 }
 
-test('all faults are told at once, by key, with the place that set them and without secrets', (t) => {
+test('all faults are reported at once, by key and source, without secrets', (t) => {
   const cwd = temporaryFolder(t, {
     'bad.toml': 'Debug = "yes"\n[JWT]\nSecretKey = "hunter2"\nSecretKeys = "hunter2"\n',
   });
@@ -89,13 +89,13 @@ const refused: Record<string, readonly string[]> = {
 };
 
 for (const [name, values] of Object.entries(refused)) {
-  test(`PAY_${name} refuses what is not meant`, (t) => {
+  test(`PAY_${name} refuses invalid values`, (t) => {
     for (const value of values)
       t.is(Object.keys(faultsOf({ [`PAY_${name}`]: value })).length, 1, JSON.stringify(value));
   });
 }
 
-test('lists are read elsewhere only where there is an elsewhere: the embedded database has no replicas', (t) => {
+test('a read replica URL is refused with the embedded database, which has no replicas', (t) => {
   const readUrl = { PAY_DATABASE_READ_URL: 'postgres://pay:hunter2@standby.example/pay' };
   t.deepEqual(faultsOf({ PAY_DATABASE_URL: 'pglite://data/pay', ...readUrl }), {
     'Database.ReadUrl': 'needs PostgreSQL; the embedded database has no replicas',
@@ -103,7 +103,7 @@ test('lists are read elsewhere only where there is an elsewhere: the embedded da
   t.deepEqual(faultsOf({ ...postgres, ...secrets, ...readUrl }), {});
 });
 
-test('in a file a value must have its own type', (t) => {
+test('a value in a file must have its own type', (t) => {
   for (const value of ['"1"', '1.5', 'true', '[1]', '{ a = 1 }', '2026-01-01', 'nan', '-inf']) {
     const cwd = temporaryFolder(t, { 'a.toml': `[Server]\nTrustedProxies = ${value}` });
     t.deepEqual(Object.keys(faultsOf({}, cwd, 'a.toml')), ['Server.TrustedProxies'], value);
@@ -120,7 +120,7 @@ const badFiles: Record<string, readonly [string | Uint8Array, string]> = {
 };
 
 for (const [what, [text, message]] of Object.entries(badFiles)) {
-  test(`a file that ${what} is one fault without its content`, (t) => {
+  test(`a file that ${what} gives one fault without its content`, (t) => {
     const cwd = temporaryFolder(t, { 'a.toml': text });
     const faults = faultsOf({}, cwd, 'a.toml');
     t.deepEqual(Object.keys(faults), ['(file)']);
@@ -129,14 +129,14 @@ for (const [what, [text, message]] of Object.entries(badFiles)) {
   });
 }
 
-test('a named file that is missing or a folder is a fault', (t) => {
+test('a configured file that is missing or a folder is a fault', (t) => {
   const cwd = temporaryFolder(t, { 'folder/x': '' });
   t.regex(faultsOf({}, cwd, 'missing.toml')['(file)'] ?? '', /missing\.toml does not exist$/);
   t.regex(faultsOf({ PAY_CONFIG: 'folder' }, cwd)['(file)'] ?? '', /folder is not a file$/);
   t.truthy(faultsOf({ PAY_CONFIG: 'a\0b' }, cwd)['(file)']);
 });
 
-test('unknown keys are faults, names of object members among them', (t) => {
+test('unknown keys are faults, including names of object members', (t) => {
   for (const name of ['Servr', '__proto__', 'constructor', 'toString', '"a\\u001b[31m"']) {
     const cwd = temporaryFolder(t, { 'a.toml': `${name} = 1\n[Server]\n${name} = 2\n[nothing.${name}]\nx = 1` });
     const found = Object.keys(faultsOf({}, cwd, 'a.toml'));
@@ -145,12 +145,12 @@ test('unknown keys are faults, names of object members among them', (t) => {
   }
 });
 
-test('a section where a value belongs, and a value where a section belongs, are faults', (t) => {
+test('a section in place of a value and a value in place of a section are faults', (t) => {
   const cwd = temporaryFolder(t, { 'a.toml': 'Server = 1\n[Debug]\nx = 1\n[Log.Level]\ny = 1' });
   t.deepEqual(Object.keys(faultsOf({}, cwd, 'a.toml')).toSorted(), ['Debug', 'Log.Level', 'Server']);
 });
 
-test('unknown PAY_ names are faults; those of the tests and of payctl are not', (t) => {
+test('unknown PAY_ variables are faults, except those of the tests and of payctl', (t) => {
   t.deepEqual(Object.keys(faultsOf({ PAY_JWT_SECRETKEY: 'x', PAY_: 'x', PAY_DEBUG_FILE_FILE: 'x' })), [
     'PAY_JWT_SECRETKEY',
     'PAY_',
@@ -159,7 +159,7 @@ test('unknown PAY_ names are faults; those of the tests and of payctl are not', 
   t.deepEqual(faultsOf({ PAY_TEST_LONG: '1', PAYCTL_TOKEN: 'x', PAYMENT: 'x', pay_debug: 'x' }), {});
 });
 
-test('what Kubernetes announces of a service called pay is not a fault, a port set by mistake is', (t) => {
+test('variables that Kubernetes sets for a service named pay are accepted, but a wrongly set port is a fault', (t) => {
   const links = {
     PAY_SERVICE_HOST: '10.0.0.1',
     PAY_SERVICE_PORT: '8080',
@@ -173,13 +173,13 @@ test('what Kubernetes announces of a service called pay is not a fault, a port s
   t.deepEqual(Object.keys(faultsOf({ PAY_PORT: '8080', PAY_SERVICE: 'x' })), ['PAY_PORT', 'PAY_SERVICE']);
 });
 
-test('a value and its _FILE together are one fault', (t) => {
+test('a variable together with its _FILE variant is one fault', (t) => {
   const faults = faultsOf({ PAY_JWT_SECRET_KEY: secret, PAY_JWT_SECRET_KEY_FILE: '/nowhere' });
   t.deepEqual(Object.keys(faults), ['JWT.SecretKey']);
   t.regex(faults['JWT.SecretKey'] ?? '', /both PAY_JWT_SECRET_KEY and PAY_JWT_SECRET_KEY_FILE are set/);
 });
 
-test('a _FILE that cannot be read is a fault that does not show the path: it may be the secret itself', (t) => {
+test('an unreadable _FILE is reported without its path, which may be the secret itself', (t) => {
   const cwd = temporaryFolder(t, { 'folder/x': '', empty: '\n', binary: new Uint8Array([0xff]) });
   for (const name of ['hunter2', 'folder', 'empty', 'binary', 'a\0hunter2']) {
     const faults = faultsOf({ PAY_JWT_SECRET_KEY_FILE: name }, cwd);
@@ -193,13 +193,13 @@ test('PostgreSQL needs both secrets', (t) => {
   t.deepEqual(faultsOf({ ...postgres, ...secrets }), {});
 });
 
-test('DevMode needs Debug, and no key stands twice in the list', (t) => {
+test('DevMode needs Debug, and a master key must not be listed twice', (t) => {
   t.deepEqual(Object.keys(faultsOf({ PAY_SKILLPAY_DEV_MODE: 'true' })), ['Skillpay.DevMode']);
   t.deepEqual(faultsOf({ PAY_SKILLPAY_DEV_MODE: 'true', PAY_DEBUG: 'true' }), {});
   t.deepEqual(Object.keys(faultsOf({ PAY_SECURITY_MASTER_KEY: `${key},${key}` })), ['Security.MasterKey']);
 });
 
-test('Debug is for this machine: beyond loopback it is refused unless that is said', (t) => {
+test('Debug is refused on a non-loopback address unless explicitly allowed', (t) => {
   const debug = { PAY_DEBUG: 'true' };
   for (const host of ['0.0.0.0:8080', '[::]:8080', '10.0.0.5:8080', 'pay.example:8080']) {
     const remote = { ...debug, PAY_SERVER_LISTEN: host };
@@ -213,14 +213,14 @@ test('Debug is for this machine: beyond loopback it is refused unless that is sa
   t.deepEqual(Object.keys(faultsOf({ ...production, ...debug, PAY_SERVER_ALLOW_REMOTE_DEBUG: 'true' })), ['Debug']);
 });
 
-test('a channel has room for two accounts at least', (t) => {
+test('a channel needs slots for at least two accounts', (t) => {
   const faults = faultsOf({ PAY_JOBS_PER_ACCOUNT: '20', PAY_JOBS_PER_CHANNEL: '39' });
   t.deepEqual(Object.keys(faults), ['Jobs.PerChannel']);
   t.regex(JSON.stringify(faults), /at least 40, twice Jobs\.PerAccount/);
   t.deepEqual(faultsOf({ PAY_JOBS_PER_ACCOUNT: '20', PAY_JOBS_PER_CHANNEL: '40' }), {});
 });
 
-test('secrets that look like samples are refused wherever others can reach the service', (t) => {
+test('sample secrets are refused if the service is reachable from other machines', (t) => {
   const sample = { ...secrets, PAY_JWT_SECRET_KEY: 'change-me-change-me-change-me-change-me' };
   const typed = { ...secrets, PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
   const open = { PAY_SERVER_LISTEN: '0.0.0.0:8080' };
@@ -237,7 +237,7 @@ const production = {
   PAY_SERVER_PUBLIC_URL: 'https://pay.shop.example',
 };
 
-/** Staging is worth nothing unless it demands what production demands, whatever NODE_ENV says. */
+/** Staging demands the same as production, regardless of NODE_ENV. */
 const places: Record<string, Record<string, string>> = {
   'NODE_ENV=production': production,
   'Server.Environment = production': { ...production, NODE_ENV: '', PAY_SERVER_ENVIRONMENT: 'production' },
@@ -272,7 +272,7 @@ for (const [place, safe] of Object.entries(places))
     }
   });
 
-test('the environment is what its key says, else what NODE_ENV says; a simulator belongs to staging', (t) => {
+test('the environment follows its key, else NODE_ENV, and a simulator URL is for staging', (t) => {
   const simulator = { PAY_SIMULATOR_URL: 'http://127.0.0.1:8081' };
   const at = (env: Record<string, string>) => {
     const {
@@ -293,7 +293,7 @@ test('the environment is what its key says, else what NODE_ENV says; a simulator
   t.deepEqual(Object.keys(faultsOf({ ...production, PAY_SERVER_ENVIRONMENT: 'test' })), ['Server.Environment']);
 });
 
-test('a NODE_ENV that means production or staging and does not say it is refused, unless the key decides', (t) => {
+test('a misspelled NODE_ENV for production or staging is refused unless the key decides', (t) => {
   for (const NODE_ENV of ['Production', 'PRODUCTION', 'production ', 'prod', 'Staging', 'live']) {
     t.deepEqual(Object.keys(faultsOf({ ...production, NODE_ENV })), ['NODE_ENV'], NODE_ENV);
     t.deepEqual(faultsOf({ ...production, NODE_ENV, PAY_SERVER_ENVIRONMENT: 'staging' }), {}, NODE_ENV);
@@ -301,7 +301,7 @@ test('a NODE_ENV that means production or staging and does not say it is refused
   for (const NODE_ENV of ['', 'development', 'test', 'dev']) t.deepEqual(faultsOf({ NODE_ENV }), {}, NODE_ENV);
 });
 
-test('production reaches a remote PostgreSQL through verified TLS only, unless that is said', (t) => {
+test('production accepts a remote PostgreSQL only with verified TLS, unless explicitly allowed', (t) => {
   const at = (url: string, more = {}) => Object.keys(faultsOf({ ...production, PAY_DATABASE_URL: url, ...more }));
   const plain = [
     'postgres://pay@db.example/pay',
@@ -333,7 +333,7 @@ test('production reaches a remote PostgreSQL through verified TLS only, unless t
   for (const url of safe) t.deepEqual(at(url), [], url);
 });
 
-test('production accepts the embedded database when that is said', (t) => {
+test('production accepts the embedded database only if explicitly allowed', (t) => {
   const env = { ...production, PAY_DATABASE_URL: 'pglite:///srv/pay', PAY_DATABASE_ALLOW_EMBEDDED: 'true' };
   t.deepEqual(faultsOf(env), {});
 });

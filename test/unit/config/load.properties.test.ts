@@ -8,7 +8,7 @@ import { loadConfig, type LoadOptions } from '../../../config/load.ts';
 import { environmentName, keyNames, keys } from '../../../config/schema.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-/** The message of what it refused, or an empty text; anything but `ConfigFaults` goes on. */
+/** Returns the message of a `ConfigFaults`, or an empty text; rethrows other errors. */
 function refusal(options: LoadOptions): string {
   try {
     loadConfig(options);
@@ -27,7 +27,7 @@ const environment = fc.dictionary(
   fc.oneof(value, fc.constant(undefined)),
 );
 
-test('whatever the environment holds, the answer is a configuration or ConfigFaults', (t) => {
+test('any environment gives a configuration or ConfigFaults', (t) => {
   const cwd = temporaryFolder(t);
   t.notThrows(() =>
     fc.assert(
@@ -37,7 +37,7 @@ test('whatever the environment holds, the answer is a configuration or ConfigFau
   );
 });
 
-test('whatever bytes a file holds, the answer is a configuration or ConfigFaults', (t) => {
+test('a file with any bytes gives a configuration or ConfigFaults', (t) => {
   const cwd = temporaryFolder(t);
   const line = fc.tuple(fc.constantFrom(...keyNames), value).map(([key, text]) => `${key} = ${text}`);
   const bytes = fc.oneof(
@@ -56,7 +56,7 @@ test('whatever bytes a file holds, the answer is a configuration or ConfigFaults
   );
 });
 
-test('whatever a valid document holds, unknown keys and wrong values are refused, never dropped', (t) => {
+test('a valid document with unknown keys or wrong values is refused', (t) => {
   const cwd = temporaryFolder(t);
   const leaf = fc.oneof(value, fc.boolean(), fc.integer(), fc.array(value));
   const table = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('SecretKey', 'Url')), leaf);
@@ -78,7 +78,7 @@ function isEmptyTable(thing: unknown): boolean {
   return typeof thing === 'object' && !Array.isArray(thing) && Object.keys(thing ?? {}).length === 0;
 }
 
-test('no refused secret is ever in the message', (t) => {
+test('a refused secret never appears in the message', (t) => {
   const cwd = temporaryFolder(t);
   const secretNames = keyNames.filter((key) => keys[key].secret).map(environmentName);
   const secret = fc.stringMatching(/^[a-z0-9]{12}$/).map((text) => `Q${text}Q`);

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 const keyA = Buffer.alloc(32, 1).toString('base64');
 const keyB = Buffer.alloc(32, 2).toString('base64');
 
-test('with nothing set, the defaults of the contract hold', (t) => {
+test('an empty environment gives the documented defaults', (t) => {
   const cwd = temporaryFolder(t);
   const { sources, ...config } = loadConfig({ env: {}, cwd });
   t.deepEqual(config, {
@@ -68,7 +68,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
   t.is(sources['JWT.SecretKey'], 'not set');
 });
 
-test('in development the public URL follows an address to listen on that was changed alone', (t) => {
+test('in development the public URL follows a changed listen address', (t) => {
   const cwd = temporaryFolder(t);
   const urls = (env: Record<string, string>) => {
     const { server, oauth, sources } = loadConfig({ env, cwd });
@@ -91,7 +91,7 @@ test('in development the public URL follows an address to listen on that was cha
   t.throws(() => loadConfig({ env: production, cwd }), { message: /Server\.PublicUrl: / });
 });
 
-test('production drains before it stops and serves no explorer, unless it is told otherwise', (t) => {
+test('production drains before it stops and serves no explorer, unless configured otherwise', (t) => {
   const cwd = temporaryFolder(t);
   const env = {
     NODE_ENV: 'production',
@@ -108,7 +108,7 @@ test('production drains before it stops and serves no explorer, unless it is tol
   t.false(loadConfig({ env: { PAY_EXPLORER_ENABLED: 'false' }, cwd }).explorer.enabled);
 });
 
-test('the environment wins over the file, the file over the defaults, and each says where it comes from', (t) => {
+test('the environment overrides the file, the file overrides the defaults, and each value names its source', (t) => {
   const cwd = temporaryFolder(t, {
     'config/local.toml': '[Server]\nListen = "[::1]:1"\nTrustedProxies = 1\n[Log]\nLevel = "warn"',
   });
@@ -121,7 +121,7 @@ test('the environment wins over the file, the file over the defaults, and each s
   t.is(config.sources.Debug, 'default');
 });
 
-test('--config wins over PAY_CONFIG, and both over config/local.toml', (t) => {
+test('--config overrides PAY_CONFIG, and both override config/local.toml', (t) => {
   const level = (name: string) => `[Log]\nLevel = "${name}"\n`;
   const cwd = temporaryFolder(t, {
     'config/local.toml': level('trace'),
@@ -133,7 +133,7 @@ test('--config wins over PAY_CONFIG, and both over config/local.toml', (t) => {
   t.is(loadConfig({ argv: { config: 'b.toml' }, env: { PAY_CONFIG: 'a.toml' }, cwd }).log.level, 'error');
 });
 
-test('a relative path begins at the folder of the file that sets it, else at the working directory', (t) => {
+test('a relative path is resolved from the folder of its file, else from the working directory', (t) => {
   const cwd = temporaryFolder(t, {
     'etc/pay.toml': '[Database]\nUrl = "pglite://./db"\n[Simulator]\nDir = "../sim"',
     'secrets/url': 'pglite://beside\n',
@@ -147,7 +147,7 @@ test('a relative path begins at the folder of the file that sets it, else at the
   t.is(beside.database.folder, join(cwd, 'secrets/beside'));
 });
 
-test('an edited default.toml counts, starts at the working directory and is named as the source', (t) => {
+test('an edited default.toml applies, resolves paths from the working directory and is named as the source', (t) => {
   const cwd = temporaryFolder(t, { 'package/config/default.toml': 'Debug = true\n[Database]\nUrl = "pglite://x"\n' });
   const packageRoot = join(cwd, 'package');
   const config = loadConfig({ env: {}, cwd, packageRoot });
@@ -174,12 +174,12 @@ test('lists are comma-separated in the environment and arrays in a file; master 
   t.deepEqual(fromFile.security.masterKeys[0]?.key, Buffer.alloc(32, 1));
 });
 
-test('a single text stands for a list of one', (t) => {
+test('a single text is accepted as a list of one', (t) => {
   const cwd = temporaryFolder(t, { 'a.toml': `[Security]\nMasterKey = "${keyA}"` });
   t.is(loadConfig({ argv: { config: 'a.toml' }, env: {}, cwd }).security.masterKeys.length, 1);
 });
 
-test('line ends behind a value are dropped, in a variable as in a file, and control characters in it are refused', (t) => {
+test('trailing line ends of a value are dropped, and control characters in it are refused', (t) => {
   const secret = 'k'.repeat(40);
   const cwd = temporaryFolder(t, { one: `${secret}\n`, windows: `${secret}\r\n`, two: `${secret}\n\n`, level: 'warn' });
   const load = (name: string) => loadConfig({ env: { PAY_JWT_SECRET_KEY_FILE: name }, cwd });
@@ -217,7 +217,7 @@ test('an empty variable counts as not set', (t) => {
   t.is(config.log.level, 'warn');
 });
 
-test('the issuer is the public address unless it is given', (t) => {
+test('the issuer defaults to the public address', (t) => {
   const cwd = temporaryFolder(t);
   const env = { PAY_SERVER_PUBLIC_URL: 'https://pay.shop.example/' };
   t.is(loadConfig({ env, cwd }).server.publicUrl, 'https://pay.shop.example');

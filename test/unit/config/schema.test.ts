@@ -10,7 +10,7 @@ test('environment names follow the words of the key', (t) => {
   t.is(environmentName('RateLimit.PerApp'), 'PAY_RATE_LIMIT_PER_APP');
 });
 
-test('no two keys share a variable, not even by _FILE', (t) => {
+test('no two keys share a variable, including the _FILE variants', (t) => {
   const names = keyNames.flatMap((key) => [environmentName(key), `${environmentName(key)}_FILE`]);
   t.is(new Set(names).size, names.length);
 });
@@ -23,12 +23,12 @@ test('every key has a sentence, and every default passes its own schema', (t) =>
   }
 });
 
-test('exactly the values that must not be shown are secret', (t) => {
+test('exactly the sensitive keys are secret', (t) => {
   const secret = keyNames.filter((key) => keys[key].secret);
   t.deepEqual(secret, ['Database.Url', 'Database.ReadUrl', 'JWT.SecretKey', 'Security.MasterKey']);
 });
 
-test('a typing mistake finds the name that was meant, and nonsense finds none', (t) => {
+test('a misspelled key finds the intended name, and an unrelated one finds none', (t) => {
   t.is(nearest('JWT.SecretKy', keyNames), 'JWT.SecretKey');
   t.is(nearest('server.publicurl', keyNames), 'Server.PublicUrl');
   t.is(nearest('Completely.Different', keyNames), undefined);

@@ -6,14 +6,14 @@ function read<T>(type: z.ZodType<T>, text: string): T | undefined {
   return type.safeParse(text).data;
 }
 
-test('listen reads names, IPv4 and bracketed IPv6', (t) => {
+test('listen accepts names, IPv4 and bracketed IPv6', (t) => {
   t.deepEqual(read(listen, 'localhost:0'), { host: 'localhost', port: 0 });
   t.deepEqual(read(listen, '0.0.0.0:65535'), { host: '0.0.0.0', port: 65535 });
   t.deepEqual(read(listen, '[::]:8080'), { host: '::', port: 8080 });
   t.is(read(listen, '0.0.0.0:65536'), undefined);
 });
 
-test('an origin is written the way browsers write it', (t) => {
+test('an origin is normalized as in browsers', (t) => {
   t.is(read(origin, 'HTTPS://Pay.Shop.Example/'), 'https://pay.shop.example');
   t.is(read(origin, 'https://pay.shop.example:443'), 'https://pay.shop.example');
   t.is(read(origin, 'http://[::1]:8080'), 'http://[::1]:8080');
@@ -21,7 +21,7 @@ test('an origin is written the way browsers write it', (t) => {
   t.is(read(origin, 'https://pay.shop.example/\n'), undefined);
 });
 
-test('an address is kept letter for letter, because an issuer is compared so', (t) => {
+test('an address is kept unchanged, because issuers are compared exactly', (t) => {
   t.is(read(address, 'https://Id.Shop.Example/pay/'), 'https://Id.Shop.Example/pay/');
   t.is(read(address, 'https://id.shop.example/?x'), undefined);
 });
@@ -43,7 +43,7 @@ test('a database is a folder or a PostgreSQL address with a database name, by ho
   t.is(read(databaseUrl, 'pglite://a\0b'), undefined);
 });
 
-test('a master key is the canonical base64 of 32 bytes, named by the start of their SHA-256', (t) => {
+test('a master key is the canonical base64 of 32 bytes, with the start of its SHA-256 as id', (t) => {
   t.deepEqual(read(masterKey, Buffer.alloc(32).toString('base64')), { id: '66687aad', key: Buffer.alloc(32) });
   t.is(read(masterKey, Buffer.alloc(33).toString('base64')), undefined);
   t.is(read(masterKey, Buffer.alloc(32).toString('base64url')), undefined);

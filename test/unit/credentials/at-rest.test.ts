@@ -13,7 +13,7 @@ const wechat = {
   wechat_merchant_cert: fixture('app.crt'),
 };
 
-/** Every channel configured, one in two versions, and the other tables that hold sealed texts. */
+/** Configures every channel, one of them in two versions, and fills the other tables with encrypted columns. */
 async function fill({ call, store, ports }: Service): Promise<void> {
   for (const [payWay, body] of Object.entries({ alipay, wechat, paypal })) {
     const { status } = await call('POST', `/api/v1/payment/config/${payWay}`, { body });
@@ -64,7 +64,7 @@ test('a dump of the database contains no key and no secret', async (t) => {
   t.notRegex(dump, /PRIVATE KEY/);
 });
 
-test('a master key is replaced in one go, leaves no old id, and twice is once', async (t) => {
+test('a master key rotation replaces all old key ids, and a second run changes nothing', async (t) => {
   const service = await startService(t);
   await fill(service);
   const [old] = service.masterKeys;
@@ -84,7 +84,7 @@ test('a master key is replaced in one go, leaves no old id, and twice is once', 
   t.is(createEncryption([young]).open(place, hook!.encryptedSecret), 'whsec_first');
 });
 
-test('two rotations at once, and writes beside them, end in one key', async (t) => {
+test('two concurrent rotations with concurrent writes end with one key', async (t) => {
   const service = await startService(t);
   await fill(service);
   const young = newMasterKey();
@@ -99,7 +99,7 @@ test('two rotations at once, and writes beside them, end in one key', async (t) 
   t.is((await startService(t, { on: service.on, masterKeys: [young] })).masterKeys.length, 1);
 });
 
-test('a record that does not open is named, and everything else is done', async (t) => {
+test('a rotation reports a record that cannot be decrypted and processes all others', async (t) => {
   const service = await startService(t);
   await fill(service);
   const { store } = service;
@@ -117,7 +117,7 @@ test('a record that does not open is named, and everything else is done', async 
   await t.throwsAsync(after.channels.forNew('default', 'alipay'), { message: /cannot be decrypted/ });
 });
 
-test('a broken configuration is repaired by writing its secrets again, and only by that', async (t) => {
+test('a broken configuration is repaired only by writing its secrets again', async (t) => {
   const { call, store } = await startService(t);
   await call('POST', '/api/v1/payment/config/paypal', { body: paypal });
   await store.transaction((tx) => tx.channelConfigs.update({ payWay: 'paypal' }, { encrypted: 'broken' }));

@@ -8,7 +8,7 @@ const refusal = async (t: { throwsAsync(p: Promise<unknown>): Promise<unknown> }
   codeOf(await t.throwsAsync(asked));
 const pinned = { project: 'default', payWay: 'alipay', mode: 'live', account: 'app-1', configVersion: 1 } as const;
 
-test('a channel that nobody configured is refused; a configured one is built once per version', async (t) => {
+test('an unconfigured channel is refused, and a configured one is built once per version', async (t) => {
   const { channels, write, made } = await setStage(t);
   t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_not_configured');
   await write({});
@@ -19,14 +19,14 @@ test('a channel that nobody configured is refused; a configured one is built onc
   t.is(made[0]?.input.fields.apiKey, 'first-key');
 });
 
-test('projects never inherit', async (t) => {
+test('a project does not inherit the channels of another', async (t) => {
   const { channels, write } = await setStage(t);
   await write({});
   t.is(await refusal(t, channels.forNew('other', 'alipay')), 'channel_not_configured');
   t.deepEqual(await channels.forNotifications('other', 'alipay'), []);
 });
 
-test('notices and orders of a project meet its own accounts only, the same number or not', async (t) => {
+test('notifications and orders of a project reach only its own accounts, even with equal account numbers', async (t) => {
   const { channels, write } = await setStage(t);
   await write({});
   await write({ project: 'other', account: 'app-2' });
@@ -43,7 +43,7 @@ test('notices and orders of a project meet its own accounts only, the same numbe
   t.is(await refusal(t, channels.forOrder({ ...pinned, project: 'other' })), 'channel_not_configured');
 });
 
-test('a change reaches every replica with its next call', async (t) => {
+test('a configuration change reaches every replica at its next call', async (t) => {
   const { channels, replica, write, made } = await setStage(t);
   const other = replica();
   await write({});
@@ -56,7 +56,7 @@ test('a change reaches every replica with its next call', async (t) => {
   );
 });
 
-test('a disabled channel refuses new orders only', async (t) => {
+test('a disabled channel refuses only new orders', async (t) => {
   const { channels, write, store } = await setStage(t);
   await write({});
   await store.transaction((tx) => tx.channelStates.update({ project: 'default' }, { enabled: false }));
@@ -65,7 +65,7 @@ test('a disabled channel refuses new orders only', async (t) => {
   t.is((await channels.forNotifications('default', 'alipay')).length, 1);
 });
 
-test("an order in flight gets its own account's newest keys, never another account's", async (t) => {
+test('an order in flight uses the newest keys of its own account, never another account', async (t) => {
   const { channels, write, made } = await setStage(t);
   await write({});
   await write({ secrets: { apiKey: 'second-key' } });
@@ -77,7 +77,7 @@ test("an order in flight gets its own account's newest keys, never another accou
   t.is(await refusal(t, channels.forOrder({ ...pinned, mode: 'sandbox' })), 'channel_not_configured');
 });
 
-test("when the account's newest keys cannot be used, the order's own version is", async (t) => {
+test('an order falls back to its own configuration version if the newest keys are unusable', async (t) => {
   const { channels, write, made } = await setStage(t);
   await write({});
   await write({ secrets: { apiKey: 'unusable' } });
@@ -89,7 +89,7 @@ test("when the account's newest keys cannot be used, the order's own version is"
   );
 });
 
-test('notices: the current account first, then earlier ones as long as their channel may tell of an order, however long it refunds', async (t) => {
+test('notifications are tried with the current account first, then with earlier ones within their late notification period', async (t) => {
   const { channels, write, clock } = await setStage(t);
   await write({});
   await write({ secrets: { apiKey: 'second-key' } });
@@ -103,7 +103,7 @@ test('notices: the current account first, then earlier ones as long as their cha
   t.deepEqual(await accounts(), ['app-2']);
 });
 
-test('simulator configurations and orders count for nothing without Debug', async (t) => {
+test('simulator configurations and orders are ignored without Debug', async (t) => {
   const { channels, replica, write } = await setStage(t);
   await write({ mode: 'simulator' });
   t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_not_configured');
@@ -114,7 +114,7 @@ test('simulator configurations and orders count for nothing without Debug', asyn
   t.is((await debug.forNotifications('default', 'alipay')).length, 1);
 });
 
-test('a flipped byte breaks that configuration only, and writing it anew repairs it', async (t) => {
+test('a flipped byte breaks only that configuration, and writing it again repairs it', async (t) => {
   const { channels, write, store, logged } = await setStage(t);
   const row = await write({});
   await write({ project: 'other' });
@@ -132,7 +132,7 @@ test('a flipped byte breaks that configuration only, and writing it anew repairs
   t.is((await channels.forNew('default', 'alipay')).configVersion, 2);
 });
 
-test('swapped rows are noticed: the secrets of one project do not open in another', async (t) => {
+test('swapped rows are detected: secrets of one project cannot be decrypted in another', async (t) => {
   const { channels, write, store } = await setStage(t);
   const [one, two] = [await write({}), await write({ project: 'other', secrets: { apiKey: 'other-key' } })];
   await store.transaction(async (tx) => {
@@ -143,7 +143,7 @@ test('swapped rows are noticed: the secrets of one project do not open in anothe
     t.is(await refusal(t, channels.forNew(project, 'alipay')), 'configuration_broken');
 });
 
-test('how a channel did is noted, seldom, with a word only', async (t) => {
+test('the health of a channel is stored rarely and as one word', async (t) => {
   const { channels, write, store, clock } = await setStage(t);
   await write({});
   const { channel } = await channels.forNew('default', 'alipay');

@@ -5,7 +5,7 @@ import { alipay, fixture, paypal, publicOf } from './material.ts';
 import { newMasterKey } from './stage.ts';
 import { startService } from './service.ts';
 
-test('everything works on the embedded database too', async (t) => {
+test('credentials also work on the embedded database', async (t) => {
   const service = await startService(t, { on: await embeddedDatabase(t) });
   const { call, channels, store, masterKeys } = service;
   t.is((await call('POST', '/api/v1/payment/config/alipay', { body: alipay })).status, 200);

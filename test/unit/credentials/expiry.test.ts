@@ -3,7 +3,7 @@ import { watchExpiry } from '../../../server/credentials/status.ts';
 import { alipay, certificateFor, endedRoot, keyOf } from './material.ts';
 import { startService } from './service.ts';
 
-test('a certificate that ends soon is named and degrades its channel; a root may have ended', async (t) => {
+test('a certificate that expires soon is named and degrades its channel, but an expired root does not', async (t) => {
   const { call, store } = await startService(t);
   const { root, issued } = endedRoot();
   const body = {

@@ -26,7 +26,7 @@ function channelThat(says: Outcome): Channel {
   return { ...create(input), place: async () => says };
 }
 
-test('an answer is a success, silence and nonsense are failures, and our own timing is neither', async (t) => {
+test('a valid response is a success, a timeout or an invalid response a failure, and our own timing neither', async (t) => {
   const heard = async (says: Outcome) => {
     const words: (UnknownCause | null)[] = [];
     await watched(channelThat(says), (word) => words.push(word)).place({} as PlaceOrder);
@@ -40,7 +40,7 @@ test('an answer is a success, silence and nonsense are failures, and our own tim
   t.deepEqual(await heard({ kind: 'unknown', cause: 'mismatch' }), []);
 });
 
-test('a notice whose certificate chain is incomplete is a failure, whether it turned out genuine or not', async (t) => {
+test('a notification with an incomplete certificate chain is a failure, genuine or not', async (t) => {
   const read = async (readNotification: Channel['readNotification']) => {
     const words: (UnknownCause | null)[] = [];
     const channel = watched({ ...channelThat({ kind: 'pending' }), readNotification }, (word) => words.push(word));
@@ -57,7 +57,7 @@ test('a notice whose certificate chain is incomplete is a failure, whether it tu
   t.deepEqual(await read(refuse('signature_invalid')), []);
 });
 
-test('a watched channel can exactly what the channel can', async (t) => {
+test('a watched channel has exactly the methods of the channel', async (t) => {
   const plain = channelThat({ kind: 'pending' });
   t.is(watched(plain, () => {}).capture, undefined);
   t.is(watched(plain, () => {}).retryAbnormalRefund, undefined);
@@ -72,7 +72,7 @@ test('a watched channel can exactly what the channel can', async (t) => {
   t.deepEqual(words, ['timeout']);
 });
 
-test('the bills of a channel are its own, and what becomes of them says nothing about its payments', async (t) => {
+test('bill downloads do not affect the health of the payment channel', async (t) => {
   const words: (UnknownCause | null)[] = [];
   const plain = channelThat({ kind: 'pending' });
   t.is(watched(plain, (word) => words.push(word)).bills, undefined);
@@ -90,7 +90,7 @@ test('the bills of a channel are its own, and what becomes of them says nothing 
   t.deepEqual(words, []);
 });
 
-test('every call is told of with how it ended, those that say nothing about health, too', async (t) => {
+test('every call is reported with its result, including results that do not affect health', async (t) => {
   const calls: string[] = [];
   const plain = channelThat({ kind: 'declined', code: 'NO', reason: 'no', definite: true });
   const disputes = {
@@ -117,7 +117,7 @@ test('every call is told of with how it ended, those that say nothing about heal
   ]);
 });
 
-test('the newest word decides, for as long as it is worth something', (t) => {
+test('the latest result decides the health until it is outdated', (t) => {
   const now = new Date('2030-01-01T12:00:00Z');
   const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000);
   const status = (success: number | null, failure: number | null, more: object = {}) =>

@@ -8,7 +8,7 @@ const passphrase = 'open sesame';
 const hashed = sequence(objectId('1.2.840.113549.2.9'));
 const cipher = sequence(objectId('2.16.840.1.101.3.4.1.42'), octetString(Buffer.alloc(16)));
 
-/** An encrypted key (PBES2, RFC 8018 §6.2) that wants its key derived in this way. */
+/** An encrypted key (PBES2, RFC 8018 §6.2) with this key derivation. */
 function encrypted(derivation: Buffer): Buffer {
   const algorithm = sequence(objectId('1.2.840.113549.1.5.13'), sequence(derivation, cipher));
   return sequence(algorithm, octetString(Buffer.alloc(64)));
@@ -39,7 +39,7 @@ function codeOf(read: () => unknown): string | undefined {
   }
 }
 
-test('the rounds are those that the key names, whatever else is in it', (t) => {
+test('the rounds are those in the key, independent of the rest of it', (t) => {
   const der = Buffer.from(pemOf(key, passphrase).replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
   t.is(roundsToOpen(der), 2048);
   t.is(roundsToOpen(pbkdf2('7fffffff')), 2 ** 31 - 1);
@@ -47,7 +47,7 @@ test('the rounds are those that the key names, whatever else is in it', (t) => {
   t.is(roundsToOpen(scrypt()), Number.POSITIVE_INFINITY);
 });
 
-test('what is no encrypted key, is cut off or has no definite length has no number', (t) => {
+test('an unencrypted, truncated or indefinite-length key has no round count', (t) => {
   const plain = key.export({ type: 'pkcs8', format: 'der' });
   const good = pbkdf2('0800');
   const bad = [plain, good.subarray(0, 40), Buffer.from('30800000', 'hex'), Buffer.alloc(0), Buffer.from([0x30])];
@@ -56,7 +56,7 @@ test('what is no encrypted key, is cut off or has no definite length has no numb
     t.notThrows(() => roundsToOpen(Buffer.concat([good.subarray(0, at), Buffer.from([0xff]), good.subarray(at + 1)])));
 });
 
-test('a key that would keep the process busy is refused before it is opened', (t) => {
+test('a key with an expensive derivation is refused before it is decrypted', (t) => {
   for (const der of [pbkdf2('7fffffff'), pbkdf2('0186a1'), scrypt()])
     t.is(
       codeOf(() => readPrivateKey(toPem(der), passphrase)),
@@ -74,7 +74,7 @@ test('a key that would keep the process busy is refused before it is opened', (t
   );
 });
 
-test('ordinary encrypted keys open, old forms too; a wrong passphrase is told', (t) => {
+test('ordinary and legacy encrypted keys are decrypted, and a wrong passphrase is reported', (t) => {
   t.true(readPrivateKey(pemOf(key, passphrase), passphrase).equals(key));
   const old = String(key.export({ type: 'pkcs1', format: 'pem', cipher: 'aes-256-cbc', passphrase }));
   t.true(readPrivateKey(old, passphrase).equals(key));
@@ -88,7 +88,7 @@ test('ordinary encrypted keys open, old forms too; a wrong passphrase is told', 
   );
 });
 
-test('a modulus that makes signatures slow is refused, and the next key does not suffer for it', (t) => {
+test('a modulus that makes signatures slow is refused, and later keys are unaffected', (t) => {
   const modulus = Buffer.alloc(2048 + 1, 0xff);
   modulus[0] = 0x7f;
   const huge = sequence(

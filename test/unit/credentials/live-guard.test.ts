@@ -8,7 +8,7 @@ import { startWorld } from '../simulator/world.ts';
 import { paypal } from './material.ts';
 import { insertOrder, startService } from './service.ts';
 
-test('with Debug every project gets the simulator wherever it has nothing, once for all replicas', async (t) => {
+test('with Debug every project gets the simulator for its unconfigured channels, once for all replicas', async (t) => {
   const world = await startWorld();
   t.teardown(() => world.close());
   const service = await startService(t, { debug: true, simulatorUrl: world.url });
@@ -36,7 +36,7 @@ test('with Debug every project gets the simulator wherever it has nothing, once 
   t.like(await lost.channels.probe('other', 'alipay'), { ok: true }, 'a lost master key is got over');
 });
 
-test('a project made later gets its simulator with its first order, and changed keys are followed at the next start', async (t) => {
+test('a later project gets its simulator with its first order, and rotated keys are updated at the next start', async (t) => {
   const world = await startWorld();
   t.teardown(() => world.close());
   const service = await startService(t, { debug: true, simulatorUrl: world.url });
@@ -52,7 +52,7 @@ test('a project made later gets its simulator with its first order, and changed 
   t.is((await channels.forNew('other', 'alipay')).configVersion, 2);
 });
 
-test('a simulator that does not answer is no missing configuration: the order may be placed again', async (t) => {
+test('an unreachable simulator gives a retryable error, not a missing configuration', async (t) => {
   const dark = await startService(t, { debug: true, simulatorUrl: 'http://127.0.0.1:1' });
   const error = await t.throwsAsync<AppError>(dark.channels.forNew('default', 'alipay'));
   t.like(error, { code: 'channel_not_configured', status: 503 });
@@ -63,7 +63,7 @@ test('a simulator that does not answer is no missing configuration: the order ma
   });
 });
 
-test('without Debug nothing is seeded, and what was is worth nothing', async (t) => {
+test('without Debug no simulator is seeded, and earlier simulator configurations are ignored', async (t) => {
   const world = await startWorld();
   t.teardown(() => world.close());
   const debug = await startService(t, { debug: true, simulatorUrl: world.url });
@@ -76,7 +76,7 @@ test('without Debug nothing is seeded, and what was is worth nothing', async (t)
   }
 });
 
-test('Debug and staging are refused beside a live configuration and beside live orders', async (t) => {
+test('Debug and staging are refused if live configurations or live orders exist', async (t) => {
   const { store, call } = await startService(t);
   const codes = async () => {
     const found: (string | undefined)[] = [];
@@ -105,7 +105,7 @@ function codeOf(error: unknown): string {
   return error.code;
 }
 
-test('which modes may be written is a table of what the service is for', (t) => {
+test('the writable modes follow from the purpose of the service', (t) => {
   const refused = purposes.map((purpose) =>
     MODES.filter((mode) => {
       try {
@@ -120,7 +120,7 @@ test('which modes may be written is a table of what the service is for', (t) => 
   t.deepEqual(refused, [['live'], ['live'], [], ['simulator']]);
 });
 
-test('staging takes the simulator that it names, with everything that a project finds there', async (t) => {
+test('staging uses the configured simulator with all its channels for every project', async (t) => {
   const world = await startWorld();
   t.teardown(() => world.close());
   const service = await startService(t, { environment: 'staging', simulatorUrl: world.url });

@@ -9,12 +9,12 @@ export function fixture(
   return readFileSync(new URL(`../channels/alipay/fixtures/${name}`, import.meta.url), 'utf8');
 }
 
-/** The public half of a private key as PEM. */
+/** Returns the public key of a private key as PEM. */
 export function publicOf(privatePem: string): string {
   return String(createPublicKey(createPrivateKey(privatePem)).export({ type: 'spki', format: 'pem' }));
 }
 
-/** A root of its own that has ended, and a certificate for the key of `alipay.key` that it issued. */
+/** An expired root of its own, and a certificate that it issued for the key of `alipay.key`. */
 export function endedRoot(): { root: string; issued: string } {
   const issuer = { C: 'CN', O: 'Test', OU: 'Test', CN: 'ended root' };
   const signer = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
@@ -24,7 +24,7 @@ export function endedRoot(): { root: string; issued: string } {
   return { root: issueCertificate(root), issued: issueCertificate(leaf) };
 }
 
-/** A certificate for a key, signed by itself; ends after so many days. */
+/** A self-signed certificate for a key that expires after `days`. */
 export function certificateFor(key: KeyObject, { days = 3650, name = 'test' } = {}): string {
   const subject = { C: 'CN', O: 'Test', OU: 'Test', CN: name };
   return issueCertificate({ subject, issuer: subject, publicKey: createPublicKey(key), signer: key, ca: false, days });
@@ -35,12 +35,12 @@ export function keyOf(name: 'app.key' | 'alipay.key' | 'alipay2.key'): KeyObject
   return createPrivateKey(fixture(name));
 }
 
-/** An RSA key that is too small. */
+/** An RSA key below the minimum size. */
 export function smallKey(): KeyObject {
   return generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey;
 }
 
-/** A key of another kind. */
+/** An elliptic-curve key. */
 export function ecKey(): KeyObject {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 }
@@ -51,7 +51,7 @@ export function pemOf(key: KeyObject, passphrase?: string): string {
   return String(key.export({ type: 'pkcs8', format: 'pem', ...secret } as { type: 'pkcs8'; format: 'pem' }));
 }
 
-/** What key mode of Alipay needs. */
+/** The configuration that Alipay key mode needs. */
 export const alipay = {
   mode: 'sandbox',
   appId: '2021000000000001',
@@ -60,7 +60,7 @@ export const alipay = {
   alipay_public_key: publicOf(fixture('alipay.key')),
 };
 
-/** What PayPal needs. */
+/** The configuration that PayPal needs. */
 export const paypal = {
   mode: 'sandbox',
   clientId: 'AeA1QIZXiflr1_client',

@@ -12,7 +12,7 @@ const OF = { project: 'default', payWay: 'wechat' } as const;
 const UNSIGNED = { why: 'unsigned', detail: 'No headers.' } as const;
 const DAY = 86_400;
 
-test('refused notifications of one reason are counted, those of another begin anew, and many at once are one write', async (t) => {
+test('refused notifications are counted by reason, a new reason starts a new count, and concurrent ones share one write', async (t) => {
   const { database } = await postgresDatabase(t);
   const store = createStore(database, async () => {});
   const clock = createClock();
@@ -59,7 +59,7 @@ test('refused notifications of one reason are counted, those of another begin an
   await noticed.idle();
 });
 
-test('of the reasons of several accounts the one counts that came nearest to being taken', (t) => {
+test('with several accounts the reason closest to acceptance is reported', (t) => {
   const nearest = (...whys: string[]) => nearestRefusal(whys.map((why) => ({ why, detail: why }) as never)).why;
   t.is(nearest('signature_invalid', 'misconfigured', 'serial_unknown'), 'misconfigured');
   t.is(nearest('timeout', 'signature_invalid'), 'signature_invalid');
@@ -69,7 +69,7 @@ test('of the reasons of several accounts the one counts that came nearest to bei
   t.is(strange.length, 200);
 });
 
-test('every reason has a sentence with what to change', (t) => {
+test('every reason has a sentence with the required change', (t) => {
   for (const kind of CHANNEL_KINDS.values())
     for (const why of [
       'unsigned',

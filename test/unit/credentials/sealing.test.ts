@@ -5,7 +5,7 @@ import { newMasterKey } from './stage.ts';
 const place: Place = { table: 'channel_configs', id: 'one', column: 'encrypted', version: 1 };
 const why = (error: unknown) => (error instanceof DecryptionFailed ? error.why : error);
 
-test('what was sealed opens in its place, and every sealing differs', (t) => {
+test('an encrypted text is decrypted in its place, and each encryption differs', (t) => {
   const encryption = createEncryption([newMasterKey()]);
   for (const text of ['', 'secret', '密钥 🔑', 'x'.repeat(10_000)])
     t.is(encryption.open(place, encryption.encrypt(place, text)), text);
@@ -13,7 +13,7 @@ test('what was sealed opens in its place, and every sealing differs', (t) => {
   t.false(encryption.encrypt(place, 'visible').includes('visible'));
 });
 
-test('it opens nowhere else: another table, row, column or version, nor with parts that run together', (t) => {
+test('an encrypted text cannot be decrypted in another table, row, column or version', (t) => {
   const encryption = createEncryption([newMasterKey()]);
   const encrypted = encryption.encrypt(place, 'secret');
   const others: Partial<Place>[] = [
@@ -29,7 +29,7 @@ test('it opens nowhere else: another table, row, column or version, nor with par
   }
 });
 
-test('any changed character breaks it with a word and the row, without content', (t) => {
+test('any changed character gives an error with the row and without the content', (t) => {
   const encryption = createEncryption([newMasterKey()]);
   const encrypted = encryption.encrypt(place, 'secret');
   for (let index = 0; index < encrypted.length; index++) {
@@ -47,7 +47,7 @@ test('any changed character breaks it with a word and the row, without content',
   t.is(why(t.throws(() => encryption.open(place, 'plain text'))), 'malformed');
 });
 
-test('the newest key seals, every key opens, and one that is gone is named', (t) => {
+test('the newest key encrypts, every key decrypts, and a missing key is named', (t) => {
   const [old, young] = [newMasterKey(), newMasterKey()];
   const before = createEncryption([old]);
   const encrypted = before.encrypt(place, 'secret');
@@ -59,7 +59,7 @@ test('the newest key seals, every key opens, and one that is gone is named', (t)
   t.true(error?.message.includes(old.id));
 });
 
-test('rewrapping keeps the text in its place and forgets the old key; twice is once', (t) => {
+test('rewrapping keeps the place and drops the old key, and a second run changes nothing', (t) => {
   const [old, young] = [newMasterKey(), newMasterKey()];
   const encrypted = createEncryption([old]).encrypt(place, 'secret');
   const encryption = createEncryption([young, old]);

@@ -20,17 +20,17 @@ import { checkAnswersOf, requireDeclared } from '../../support/documented.ts';
 import { startEdge } from '../../support/edge.ts';
 import { newMasterKey } from './stage.ts';
 
-/** An answer of the service as a test looks into it. */
+/** A response of the service. */
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  // Tests look into answers of every shape and assert what they find.
+  // Tests read responses of every shape and assert their contents.
   // oxlint-disable-next-line typescript/no-explicit-any -- see above
   body: any;
 }
 
-/** Credentials behind the real HTTP edge, with fixed tokens: `root`, `viewer`, `app:<project>:<scopes>`. */
+/** The credentials service behind real HTTP, with fixed tokens: `root`, `viewer`, `app:<project>:<scopes>`. */
 export interface Service {
   store: Store;
   on: TestDatabase;
@@ -41,11 +41,11 @@ export interface Service {
   certs: Certs;
   url: string;
   call(method: string, path: string, options?: { token?: string; body?: unknown }): Promise<Answer>;
-  /** Every row of every table as text. */
+  /** Returns every row of every table as text. */
   dump(): Promise<string>;
 }
 
-/** Starts the service on a database of its own, or on another one's. */
+/** Starts the service on a new database or on an existing one. */
 export async function startService(
   t: Pick<ExecutionContext, 'teardown'>,
   options: {
@@ -96,7 +96,7 @@ export async function startService(
   return { store, on, ports, masterKeys, channels, configs, certs, url, call: caller(url), dump: () => dumpOf(store) };
 }
 
-/** Writes an order of Alipay that waits for its payer. */
+/** Inserts an Alipay order that waits for its payer. */
 export async function insertOrder(store: Store, order: Partial<OrderRow>): Promise<void> {
   const at = new Date();
   await store.transaction((tx) =>

@@ -19,12 +19,12 @@ export function newMasterKey(): MasterKey {
   return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
 }
 
-/** A channel that remembers what it was made from. */
+/** A fake channel that keeps its input. */
 export interface MadeChannel extends Channel {
   input: ChannelInput;
 }
 
-/** A kind of channel with one id, one secret and one key; `answers` are what its calls say. */
+/** A channel kind with one id, one secret and one key; `answers` are the results of its calls. */
 export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): ChannelKind {
   const modes = ['simulator', 'sandbox', 'live'] as const;
   return {
@@ -75,7 +75,7 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
   };
 }
 
-/** A database with channels over it, and what was built. */
+/** A database with configured channels and a record of the channels built. */
 export interface Stage {
   store: Store;
   url: string;
@@ -84,13 +84,13 @@ export interface Stage {
   logged: string[];
   clock: { now: Date };
   channels: ConfiguredChannels;
-  /** Another replica over the same database. */
+  /** Creates another replica on the same database. */
   replica(parts?: Partial<ChannelsParts>): ConfiguredChannels;
   /** Writes a version and makes it current. */
   write(version: Partial<ChannelConfigRow> & { secrets?: Record<string, string> }): Promise<ChannelConfigRow>;
 }
 
-/** Sets the stage on PostgreSQL. */
+/** Creates the stage on PostgreSQL. */
 export async function setStage(t: ExecutionContext, parts: Partial<ChannelsParts> = {}): Promise<Stage> {
   const { store, url } = await postgresDatabase(t, 4);
   const encryption = createEncryption([newMasterKey()]);

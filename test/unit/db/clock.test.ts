@@ -7,7 +7,7 @@ function stage() {
     () => machine.wall,
     () => machine.steady,
   );
-  /** An answer of the database about its time (ms) that was so long under way. */
+  /** Feeds a database time (ms) whose response took `took` ms. */
   const hear = (time: number | undefined, took = 2) =>
     clock.hear(
       async () => {
@@ -23,14 +23,14 @@ function stage() {
   return { machine, clock, hear, pass };
 }
 
-test('a machine that is kept in time keeps its own clock, to the millisecond', async (t) => {
+test('a synchronized machine keeps its own clock, to the millisecond', async (t) => {
   const { machine, clock, hear } = stage();
   t.is(clock.time(), machine.wall, 'before the first answer');
   await hear(machine.wall + 900);
   t.is(clock.time(), machine.wall);
 });
 
-test('a clock that differs by hours gives way to that of the database, and the time goes on between two answers', async (t) => {
+test('a machine clock that is hours off is replaced by the database clock, which advances between responses', async (t) => {
   for (const wrong of [3, -3]) {
     const { machine, clock, hear, pass } = stage();
     const right = machine.wall - wrong * 3_600_000;
@@ -41,7 +41,7 @@ test('a clock that differs by hours gives way to that of the database, and the t
   }
 });
 
-test('a clock that jumps between two answers moves nothing', async (t) => {
+test('a machine clock that jumps between two responses does not move the time', async (t) => {
   const { machine, clock, hear, pass } = stage();
   const start = machine.wall;
   await hear(machine.wall + 1);
@@ -50,7 +50,7 @@ test('a clock that jumps between two answers moves nothing', async (t) => {
   t.is(clock.time(), start + 502);
 });
 
-test('an answer that was long under way counts as the first one only, and by as much as it can be wrong', async (t) => {
+test('a slow response counts only as the first one, and only beyond its uncertainty', async (t) => {
   const { machine, clock, hear } = stage();
   await hear(machine.wall + 10_000, 30_000);
   t.is(clock.time(), machine.wall, 'fifteen seconds may be the way of the answer');
@@ -63,13 +63,13 @@ test('an answer that was long under way counts as the first one only, and by as 
   t.is(clock.time(), right + 5_002, 'an answer without a time says nothing');
 });
 
-test('an instant is in whole milliseconds, as columns of the database keep it', async (t) => {
+test('an instant is a whole number of milliseconds, as database columns store it', async (t) => {
   const { machine, clock, hear } = stage();
   await hear(machine.wall - 3_600_000.4567);
   t.true(Number.isInteger(clock.time()));
 });
 
-test('a question that waited for a connection, or an answer that was long under way, makes no clock wrong', (t) => {
+test('a query that waited for a connection and a slow response do not make a clock look wrong', (t) => {
   const asked = 1_000_000_000;
   for (const [took, told, ahead] of [
     [0, asked, 0],

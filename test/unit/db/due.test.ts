@@ -23,7 +23,7 @@ import { postgresDatabase } from '../../support/database.ts';
 import { coinCall, insertDeliveries } from '../../support/due-work.ts';
 import { claimDue } from '../jobs/due-rows.ts';
 
-/** One for the file; each test finds it empty. */
+/** Shared by the file; each test starts with empty tables. */
 let store: Store;
 const closing: (() => unknown)[] = [];
 test.before(async () => void ({ store } = await postgresDatabase({ teardown: (end) => void closing.push(end) })));
@@ -34,7 +34,7 @@ test.after.always(() => Promise.all(closing.map((end) => end())));
 
 const later = (at: Date, seconds: number) => new Date(at.getTime() + seconds * 1000);
 
-test.serial('every table can be looked at, claimed from and renewed, with the simulator and without', async (t) => {
+test.serial('every due table supports look, claim and renew, with and without the simulator', async (t) => {
   const now = new Date();
   const ofAccounts = [dueOrders, dueRefunds, dueLookups, dueDisputes, dueBills, dueDifferences, dueConfirmations];
   for (const simulated of [true, false]) {
@@ -58,7 +58,7 @@ test.serial('every table can be looked at, claimed from and renewed, with the si
 });
 
 test.serial(
-  'a claim takes the oldest rows of each lane, no more than there is room for, and nobody takes them again',
+  'a claim takes the oldest rows of each queue up to its capacity, and no other claim takes them again',
   async (t) => {
     const ids = await insertDeliveries(store, 6, ['app_a', 'app_b']);
     const [a, b] = ['app_a //shop.example', 'app_b //shop.example'] as const;
@@ -89,7 +89,7 @@ test.serial(
   },
 );
 
-test.serial('a receiver is the host of its address, whatever stands behind it', async (t) => {
+test.serial('a receiver is the host of its address, without path, query or fragment', async (t) => {
   for (const url of [
     'https://shop.example',
     'https://shop.example?a=1',
@@ -104,7 +104,7 @@ test.serial('a receiver is the host of its address, whatever stands behind it', 
   ]);
 });
 
-test.serial('a lane is an account; without Debug the simulator rests', async (t) => {
+test.serial('a queue is an account, and without Debug simulator rows are not due', async (t) => {
   const now = new Date();
   const due = { nextCheckAt: later(now, -1), leasedUntil: null };
   const orders = (['live', 'simulator'] as const).map((mode) =>
@@ -125,40 +125,37 @@ test.serial('a lane is an account; without Debug the simulator rests', async (t)
   t.deepEqual(await store.autocommit((tx) => dueOrders(false).claimNamed(tx, { now, ids: ['P-simulator'] })), []);
 });
 
-test.serial(
-  'a renewal prolongs a lease that is as it was written, and nothing that was planned or claimed since',
-  async (t) => {
-    const now = new Date();
-    const ids = await insertDeliveries(store, 5);
-    const rows = dueDeliveries();
-    const claimed = await store.transaction((tx) => claimDue(tx, rows, now));
-    const [kept, planned, ended, taken, gone] = ids as [string, string, string, string, string];
-    const set = (id: string, patch: object) => store.transaction((tx) => tx.deliveries.update({ id }, patch));
-    await set(planned, { leasedUntil: null, nextAttemptAt: later(now, 90) });
-    await set(ended, { leasedUntil: later(now, 75) });
-    // Another replica can claim it only when the lease has ended, so its own ends a whole one later at least.
-    await set(taken, { leasedUntil: later(now, 120) });
-    await store.transaction((tx) => tx.deliveries.delete({ id: gone }));
-    const mine = [kept, planned, ended, taken, gone].map((id) => claimed.find((row) => row.id === id)!);
-    const became = await store.autocommit((tx) => rows.renew(tx, { now: later(now, 30), rows: mine }));
-    const lease = later(now, 90);
-    t.deepEqual(became, [
-      { kind: 'renewed', lease },
-      { kind: 'over' },
-      { kind: 'over' },
-      { kind: 'lost' },
-      { kind: 'busy' },
-    ]);
-    const stored = await store.read((tx) => tx.deliveries.list({}));
-    const leaseOf = (id: string) => stored.find((row) => row.id === id)?.leasedUntil;
-    t.deepEqual([kept, planned, ended, taken].map(leaseOf), [lease, null, later(now, 75), later(now, 120)]);
-    const again = await store.autocommit((tx) => rows.renew(tx, { now: lease, rows: [{ id: kept, lease }] }));
-    t.deepEqual(again, [{ kind: 'renewed', lease: later(now, 150) }], 'nobody has taken it, so late is not too late');
-  },
-);
+test.serial('a renewal extends only an unchanged lease, not a row that was replanned or claimed since', async (t) => {
+  const now = new Date();
+  const ids = await insertDeliveries(store, 5);
+  const rows = dueDeliveries();
+  const claimed = await store.transaction((tx) => claimDue(tx, rows, now));
+  const [kept, planned, ended, taken, gone] = ids as [string, string, string, string, string];
+  const set = (id: string, patch: object) => store.transaction((tx) => tx.deliveries.update({ id }, patch));
+  await set(planned, { leasedUntil: null, nextAttemptAt: later(now, 90) });
+  await set(ended, { leasedUntil: later(now, 75) });
+  // Another replica can claim it only after the lease ends, so its own lease ends at least one period later.
+  await set(taken, { leasedUntil: later(now, 120) });
+  await store.transaction((tx) => tx.deliveries.delete({ id: gone }));
+  const mine = [kept, planned, ended, taken, gone].map((id) => claimed.find((row) => row.id === id)!);
+  const became = await store.autocommit((tx) => rows.renew(tx, { now: later(now, 30), rows: mine }));
+  const lease = later(now, 90);
+  t.deepEqual(became, [
+    { kind: 'renewed', lease },
+    { kind: 'over' },
+    { kind: 'over' },
+    { kind: 'lost' },
+    { kind: 'busy' },
+  ]);
+  const stored = await store.read((tx) => tx.deliveries.list({}));
+  const leaseOf = (id: string) => stored.find((row) => row.id === id)?.leasedUntil;
+  t.deepEqual([kept, planned, ended, taken].map(leaseOf), [lease, null, later(now, 75), later(now, 120)]);
+  const again = await store.autocommit((tx) => rows.renew(tx, { now: lease, rows: [{ id: kept, lease }] }));
+  t.deepEqual(again, [{ kind: 'renewed', lease: later(now, 150) }], 'nobody has taken it, so late is not too late');
+});
 
 test.serial(
-  'where a claim puts the attempt off, a renewal leaves every attempt that was planned meanwhile',
+  'where a claim postpones the attempt, a renewal leaves every attempt that was planned meanwhile',
   async (t) => {
     const now = new Date();
     const rows = dueCoinCalls();
@@ -176,14 +173,14 @@ test.serial(
       t.deepEqual(await renew(later(now, 60), later(now, 90)), [{ kind: 'over' }]);
       t.deepEqual(await next(), planned);
     }
-    // By now another replica could have taken it, and put it off for as long as a claim does.
+    // Another replica could have claimed and postponed it by now.
     await planFor(later(now, 151));
     t.deepEqual(await renew(later(now, 95), later(now, 90)), [{ kind: 'lost' }]);
     t.deepEqual(await next(), later(now, 151));
   },
 );
 
-test.serial('calls are booked one behind the other, whoever makes them, and never in the past', async (t) => {
+test.serial('calls are booked one after another across replicas, and never in the past', async (t) => {
   const now = new Date(1_000_000);
   const book = (at: Date, calls: Record<string, number>) =>
     store.transaction(async (tx) => Object.fromEntries(await bookCalls(tx, 10, at, new Map(Object.entries(calls)))));
@@ -192,16 +189,13 @@ test.serial('calls are booked one behind the other, whoever makes them, and neve
   t.deepEqual(await book(later(now, 60), { a: 1 }), { a: 1_060_100 });
 });
 
-test.serial(
-  'a task is taken by one, again when its lease is over, and after it was planned not before its time',
-  async (t) => {
-    const now = new Date();
-    const take = (at: Date) => store.transaction((tx) => takeTask(tx, 'tidy', at, later(at, 600)));
-    t.deepEqual(await Promise.all([take(now), take(now)]), [true, false]);
-    t.false(await take(later(now, 599)));
-    t.true(await take(later(now, 600)));
-    await store.transaction((tx) => planTask(tx, 'tidy', later(now, 3600)));
-    t.false(await take(later(now, 3599)));
-    t.true(await take(later(now, 3600)));
-  },
-);
+test.serial('a task is claimed once, again after its lease ends, and not before its planned time', async (t) => {
+  const now = new Date();
+  const take = (at: Date) => store.transaction((tx) => takeTask(tx, 'tidy', at, later(at, 600)));
+  t.deepEqual(await Promise.all([take(now), take(now)]), [true, false]);
+  t.false(await take(later(now, 599)));
+  t.true(await take(later(now, 600)));
+  await store.transaction((tx) => planTask(tx, 'tidy', later(now, 3600)));
+  t.false(await take(later(now, 3599)));
+  t.true(await take(later(now, 3600)));
+});

@@ -12,7 +12,7 @@ function message(orderNo: string, seconds = 0, over: Partial<NewMessage> = {}): 
 const query = (orderNo: string, seconds: number, answer = 'WAIT', over: Partial<NewMessage> = {}) =>
   message(orderNo, seconds, { call: 'query', answer, ...over });
 
-/** A log over a database that answers when the test says so. */
+/** A log over a database that responds on request. */
 function stage() {
   const open: { batch: NewMessage[]; done: () => void; fail: (error: Error) => void }[] = [];
   const written: NewMessage[][] = [];
@@ -30,7 +30,7 @@ function stage() {
     failed: (error) => void failures.push(error),
     dropped: (count) => void dropped.push(count),
   });
-  /** Lets whatever is due happen. */
+  /** Lets pending callbacks run. */
   const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
   const answer = async () => {
     open[0]?.done();
@@ -42,7 +42,7 @@ function stage() {
   return { log, open, written, dropped, failures, turn, answer, answerAll, most: () => most };
 }
 
-test('while a write is under way whatever comes waits, and goes in the next one', async (t) => {
+test('messages that arrive during a write are stored by the next one', async (t) => {
   const { log, written, answer, answerAll, most } = stage();
   log.record(message('P0'));
   const flushed = log.flush();
@@ -59,7 +59,7 @@ test('while a write is under way whatever comes waits, and goes in the next one'
   t.is(most(), 1, 'never two at once');
 });
 
-test('what waits goes in statements of at most 300 rows and a megabyte of text', async (t) => {
+test('waiting messages are written in statements of at most 300 rows and a megabyte of text', async (t) => {
   const { log, written, answerAll } = stage();
   for (let n = 0; n < 700; n += 1) log.record(message(`P${n}`));
   for (let n = 0; n < 40; n += 1) log.record(message(`Q${n}`, 0, { answer: 'x'.repeat(100_000) }));
@@ -73,7 +73,7 @@ test('what waits goes in statements of at most 300 rows and a megabyte of text',
   }
 });
 
-test('beyond its bound in bytes a message is dropped, counted, and marked at its order; then they are kept again', async (t) => {
+test('a message beyond the size limit is dropped, counted and marked at its order, and later messages are stored again', async (t) => {
   const { log, written, dropped, answerAll } = stage();
   log.record(message('P0'));
   const flushed = log.flush();
@@ -105,7 +105,7 @@ test('beyond its bound in bytes a message is dropped, counted, and marked at its
   t.is(written.at(-1)?.[0]?.call, 'call40');
 });
 
-test('what could not be written is dropped with a mark, and the next write has it', async (t) => {
+test('a failed write drops its messages and leaves a mark, which the next write stores', async (t) => {
   const { log, open, written, dropped, failures, turn, answerAll } = stage();
   log.record(message('P1', 1));
   log.record(message('P1', 2));
@@ -134,7 +134,7 @@ test('what could not be written is dropped with a mark, and the next write has i
   );
 });
 
-test('the same question with the same answer is a count; another answer, order, refund or call is not', async (t) => {
+test('an identical query and response increments a count, but another response, order, refund or call does not', async (t) => {
   const { log, written, answerAll } = stage();
   const asked = [
     query('P1', 1),
@@ -167,7 +167,7 @@ test('the same question with the same answer is a count; another answer, order, 
   );
 });
 
-test('what a column cannot hold is replaced', async (t) => {
+test('characters that a column cannot store are replaced', async (t) => {
   const { log, written, answerAll } = stage();
   log.record(message('P1', 1, { answer: `a\0b\uD800c` }));
   const flushed = log.flush();

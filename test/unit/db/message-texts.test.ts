@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { DICTIONARIES, digestOf, packTexts, readTexts } from '../../../server/db/queries/messages.ts';
 
-/** As the log keeps texts: without NUL and without halves of characters. */
+/** Texts as the log stores them: without NUL and lone surrogates. */
 const text = fc.option(
   fc.string({ unit: 'grapheme', maxLength: 300 }).map((one) => one.toWellFormed().replaceAll('\0', '')),
 );
 
-test('whatever a message says is read as it was packed', (t) => {
+test('every message text survives packing', (t) => {
   fc.assert(
     fc.property(text, text, (request, answer) => {
       t.deepEqual(readTexts(packTexts({ request, answer })), { request, answer });
@@ -20,7 +20,7 @@ test('whatever a message says is read as it was packed', (t) => {
   t.deepEqual(readTexts(packTexts(long)), long);
 });
 
-test('a message that a later dictionary packed has no texts', (t) => {
+test('a message packed with a newer dictionary has no texts', (t) => {
   t.deepEqual(readTexts(Uint8Array.of(250, 1, 2)), { request: null, answer: null });
 });
 
@@ -35,14 +35,14 @@ const CAPTURED = {
     '{"id":"5O190127TN364715T","status":"COMPLETED","payment_source":{"paypal":{"email_address":"buyer@shop.example","account_id":"QYR5Z8XDVJNXQ","name":{"given_name":"Jo","surname":"Do"},"address":{"country_code":"US"}}},"purchase_units":[{"reference_id":"default","payments":{"captures":[{"id":"3C679366HH908993F","status":"COMPLETED","amount":{"currency_code":"USD","value":"100.00"},"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"final_capture":true,"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":"100.00"},"paypal_fee":{"currency_code":"USD","value":"3.00"},"net_amount":{"currency_code":"USD","value":"97.00"}},"create_time":"2026-11-25T02:37:31Z","update_time":"2026-11-25T02:37:31Z"}]}}]}',
 };
 
-test('messages of the channels take less than half, long ones less than a third', (t) => {
+test('channel messages pack to less than half their size, long ones to less than a third', (t) => {
   const share = (texts: { request: string; answer: string }) =>
     packTexts(texts)!.length / (texts.request.length + texts.answer.length);
   t.true(share(ORDERED) < 0.5, String(share(ORDERED)));
   t.true(share(CAPTURED) < 0.33, String(share(CAPTURED)));
 });
 
-test('a dictionary that messages were packed with never changes', (t) => {
+test('the dictionary of stored messages never changes', (t) => {
   const sums = Object.entries(DICTIONARIES).map(([number, words]) => [
     number,
     createHash('sha256').update(words).digest('hex'),
@@ -50,7 +50,7 @@ test('a dictionary that messages were packed with never changes', (t) => {
   t.deepEqual(sums, [['1', 'f444aa60f52f1ffa85b7bfb0f9481b808c296c22dbb1a3b1f638995dde982b85']]);
 });
 
-test('answers that differ in what is another one each time have the same digest', (t) => {
+test('responses that differ only in per-call ids have the same digest', (t) => {
   const answer = (id: string, status = 'CREATED') => `{"status":"${status}","debug_id":"${id}"}`;
   t.is(digestOf(answer('a')), digestOf(answer('b')));
   t.not(digestOf(answer('a')), digestOf(answer('a', 'APPROVED')));

@@ -3,7 +3,7 @@ import { DatabaseMissing } from '../../../server/db/connections.ts';
 import { openDatabase } from '../../../server/db/orm.ts';
 import { testPostgresUrl } from '../../support/postgres.ts';
 
-test('a database that is not there is told, and never made by looking for it', async (t) => {
+test('a missing database is reported and not created by the check', async (t) => {
   const url = new URL(await testPostgresUrl());
   url.pathname = '/no_such_database';
   for (const _ of [1, 2]) {

@@ -7,7 +7,7 @@ import {
   withinRequestTime,
 } from '../../../server/db/pool.ts';
 
-/** A database that answers nothing: whatever is asked takes as long as it is given, or as the service's own limit. */
+/** A silent database: each statement takes its full time limit. */
 function blackHole(total: number, own: number) {
   let at = 0;
   let asked = 0;
@@ -22,7 +22,7 @@ function blackHole(total: number, own: number) {
   return { time, ask, pass: (ms: number) => void (at += ms), asked: () => asked };
 }
 
-test('all that a request waits for a database that is silent is not longer than its time', (t) => {
+test('the total wait of a request for a silent database is limited', (t) => {
   const { ask, asked } = blackHole(5000, 4000);
   for (const text of ['begin', 'select 1', 'rollback']) ask(text);
   t.is(asked(), 5000);
@@ -33,7 +33,7 @@ test('all that a request waits for a database that is silent is not longer than 
   t.is(many.time.leftFor('commitment'), 0);
 });
 
-test('the time of channels is not counted, and what is waited for side by side counts once', (t) => {
+test('channel time is not counted, and parallel waits count once', (t) => {
   const { ask, pass, time } = blackHole(5000, 1000);
   ask('select 1');
   pass(60_000);
@@ -46,7 +46,7 @@ test('the time of channels is not counted, and what is waited for side by side c
   t.is(time.left(), 2500);
 });
 
-test('what a request sets going, and what goes on after it, has its own time', async (t) => {
+test('background work of a request has its own time limit', async (t) => {
   const time = new RequestTime(5000, () => 0);
   let later: RequestTime | undefined;
   await withinRequestTime(time, async () => {
@@ -58,7 +58,7 @@ test('what a request sets going, and what goes on after it, has its own time', a
   t.is(requestTime(), undefined);
 });
 
-test('a connection that comes too late goes back to the pool', async (t) => {
+test('a connection that arrives after the timeout returns to the pool', async (t) => {
   const connecting = Promise.withResolvers<unknown>();
   const released = Promise.withResolvers<void>();
   const pool = { connect: () => connecting.promise };

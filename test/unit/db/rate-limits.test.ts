@@ -2,7 +2,7 @@ import test from 'ava';
 import { createRateLimits } from '../../../server/db/rate-limits.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 
-test('the embedded database counts uses, looks at them and forgets them', async (t) => {
+test('the embedded database consumes, reads and deletes rate limits', async (t) => {
   const { database } = await embeddedDatabase(t);
   const limits = createRateLimits(database);
   const allowed = [];

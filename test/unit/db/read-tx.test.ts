@@ -17,11 +17,11 @@ type Takes<Query extends (tx: never, ...rest: never[]) => unknown, Given> = [Giv
 type Missing<Type, Name extends string> = [Extract<keyof Type, Name>] extends [never] ? true : false;
 type TableName = Exclude<keyof ReadTx, 'sql' | 'db'>;
 type NoTableWrites = { [Name in TableName]: Missing<ReadTx[Name], Writing> }[TableName];
-/** A document that is not bound with `asJson` is refused: pg would make `{}` of an empty list. */
+/** A document without `asJson` is refused: pg would turn an empty list into `{}`. */
 type Document = Insertable<Database['bills']>['sums'];
 type Writing = 'insert' | 'insertMany' | 'insertIfNew' | 'update' | 'delete' | 'lock';
 
-test('the compiler keeps writes out of a read, and lets a transaction read', (t) => {
+test('the compiler rejects writes in a read and allows reads in a transaction', (t) => {
   const reading: [Takes<typeof listOrders, ReadTx>, Takes<typeof listOrders, Tx>] = [true, true];
   const writing: [Takes<typeof takeStock, Tx>, Takes<typeof appendEvent, Tx>] = [true, true];
   const refused: [
@@ -42,7 +42,7 @@ test('the compiler keeps writes out of a read, and lets a transaction read', (t)
   t.true([...reading, ...writing, tables, members].every(Boolean));
 });
 
-test('at run time nothing in reach of a read writes', async (t) => {
+test('a read transaction exposes no write at run time', async (t) => {
   const { store } = await postgresDatabase(t);
   await store.autocommit((tx) => tx.revokedTokens.insert(row));
   await store.read(async (tx) => {
@@ -86,7 +86,7 @@ test('at run time nothing in reach of a read writes', async (t) => {
   });
 });
 
-test('every column is the name of its property in snake case, and comes back as the property', async (t) => {
+test('every column is the snake-case name of its property and is read back as that property', async (t) => {
   const { store, database } = await postgresDatabase(t);
   let columns = 0;
   for (const { tableName, props } of database.em.getMetadata()) {
@@ -102,7 +102,7 @@ test('every column is the name of its property in snake case, and comes back as 
   t.true(columns > 600, `${columns} columns`);
 });
 
-test('autocommit is one statement; a second one, and what needs a transaction, is refused', async (t) => {
+test('autocommit allows one statement and refuses a second one or one that needs a transaction', async (t) => {
   const { store } = await postgresDatabase(t);
   t.is(await store.autocommit((tx) => tx.revokedTokens.update({ jti: 'absent' }, { owner: 'p' })), 0);
   const two = store.autocommit(async (tx) => {

@@ -13,7 +13,7 @@ test.after.always(async () => {
   for (const end of ends) await end();
 });
 
-/** In turns: the embedded database works in this process, and would keep it from hearing PostgreSQL. */
+/** Serial: the embedded database blocks this process, so PostgreSQL responses would be delayed. */
 const both = (title: string, check: (t: ExecutionContext, database: TestDatabase) => Promise<void>) => {
   for (const [name, open] of Object.entries(databases))
     test.serial(`${name}: ${title}`, async (t) => {
@@ -22,7 +22,7 @@ const both = (title: string, check: (t: ExecutionContext, database: TestDatabase
     });
 };
 
-// Neither text nor jsonb takes U+0000; every other character must come back, quotes and backslashes first of all.
+// Neither text nor jsonb accepts U+0000; every other character must survive, quotes and backslashes first of all.
 const odd = fc.constantFrom('"', "'", '\\', '{', '}', ',', '?', '$1', '\n', '\t', 'NULL', '::', '--', '😀', 'é', ' ');
 const word = fc
   .array(fc.oneof(odd, fc.string({ unit: 'grapheme', maxLength: 4 })), { maxLength: 8 })

@@ -7,7 +7,7 @@ import { createBoard } from '../../../server/live/board.ts';
 import { createReporter } from '../../../server/live/process.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 
-test('the embedded database reads its log, and what the live feed shows, the same way', async (t) => {
+test('the embedded database reads the event log and the live feed in the same way', async (t) => {
   const { store } = await embeddedDatabase(t);
   const record = recordEvents(() => new Date());
   const read = (after: bigint) => store.read((tx) => listEvents(tx, {}, after, 200));

@@ -10,7 +10,7 @@ const STEPS = ['join', 'leave', 'answer', 'fail', 'time', 'event'] as const;
 type Step = (typeof STEPS)[number];
 const POLL_MS = 10;
 
-/** A log in memory whose every read waits until the test lets it go on. */
+/** A log in memory whose reads wait for the test. */
 function gatedLog() {
   const rows: EventRow[] = [];
   const waiting: PromiseWithResolvers<void>[] = [];
@@ -42,10 +42,10 @@ function gatedLog() {
   };
 }
 
-/** Lets everything that can go on go on. */
+/** Lets all pending callbacks run. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Plays one order of steps; gives what is wrong afterwards. */
+/** Plays one sequence of steps and returns its faults. */
 async function play(steps: readonly Step[]): Promise<{ faults: string[]; events: number }> {
   const log = gatedLog();
   const feed = createFeed({ store: log.store, log: () => {} }, log.reader, POLL_MS);
@@ -104,13 +104,13 @@ function* ordersOf(length: number): Generator<Step[]> {
   for (const rest of ordersOf(length - 1)) for (const step of STEPS) yield [...rest, step];
 }
 
-test('whoever joins and leaves at whatever moment, there is one loop, and each event comes once', async (t) => {
+test('there is one loop and each event arrives once, however followers join and leave', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const faults: string[] = [];
   let [count, events] = [0, 0];
   for (const steps of ordersOf(5)) {
-    // A loop that reads, with one follower: what comes then is what matters.
+    // Starts with a reading loop and one follower; only the following steps vary.
     const all: Step[] = ['join', 'answer', 'time', ...steps];
     const played = await play(all);
     for (const fault of played.faults) faults.push(`${all.join(' ')}: ${fault}`);

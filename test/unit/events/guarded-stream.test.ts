@@ -16,7 +16,7 @@ async function read(looks: readonly string[], check: (time: number) => unknown, 
   return text;
 }
 
-test('nothing is sent unchecked, the first message least', async (t) => {
+test('every message is authorized before it is sent, including the first one', async (t) => {
   const refuseFrom = (first: number) => (time: number) => {
     if (time >= first) throw new Unauthenticated();
   };
@@ -26,12 +26,12 @@ test('nothing is sent unchecked, the first message least', async (t) => {
   t.is(await read(['a', 'b'], refuseFrom(3)), 'ab');
 });
 
-test('a look without anything new sends nothing, or a heartbeat after a while', async (t) => {
+test('a look without new events sends nothing, or a heartbeat after a while', async (t) => {
   t.is(await read(['', 'a', ''], () => {}), 'a');
   t.is(await read(['', 'a'], () => {}, { heartbeatMs: 0 }), ': heartbeat\n\na');
 });
 
-test('only a refusal is told as one: what else goes wrong says that the reader should come back', async (t) => {
+test('only a refusal is reported as one, and any other error makes the reader reconnect', async (t) => {
   const codeOf = async (error: Error) => {
     const text = await read(['a'], () => {
       throw error;
@@ -43,11 +43,11 @@ test('only a refusal is told as one: what else goes wrong says that the reader s
   t.is(await codeOf(new Error('x')), 'unavailable');
 });
 
-test('a server that is about to stop sends nothing more', async (t) => {
+test('a draining server sends nothing more', async (t) => {
   t.is(await read(['a'], () => {}, { isDraining: () => true }), '');
 });
 
-test('a reader that goes away ends the looks with the next one, though nothing is sent', async (t) => {
+test('a disconnected reader stops the looks even if nothing is sent', async (t) => {
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   const next = Promise.withResolvers<void>();

@@ -4,7 +4,7 @@ import { newWebhookSecret, signedHeaders } from '../../../server/events/deliver.
 
 const body = JSON.stringify({ id: 'evt_1', type: 'order.paid', data: { object: { subject: '红茶 "x"' } } });
 
-test('the standardwebhooks package verifies what we sign, with either secret of a rotation', (t) => {
+test('the standardwebhooks package verifies our signature with either secret of a rotation', (t) => {
   const [fresh, old] = [newWebhookSecret(), newWebhookSecret()];
   const headers = signedHeaders([fresh, old], { id: 'evt_1', at: new Date(), body });
   t.deepEqual(new Webhook(fresh).verify(body, headers), JSON.parse(body));
@@ -13,7 +13,7 @@ test('the standardwebhooks package verifies what we sign, with either secret of 
   t.throws(() => new Webhook(fresh).verify(body.replace('evt_1', 'evt_2'), headers));
 });
 
-test('a secret is whsec_ and 256 bits, never the same twice', (t) => {
+test('a secret is unique and consists of whsec_ and 256 bits', (t) => {
   const secret = newWebhookSecret();
   t.is(Buffer.from(secret.replace('whsec_', ''), 'base64').length, 32);
   t.not(secret, newWebhookSecret());

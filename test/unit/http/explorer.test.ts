@@ -11,7 +11,7 @@ registerHooks({
   },
 });
 
-test('a service makes nothing of its explorer in the thread that serves', async (t) => {
+test('the serving thread does not build the explorer files', async (t) => {
   const { url } = await startEdge(t, { groups: [], explorer: true });
   for (const name of Object.keys(explorerFiles)) {
     const answer = await fetch(`${url}/swagger/${name}`);

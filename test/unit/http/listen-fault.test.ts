@@ -4,7 +4,7 @@ import { type LocalCode, LocalError } from '../../../server/errors.ts';
 
 const at = { host: '10.0.0.9', port: 80 };
 
-/** What `listen` of Node.js ends with. */
+/** Fails as `listen` of Node.js does. */
 const fails = (code: string) => () => Promise.reject(Object.assign(new Error(`listen ${code}`), { code }));
 
 const FAULTS: readonly [code: string, told: LocalCode, status: number, says: RegExp, hint: RegExp][] = [
@@ -16,7 +16,7 @@ const FAULTS: readonly [code: string, told: LocalCode, status: number, says: Reg
 ];
 
 for (const [code, told, status, says, hint] of FAULTS)
-  test(`${code} is told with the key to change`, async (t) => {
+  test(`${code} is reported with the setting to change`, async (t) => {
     const error = await t.throwsAsync(listenAs('Metrics.Listen', at, fails(code)), { instanceOf: LocalError });
     t.like(error, { code: told, status });
     t.regex(error?.message ?? '', new RegExp(`^Metrics\\.Listen: .*${says.source}`));
@@ -24,12 +24,12 @@ for (const [code, told, status, says, hint] of FAULTS)
     t.like(error?.cause, { code });
   });
 
-test('an address of IPv6 is written as one writes it', async (t) => {
+test('an IPv6 address is reported in brackets', async (t) => {
   const listening = listenAs('Server.Listen', { host: '::1', port: 8080 }, fails('EADDRINUSE'));
   await t.throwsAsync(listening, { message: /\[::1\]:8080 is already in use/ });
 });
 
-test('what is not known stays as it is, and what succeeds comes back', async (t) => {
+test('an unknown error is passed on unchanged, and a success returns its value', async (t) => {
   await t.throwsAsync(listenAs('Server.Listen', at, fails('EMFILE')), { code: 'EMFILE' });
   t.is(await listenAs('Server.Listen', at, async () => 7), 7);
 });

@@ -8,14 +8,14 @@ const clock = new Date(time).toTimeString().slice(0, 8);
 const bare = (_look: unknown, text: string) => text;
 const text = (line: object) => logText(JSON.stringify({ level: 'info', time, ...line }), bare);
 
-test('a line says when, how bad, what, and what it is about', (t) => {
+test('a line has its time, level, message and fields', (t) => {
   t.is(
     text({ level: 'warn', msg: 'channel call', payWay: 'wechat', ms: 6000, orderNo: 'P1', note: 'two words' }),
     `${clock} WARN  channel call payWay=wechat ms=6000 orderNo=P1 note="two words"\n`,
   );
 });
 
-test('a request is its method, route, status, time and caller', (t) => {
+test('a request line has its method, route, status, time and caller', (t) => {
   const request = { method: 'POST', route: '/api/v2/payment/pay', status: 201, ms: 12.3, ip: '::1', requestId: 'r' };
   t.is(
     text({ msg: 'request', ...request, caller: 'app_1', orderNo: 'P1' }),
@@ -23,7 +23,7 @@ test('a request is its method, route, status, time and caller', (t) => {
   );
 });
 
-test('an error of ours is followed by where it happened, and what comes from outside is one line', (t) => {
+test('an internal error is followed by its stack, and an external failure is one line', (t) => {
   const ours = text({ level: 'error', msg: 'a task failed', err: describeError(new TypeError('no such thing')) });
   t.regex(ours, /^.* ERROR a task failed\n {4}TypeError: no such thing\n {4}at .*log-text\.test\.ts/);
   const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
@@ -38,20 +38,20 @@ test('an error of ours is followed by where it happened, and what comes from out
   }
 });
 
-test('nothing in a line is obeyed by a terminal', (t) => {
+test('no control sequence in a line reaches the terminal', (t) => {
   const evil = '\u001b[2J\u009b31m\u202eabc\nnext';
   const line = text({
     msg: `seen ${evil}`,
     note: evil,
     err: { type: 'Error', message: evil, stack: `    at ${evil}` },
   });
-  // oxlint-disable-next-line no-control-regex -- control characters are what this is about
+  // oxlint-disable-next-line no-control-regex -- the test is about control characters
   t.notRegex(line.replaceAll('\n', ''), /[\u0000-\u001f\u007f-\u009f\u202e]/);
   t.is(line.trimEnd().split('\n').length, 4, 'of the stack alone line ends are line ends');
   t.true(line.includes(String.raw`\u001b[2J`));
 });
 
-test('colours are told apart by how bad a line is', (t) => {
+test('colours differ by level', (t) => {
   const painted = logText(
     JSON.stringify({ level: 'error', time, msg: 'no' }),
     (look, words) => `<${[look].flat().join()}>${words}`,

@@ -15,19 +15,19 @@ function request(remoteAddress: string, forwarded?: string): Parameters<typeof c
   >[0];
 }
 
-test('an address is read without port, brackets and mapping', (t) => {
+test('an address is read without port, brackets and IPv4 mapping', (t) => {
   t.is(plainAddress('::ffff:10.0.0.1'), '10.0.0.1');
   t.is(plainAddress('[2001:db8::1]:443'), '2001:db8::1');
   t.is(plainAddress(' 10.0.0.1:80 '), '10.0.0.1');
   t.is(plainAddress('fe80::1%eth0'), 'fe80::1');
 });
 
-test('fewer entries than trusted proxies: the first that a proxy wrote', (t) => {
+test('with fewer entries than trusted proxies the first proxy entry is used', (t) => {
   t.is(clientAddress(request('10.0.0.9', '198.51.100.7'), 2), '198.51.100.7');
   t.is(clientAddress(request('::ffff:10.0.0.9'), 2), '10.0.0.9');
 });
 
-test('all values of a cookie name are found, longer names are not', (t) => {
+test('all values of a cookie name are found, without those of longer names', (t) => {
   t.deepEqual(readCookies('auth_token=a; xauth_token=b; auth_token="c"', 'auth_token'), ['a', 'c']);
   t.deepEqual(readCookies(undefined, 'auth_token'), []);
 });
@@ -40,13 +40,13 @@ test('an Idempotency-Key is bare or quoted', (t) => {
     t.throws(() => readIdempotencyKey(bad), { instanceOf: AppError }, bad);
 });
 
-test('database faults are told apart, also when they are causes', (t) => {
+test('database faults are distinguished, also as causes', (t) => {
   const code = (fault: object) => translateFault(fault).code;
   t.is(code(Object.assign(new Error('x'), { code: '57014' })), 'database_busy');
   t.is(code(new Error('select 1 - x', { cause: Object.assign(new Error('y'), { code: '40P01' }) })), 'database_busy');
   t.is(code(new AggregateError([Object.assign(new Error('x'), { code: 'ECONNREFUSED' })])), 'database_unavailable');
   t.is(code(new Error('Connection terminated unexpectedly')), 'database_unavailable');
-  // It waited for us in vain.
+  // The server ended the idle transaction while it waited for us.
   t.is(code(Object.assign(new Error('x'), { code: '25P03' })), 'database_unavailable');
   t.is(code(Object.assign(new Error('x'), { code: '23505' })), 'internal_error');
   t.is(code(new Error('x', { cause: new Unavailable('login_busy', 'x') })), 'login_busy');
@@ -55,7 +55,7 @@ test('database faults are told apart, also when they are causes', (t) => {
   t.is(code(loop), 'internal_error');
 });
 
-test('every error code has a page that says what to do', (t) => {
+test('every error code has a page with a remedy', (t) => {
   for (const [code, { title, meaning, remedy }] of Object.entries<PublishedError>(errorCodes)) {
     t.true(title !== '' && meaning.endsWith('.'), code);
     t.regex(code, /^[a-z][a-z0-9_]*$/);
@@ -63,7 +63,7 @@ test('every error code has a page that says what to do', (t) => {
   }
 });
 
-test('a window ends and starts again', async (t) => {
+test('a rate limit window ends and starts again', async (t) => {
   let now = 1000;
   const limits = createMemoryRateLimits(() => now);
   await limits.consume('k', 1, 60);
@@ -73,7 +73,7 @@ test('a window ends and starts again', async (t) => {
   t.true((await limits.consume('k', 1, 60)).allowed);
 });
 
-test('a value is made once, a failure is tried again', async (t) => {
+test('a value is created once, and a failure is retried', async (t) => {
   let tries = 0;
   const make = once(async () => {
     tries += 1;
@@ -84,7 +84,7 @@ test('a value is made once, a failure is tried again', async (t) => {
   t.deepEqual(await Promise.all([make(), make()]), [2, 2]);
 });
 
-test('work that does not end is given up', async (t) => {
+test('work that exceeds its time limit is abandoned', async (t) => {
   await t.throwsAsync(
     within(1, new Promise(() => {}), () => new Error('late')),
     { message: 'late' },

@@ -8,7 +8,7 @@ function logged(members: Record<string, unknown>): string {
   return lines.join('');
 }
 
-test('secrets are hidden by their looks, wherever they stand', (t) => {
+test('secrets are redacted by their pattern, anywhere in a text', (t) => {
   const key = 'q83vEjRWeJq83vEjRWeJAbCdEfGhIjKlMnOpQrStUvWxY=';
   const secrets = [
     'Bearer abc.def',
@@ -28,7 +28,7 @@ test('secrets are hidden by their looks, wherever they stand', (t) => {
   t.is(redactText('postgres://pay:pa%24s@db:5432/pay'), 'postgres://pay:[redacted]@db:5432/pay');
 });
 
-test('a long key is found at every place of a line', (t) => {
+test('a long key is redacted at every position of a line', (t) => {
   const key = `A1b2${'CdEfGhIjKlMnOpQrStUvWxYz0123456789abcDEF'.slice(0, 39)}`;
   t.is(key.length, 43);
   for (let place = 0; place < 100; place += 1) {
@@ -37,7 +37,7 @@ test('a long key is found at every place of a line', (t) => {
   }
 });
 
-test('what is only long stays readable: paths, ids, patterns', (t) => {
+test('long paths, ids and patterns are not redacted', (t) => {
   for (const text of [
     '/opt/releases/2030-01-31/node_modules/koa-compose/index-of-the-module',
     'cc844f08-7e16-4306-a5b8-bcb750f133a4',
@@ -47,7 +47,7 @@ test('what is only long stays readable: paths, ids, patterns', (t) => {
   }
 });
 
-test('values of secret names are hidden at every depth, numbers and objects too', (t) => {
+test('values of secret names are redacted at every depth, including numbers and objects', (t) => {
   t.deepEqual(
     redactMembers({
       a: { client_secret: 1, recoveryCodes: ['x'], list: [{ Authorization: { x: 1 } }] },
@@ -62,7 +62,7 @@ test('values of secret names are hidden at every depth, numbers and objects too'
   );
 });
 
-test('a line is JSON without raw control characters', (t) => {
+test('a log line is JSON without raw control characters', (t) => {
   const line = logged({ name: '\u001b[31mred\u009b0m\u2028\u202e', password: 'x', body: 'y' });
   t.notRegex(line.trimEnd(), /[\p{Cc}\u2028\u202e]/u);
   t.like(JSON.parse(line), {
@@ -74,7 +74,7 @@ test('a line is JSON without raw control characters', (t) => {
   });
 });
 
-test('of an error only its reason and place are logged, not the statement with its values', (t) => {
+test('an error is logged with its reason and stack, without the statement and its values', (t) => {
   const cause = Object.assign(new Error('lock'), { code: '55P03' });
   const error = new Error(`insert into "apps" ("secret") values ('abc') - duplicate key`, { cause });
   const shown = describeError(error);
@@ -84,7 +84,7 @@ test('of an error only its reason and place are logged, not the statement with i
   t.regex(logged({ err: error }), /duplicate key/);
 });
 
-test('the tip of the audit log is there to be kept outside: it is shown, and nothing else that looks so', (t) => {
+test('the audit log tip is logged for external storage, and similar values are redacted', (t) => {
   const tip = 'ab'.repeat(32);
   const lines: string[] = [];
   const logger = createLogger({ log: { level: 'info' } }, { write: (line) => void lines.push(line) });

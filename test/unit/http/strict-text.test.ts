@@ -4,7 +4,7 @@ import { requireExactNumber, requireUniqueMembers } from '../../../server/http/s
 
 const read = (text: string): unknown => JSON.parse(text, requireExactNumber);
 
-test('a number that the parser would round is refused, in every place of a body', (t) => {
+test('a number that the parser would round is refused anywhere in a body', (t) => {
   const inexact = [
     '4.349999999999999999',
     '1.00000000000000001',
@@ -21,7 +21,7 @@ test('a number that the parser would round is refused, in every place of a body'
       t.throws(() => read(body), { code: 'invalid_request' }, body);
 });
 
-test('every spelling of a number that is kept is that number', (t) => {
+test('every spelling of an exact number is accepted as that number', (t) => {
   const exact = [
     '0',
     '-0',
@@ -52,7 +52,7 @@ test('every spelling of a number that is kept is that number', (t) => {
   );
 });
 
-test('a member that stands twice is refused, however it is written and however deep', (t) => {
+test('a duplicate member is refused in every spelling and at every depth', (t) => {
   const twice = [
     '{"amount":1,"amount":2}',
     '{"amount":1,"b":2,"\\u0061mount":2}',
@@ -64,7 +64,7 @@ test('a member that stands twice is refused, however it is written and however d
   for (const text of twice) t.throws(() => requireUniqueMembers(text), { code: 'invalid_request' }, text);
 });
 
-test('the same name in different objects, and in text, is no repetition', (t) => {
+test('equal names in different objects or in text are not duplicates', (t) => {
   const once = [
     '{"a":{"a":{"a":1}}}',
     '[{"a":1},{"a":1}]',

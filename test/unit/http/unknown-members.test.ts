@@ -28,46 +28,46 @@ const Body = z
 const found = (sent: unknown) => [...unknownMembers(Body, sent)].map(({ pointer, detail }) => `${pointer} ${detail}`);
 
 for (const [what, sent, faults] of [
-  ['nothing at all', undefined, []],
+  ['no body', undefined, []],
   ['no object', 'text', []],
-  [
-    'members that are known',
-    { refundAmount: 1, way: { by: 'post', address: 'x' }, limits: { CNY: { perDay: 1 } } },
-    [],
-  ],
+  ['only known members', { refundAmount: 1, way: { by: 'post', address: 'x' }, limits: { CNY: { perDay: 1 } } }, []],
   ['a misspelt member', { refundamount: 1 }, ['/refundamount is not known here; did you mean refundAmount?']],
-  ['a member like no other', { colour: 'red' }, ['/colour is not known here']],
+  ['a member without a similar name', { colour: 'red' }, ['/colour is not known here']],
   [
-    'a member of the other form',
+    'a member of the other variant',
     { way: { by: 'post', address: 'x', mailbox: 'y' } },
     ['/way/mailbox is not known here'],
   ],
   [
-    'one in a list',
+    'a member in a list',
     { way: { by: 'mail', mailbox: 'x', copies: [{ to: 'a' }, { to: 'b', colour: 'c' }] } },
     ['/way/copies/1/colour is not known here'],
   ],
   [
-    'one below a free name',
+    'a member below a free name',
     { limits: { 'a/b~c': { perDay: 1, perday: 2 } } },
     ['/limits/a~1b~0c/perday is not known here; did you mean perDay?'],
   ],
-  ['one of a union without a mark', { either: { only: 'x', all: true } }, ['/either/all is not known here']],
   [
-    'one in a list of such a union',
+    'a member of a union without a discriminator',
+    { either: { only: 'x', all: true } },
+    ['/either/all is not known here'],
+  ],
+  [
+    'a member in a list of such a union',
     { either: [{ name: 'x', nam: 1 }] },
     ['/either/0/nam is not known here; did you mean name?'],
   ],
-  ['one before a transform', { later: { at: 'x', add: 1 } }, ['/later/add is not known here']],
+  ['a member before a transform', { later: { at: 'x', add: 1 } }, ['/later/add is not known here']],
   [
-    'names of every object',
+    'names of object members',
     JSON.parse('{"__proto__":1,"toString":2,"constructor":3}'),
     ['/__proto__ is not known here', '/toString is not known here', '/constructor is not known here'],
   ],
   ['free objects', { metadata: { a: { b: 1 } }, input: { c: [{ d: 1 }] }, fields: { mode: 'x', other: { e: 1 } } }, []],
-  ['a form that is no form', { way: { by: 'pigeon', feed: 1 } }, []],
+  ['an unknown variant', { way: { by: 'pigeon', feed: 1 } }, []],
 ] as const)
-  test(`what is unknown in ${what}`, (t) => t.deepEqual(found(sent), [...faults]));
+  test(`unknown members in a body: ${what}`, (t) => t.deepEqual(found(sent), [...faults]));
 
 test('a long name is shortened', (t) => {
   const [fault] = [...unknownMembers(Body, { ['x'.repeat(5000)]: 1 })];

@@ -13,15 +13,15 @@ import { createClock } from '../../support/service.ts';
 import type { AuditRow } from '../../../server/db/entities/identity.ts';
 import type { Store } from '../../../server/db/store.ts';
 
-/** All lines of the audit log in their order. */
+/** All lines of the audit log, in order. */
 function auditRows(store: Store): Promise<AuditRow[]> {
   return store.read((tx) => tx.audit.list({}, { orderBy: { id: 'asc' } }));
 }
 
-/** Stands for no key at all, as somebody has it who may only write to the database. */
+/** No key, as for an attacker with write access to the database only. */
 const NONE: AuditKey = { id: '', key: new Uint8Array() };
 
-/** Puts these lines in the place of the whole log, hashed anew with a key or without one. */
+/** Replaces the whole log with these lines, hashed again with or without a key. */
 async function rewriteAudit(store: Store, rows: readonly AuditRow[], key = NONE): Promise<void> {
   await store.transaction(async (tx) => {
     await tx.sql`delete from audit_log`;
@@ -34,7 +34,7 @@ async function rewriteAudit(store: Store, rows: readonly AuditRow[], key = NONE)
   });
 }
 
-/** Appends a line with a key or without one. */
+/** Appends a line, hashed with or without a key. */
 async function appendAudit(store: Store, at: Date, key = NONE): Promise<string> {
   return store.transaction(async (tx) => {
     const [last] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });
@@ -70,7 +70,7 @@ async function logOf(t: ExecutionContext, count: number) {
   return { on, store, identity, clock, write, verify: identity.verifyAudit };
 }
 
-test('one line deleted, another rewritten, all hashed anew: found', async (t) => {
+test('a log with a deleted and a changed line is found broken, even if all lines are hashed again', async (t) => {
   const { store, verify, write } = await logOf(t, 5);
   t.deepEqual([(await verify()).lines, (await verify()).broken], [5, undefined]);
   const [first, , third, ...rest] = await auditRows(store);
@@ -80,7 +80,7 @@ test('one line deleted, another rewritten, all hashed anew: found', async (t) =>
   t.is((await verify()).broken?.reason, 'key_unknown', 'a genuine line behind them does not vouch for them');
 });
 
-test('a key of somebody else makes no line, whatever it says that it is', async (t) => {
+test('a line hashed with a foreign key is rejected, whatever key id it names', async (t) => {
   const { store, verify } = await logOf(t, 3);
   const rows = await auditRows(store);
   await rewriteAudit(store, rows, { id: auditKey.id, key: randomBytes(32) });
@@ -89,7 +89,7 @@ test('a key of somebody else makes no line, whatever it says that it is', async 
   t.is((await verify()).broken?.reason, 'key_unknown');
 });
 
-test('what was cut off the end is found by a tip that was kept elsewhere, lines written since do not hide it', async (t) => {
+test('a truncated log is found with an externally stored tip, even after new lines', async (t) => {
   const { on, clock, verify: verifyAsWriter, write } = await logOf(t, 4);
   const verify = (knowledge?: AuditKnowledge) =>
     world(on, clock).then(({ identity }) => identity.verifyAudit(knowledge));
@@ -107,7 +107,7 @@ test('what was cut off the end is found by a tip that was kept elsewhere, lines 
 
 const cutBehind = (id: bigint | string) => `delete from audit_log where id > ${id}`;
 
-test('lines that are cut off the end and written on are found without a tip, whichever process writes; a restore is accepted by name', async (t) => {
+test('a truncated and continued log is found without a stored tip by every writer, and a restore is accepted by name', async (t) => {
   const { on, clock, verify, write } = await logOf(t, 4);
   const other = await world(on, clock);
   await other.store.transaction((tx) => other.identity.audit(tx, { ...by(actor), action: 'app.update', target: 'b' }));
@@ -126,7 +126,7 @@ test('lines that are cut off the end and written on are found without a tip, whi
   t.is(
     (await other.identity.verifyAudit({ acceptUntil: BigInt(id) })).broken,
     undefined,
-    'a restore, the operator says',
+    'the operator accepts the restore',
   );
   await other.identity.anchorAudit();
   const noted = (await auditRows(on.store)).filter(({ action }) => action === 'audit.lines-lost');
@@ -136,7 +136,7 @@ test('lines that are cut off the end and written on are found without a tip, whi
   t.is((await verify({ acceptUntil: BigInt(noted[1]!.id) })).broken, undefined, 'a loss is said once');
 });
 
-test('a line that was not committed is missed by no writer', async (t) => {
+test('a rolled-back line is not reported as missing by any writer', async (t) => {
   const { store, identity, verify, write } = await logOf(t, 2);
   const entry = { ...by(actor), action: 'app.update', target: 'app_1' };
   await t.throwsAsync(
@@ -156,7 +156,7 @@ test('a line that was not committed is missed by no writer', async (t) => {
   t.like(await verify(), { lines: 3, broken: undefined });
 });
 
-test('a log without the line of the first administrator is broken where there is one, empty or written on', async (t) => {
+test('a log without the line of the first administrator is broken if an administrator exists, whether the log is empty or continued', async (t) => {
   const { on, store, clock, verify, write } = await logOf(t, 0);
   t.is((await verify()).broken, undefined, 'a fresh database');
   const { ports } = await world(on, clock);
@@ -169,14 +169,14 @@ test('a log without the line of the first administrator is broken where there is
   t.deepEqual((await verify()).broken, broken as never);
   t.is((await auditRows(store)).length, 1);
   const second = { username: 'second', password: 'nine-tidy-green-anchors' };
-  // By processes that know nothing of the lines that are gone.
+  // Written by processes that do not know of the missing lines.
   const { applied } = await applyBootstrap((await world(on, clock)).ports, actor, { admins: [second] });
   t.like(applied, [{ kind: 'admin', name: 'second', done: 'created' }]);
   const later = await (await world(on, clock)).identity.verifyAudit();
   t.deepEqual(later.broken, broken as never, 'an account that is made later is not the first one');
 });
 
-test('a line without a key is accepted nowhere: not on the first day, not later, and no line behind it vouches for it', async (t) => {
+test('a line without a key is always rejected, and later lines do not make it valid', async (t) => {
   const { store, verify, clock, identity, write } = await logOf(t, 1);
   const id = await appendAudit(store, clock.now());
   t.deepEqual((await verify()).broken, { id, reason: 'key_unknown' });
@@ -185,16 +185,12 @@ test('a line without a key is accepted nowhere: not on the first day, not later,
   clock.advance(25 * HOUR);
   await write();
   t.deepEqual((await verify()).broken, { id, reason: 'key_unknown' });
-  t.deepEqual(
-    (await verify({ acceptUntil: BigInt(id) })).broken,
-    { id, reason: 'key_unknown' },
-    'whatever is said of it',
-  );
+  t.deepEqual((await verify({ acceptUntil: BigInt(id) })).broken, { id, reason: 'key_unknown' }, 'even if accepted');
 });
 
 const masterKey = (id: string): MasterKey => ({ id, key: randomBytes(32) });
 
-test('after a change of master keys the log verifies without the old one', async (t) => {
+test('a log verifies without the old key after a rotation of master keys', async (t) => {
   const [old, middle, young] = [masterKey('aaaaaaaa'), masterKey('bbbbbbbb'), masterKey('cccccccc')];
   const clock = createClock();
   const on = await postgresDatabase(t);
@@ -210,7 +206,7 @@ test('after a change of master keys the log verifies without the old one', async
   };
   await write(old);
   clock.advance(100 * HOUR);
-  // Replicas are restarted one after the other: for a while both keys write.
+  // Replicas restart one after the other, so both keys write for a while.
   await write(middle, old);
   await write(old, middle);
   t.is((await (await write(middle, old)).verifyAudit()).broken, undefined);
@@ -227,21 +223,17 @@ test('after a change of master keys the log verifies without the old one', async
   const encrypted = await on.store.read((tx) => tx.auditKeys.list({}));
   for (const one of encrypted) t.notThrows(() => createEncryption([young]).rewrap(one.encrypted));
 
-  // Whoever has got hold of the key that was rotated away writes nothing new with it.
+  // A stolen former key cannot write new lines.
   clock.advance(100 * HOUR);
   const id = await appendAudit(on.store, clock.now(), deriveAuditKey(old));
   t.deepEqual((await last.verifyAudit()).broken, { id, reason: 'key_former' });
   const acceptUntil = BigInt(id);
-  t.is(
-    (await last.verifyAudit({ acceptUntil })).broken,
-    undefined,
-    'an operator knows of a replica that was left behind',
-  );
+  t.is((await last.verifyAudit({ acceptUntil })).broken, undefined, 'the operator accepts an outdated replica');
   await appendAudit(on.store, clock.now(), deriveAuditKey(old));
   t.is((await last.verifyAudit({ acceptUntil })).broken?.reason, 'key_former', 'and only up to there');
 });
 
-test('a key that was rotated away and never wrote is a former one as well', async (t) => {
+test('a rotated key that never wrote a line is a former key too', async (t) => {
   const [old, young] = [masterKey('aaaaaaaa'), masterKey('bbbbbbbb')];
   const clock = createClock();
   const on = await postgresDatabase(t);

@@ -3,7 +3,7 @@ import { csrfMatches, newCsrfToken } from '../../../server/identity/tokens.ts';
 
 const key = new Uint8Array(32).fill(7);
 
-test('a csrf value belongs to its session and its key', (t) => {
+test('a CSRF token is valid only for its session and key', (t) => {
   const value = newCsrfToken(key, 'session-1');
   t.true(csrfMatches(key, value, 'session-1'));
   t.false(csrfMatches(key, value, 'session-2'));
@@ -11,7 +11,7 @@ test('a csrf value belongs to its session and its key', (t) => {
   t.not(newCsrfToken(key, 'session-1'), value);
 });
 
-test('a changed value does not match, nor one whose parts were moved', (t) => {
+test('a changed CSRF token does not match, and neither does one with shifted parts', (t) => {
   const value = newCsrfToken(key, 'ab');
   const [random = '', mac = ''] = value.split('.');
   for (const bad of ['', '.', random, `${random}.`, `.${mac}`, `${value}.`, `${value}x`, `x${value}`])

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createGate } from '../../../server/identity/passwords.ts';
 
-test('it runs a few at a time, lets a few wait and sends the others away with 503', async (t) => {
+test('the gate runs a few jobs at once, queues a few and rejects the rest with 503', async (t) => {
   const gate = createGate({ slots: 2, queue: 3 });
   const opens: (() => void)[] = [];
   let most = 0;
@@ -27,7 +27,7 @@ test('it runs a few at a time, lets a few wait and sends the others away with 50
   for (const { reason } of refused) t.like(reason, { status: 503, code: 'login_busy' });
 });
 
-test('work that fails gives its place free', async (t) => {
+test('failed work frees its slot', async (t) => {
   const gate = createGate({ slots: 1, queue: 0 });
   for (let at = 0; at < 3; at += 1)
     await t.throwsAsync(
@@ -37,7 +37,7 @@ test('work that fails gives its place free', async (t) => {
   t.is(await gate(async () => 7), 7);
 });
 
-test('what is reserved goes first, and is let in when the open line is full', async (t) => {
+test('reserved work goes first and is admitted even if the open queue is full', async (t) => {
   const gate = createGate({ slots: 1, queue: 2 });
   const order: string[] = [];
   const note = (what: string) => async () => void order.push(what);

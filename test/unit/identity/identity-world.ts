@@ -12,14 +12,14 @@ import { createEncryption, type MasterKey } from '../../../server/db/encryption.
 import { auditKeysOf, auditMaster } from '../../support/audit-keys.ts';
 import type { TestDatabase } from '../../support/database.ts';
 
-/** Who works offline in tests. */
+/** The actor of offline commands in tests. */
 export const actor = offline.offlineActor('tester', 'test');
 /** The first administrator. */
 export const account = { username: 'Alice', password: 'seven-quiet-otters-swim' };
-/** Where requests come from. */
+/** The origin of requests. */
 export const from = { ip: '127.0.0.1', requestId: 'r' };
 
-/** Identity over a database, without HTTP. */
+/** Creates the identity services over a database, without HTTP. */
 export async function world(
   { database }: Pick<TestDatabase, 'database'>,
   { masterKeys = [auditMaster], now = () => new Date() }: { masterKeys?: MasterKey[]; now?: () => Date } = {},

@@ -3,7 +3,7 @@ import * as offline from '../../../server/identity/offline.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 import { account, actor, from, world } from './identity-world.ts';
 
-test('the whole of identity works on the embedded database', async (t) => {
+test('identity also works on the embedded database', async (t) => {
   const { store, identity, ports } = await world(await embeddedDatabase(t));
   t.is(await offline.countAdmins(store), 0);
   await offline.createFirstAdmin(ports, actor, account);
@@ -29,7 +29,7 @@ test('the whole of identity works on the embedded database', async (t) => {
   await t.throwsAsync(identity.sessions.login({ ...account, ...from }), { message: /Too many/ });
   t.is((await identity.apiApps.list({ limit: 5 })).length, 1);
   t.is((await identity.admins.list({ limit: 5 })).length, 1);
-  // The administrator, the application, the login, and three that failed.
+  // The administrator, the application, the login and three failed logins.
   t.is((await identity.auditLines({ limit: 50 })).length, 6);
   t.is((await identity.verifyAudit()).broken, undefined);
 });

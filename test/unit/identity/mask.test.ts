@@ -1,7 +1,7 @@
 import test from 'ava';
 import { mask } from '../../../server/identity/audit.ts';
 
-test('secrets are masked by name and by looks, at every depth', (t) => {
+test('secrets are masked by name and by pattern, at every depth', (t) => {
   const masked = mask({
     name: 'shop',
     client_secret: 'abc',
@@ -24,7 +24,7 @@ test('secrets are masked by name and by looks, at every depth', (t) => {
   });
 });
 
-test('facts stay: numbers, switches, dates, hints, null', (t) => {
+test('numbers, booleans, dates, hints and null are not masked', (t) => {
   const at = new Date('2030-01-01T00:00:00Z');
   t.deepEqual(mask({ amount: 5, enabled: true, at, big: 7n, none: null, left: undefined, secretHint: 'pays_…abcd' }), {
     amount: 5,

@@ -10,7 +10,7 @@ import { account, actor, from, world } from './identity-world.ts';
 
 const DAY_MS = 86_400_000;
 
-test('there is one first administrator, with a good name and password', async (t) => {
+test('the first administrator is created once, with a valid name and password', async (t) => {
   const { ports, store } = await world(await postgresDatabase(t));
   const create = (more: object) => offline.createFirstAdmin(ports, actor, { ...account, ...more });
   await t.throwsAsync(create({ password: 'password1234' }), { message: /password/ });
@@ -35,7 +35,7 @@ test('resetting a password ends the sessions of the account', async (t) => {
   });
 });
 
-test('a login renews a hash whose parameters are old', async (t) => {
+test('a login renews a hash with outdated parameters', async (t) => {
   const { ports, identity, store } = await world(await postgresDatabase(t));
   const { id } = await offline.createFirstAdmin(ports, actor, account);
   const old = await hash(account.password, { type: argon2id, memoryCost: 8192, timeCost: 2, parallelism: 1 });
@@ -61,7 +61,7 @@ const document: Document = {
   ],
 };
 
-test('a bootstrap document is applied once, then changes only what differs and no password', async (t) => {
+test('a bootstrap document is applied once, and later runs change only differences and no password', async (t) => {
   const { ports, identity, store } = await world(await postgresDatabase(t));
   const first = await applyBootstrap(ports, actor, document);
   t.deepEqual(summary(first.applied), ['project created', 'admin created', 'app created', 'app created']);
@@ -79,7 +79,7 @@ test('a bootstrap document is applied once, then changes only what differs and n
   t.is((await identity.sessions.login({ ...account, ...from })).username, 'alice');
 });
 
-test('a bad bootstrap document changes nothing at all', async (t) => {
+test('an invalid bootstrap document changes nothing', async (t) => {
   const { ports, store } = await world(await postgresDatabase(t));
   const bad = [
     { ...document, admin: [] },
@@ -94,7 +94,7 @@ test('a bad bootstrap document changes nothing at all', async (t) => {
   t.is(await store.read((tx) => tx.projects.count({})), 1);
 });
 
-test('clean-up forgets revocations and windows that are over, and only those; a replica whose clock is ahead forgets no more', async (t) => {
+test('the clean-up deletes only expired revocations and windows, even on a replica whose clock is ahead', async (t) => {
   const on = await postgresDatabase(t);
   const { store, identity, database } = await world(on);
   const ahead = await world(on, { now: () => new Date(Date.now() + 300 * DAY_MS) });

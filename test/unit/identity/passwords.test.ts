@@ -6,7 +6,7 @@ import { createPasswords, requireGoodPassword } from '../../../server/identity/p
 const passwords = createPasswords();
 const decided = /^\$argon2id\$v=19\$m=19456,(t=2,p=1|p=1,t=2)\$/;
 
-test('hashes are argon2id with the parameters that were decided', async (t) => {
+test('hashes use argon2id with the specified parameters', async (t) => {
   const digest = await passwords.hash('seven-quiet-otters-swim');
   t.regex(digest, decided);
   t.true(await passwords.verify(digest, 'seven-quiet-otters-swim'));
@@ -20,13 +20,13 @@ test('a hash with other parameters is outdated', async (t) => {
   t.true(passwords.isOutdated(old));
 });
 
-test('what runs first can stop the check', async (t) => {
+test('a preceding limit check can stop the verification', async (t) => {
   const digest = await passwords.decoy();
   const stop = () => Promise.reject(new Error('limited'));
   await t.throwsAsync(passwords.verify(digest, 'x', stop), { message: 'limited' });
 });
 
-test('short, huge, common and lazy passwords are refused', (t) => {
+test('short, huge, common and weak passwords are refused', (t) => {
   const bad = [
     'elevenchars',
     'x'.repeat(1025),
@@ -60,7 +60,7 @@ test('short, huge, common and lazy passwords are refused', (t) => {
   t.true(commonPasswords.size >= 200);
 });
 
-test('sequences, walks over the keyboard and repetitions are refused, whatever stands around them', (t) => {
+test('sequences, keyboard walks and repetitions are refused with any surrounding text', (t) => {
   const bad = [
     'Aa123456789!',
     '1qaz@wsx3edc',
@@ -82,13 +82,13 @@ test('sequences, walks over the keyboard and repetitions are refused, whatever s
   for (const password of good) t.notThrows(() => requireGoodPassword(password, 'alice'), password);
 });
 
-test('a common word is refused with signs and digits in the place of its letters, too', (t) => {
+test('a common word is refused even with signs and digits in place of letters', (t) => {
   const bad = ['P4$$w0rd!2026', '$3cr3t123456', 'L3tm31n!!!2026', '!!Chr1st0ph3r', 'W3lc0me@2026', 'Al1p4y@123456'];
   for (const password of [...bad, '0p3r4t10ns@2026', 'P@ym3nt$-2026'])
     t.throws(() => requireGoodPassword(password, 'operations'), { message: /too weak/ }, password);
 });
 
-test('what leaked most often is refused, as it is and with what people add to it', (t) => {
+test('a frequently leaked password is refused, also with common additions', (t) => {
   t.true(leakedCount >= 3000);
   const bad = [
     'needforspeed',

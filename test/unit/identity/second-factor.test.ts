@@ -9,7 +9,7 @@ import { postgresDatabase } from '../../support/database.ts';
 import { account, actor, from, world } from './identity-world.ts';
 import { codeAt, wrongCode } from '../../support/second-factor.ts';
 
-test('codes are those of RFC 6238, appendix B, with six digits', (t) => {
+test('codes match RFC 6238, appendix B, with six digits', (t) => {
   const secret = Secret.fromUTF8('12345678901234567890').base32;
   const vectors: [number, string][] = [
     [59, '287082'],
@@ -23,7 +23,7 @@ test('codes are those of RFC 6238, appendix B, with six digits', (t) => {
     t.is(stepOfCode(secret, code, new Date(seconds * 1000)), BigInt(Math.floor(seconds / 30)), String(seconds));
 });
 
-test('a code says its step, the present one or the one before it', (t) => {
+test('a code of the current or previous step is accepted and returns its step', (t) => {
   const secret = newTotpSecret();
   t.regex(secret, /^[A-Z2-7]{32}$/);
   const at = new Date('2030-01-31T08:00:10.000Z');
@@ -36,7 +36,7 @@ test('a code says its step, the present one or the one before it', (t) => {
     t.is(stepOfCode(secret, code, at), undefined, code);
 });
 
-test('a recovery code has 120 bits, is read however it is typed, and nothing else is one', (t) => {
+test('a recovery code has 120 bits and is accepted in every spelling, and any other text is rejected', (t) => {
   const code = newRecoveryCode();
   t.regex(code, /^([0-9a-hjkmnp-tv-z]{6}-){3}[0-9a-hjkmnp-tv-z]{6}$/);
   t.not(newRecoveryCode(), code);
@@ -48,7 +48,7 @@ test('a recovery code has 120 bits, is read however it is typed, and nothing els
     t.is(readRecoveryCode(other), undefined, other);
 });
 
-/** An administrator with a second factor; `enter` logs in with its code of a later step each time. */
+/** An administrator with a second factor; `enter` logs in with the code of a later step each time. */
 async function enrolled(on: Parameters<typeof world>[0], masterKeys?: MasterKey[]) {
   let time = Date.now();
   const now = () => new Date(time);
@@ -66,7 +66,7 @@ async function enrolled(on: Parameters<typeof world>[0], masterKeys?: MasterKey[
   return { ...place, enter, now };
 }
 
-test('the second factor is taken away offline, which ends the sessions and is in the audit log', async (t) => {
+test('an offline reset of the second factor ends the sessions and is written to the audit log', async (t) => {
   const { ports, identity, store, enter } = await enrolled(await postgresDatabase(t));
   const { token } = await enter();
   await t.throwsAsync(identity.sessions.login({ ...account, ...from }), { code: 'second_factor_required' });
@@ -80,7 +80,7 @@ test('the second factor is taken away offline, which ends the sessions and is in
     await t.throwsAsync(offline.resetSecondFactor(ports, actor, name), { message: /was not found/ });
 });
 
-test('a change of master keys takes the secrets of second factors along', async (t) => {
+test('a rotation of master keys includes the secrets of second factors', async (t) => {
   const database = await postgresDatabase(t);
   const next: MasterKey = { id: '11111111', key: Buffer.alloc(32, 3) };
   const { enter, store, now } = await enrolled(database, [auditMaster]);

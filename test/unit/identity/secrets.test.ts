@@ -7,7 +7,7 @@ import {
   secretMatches,
 } from '../../../server/identity/api-app-rows.ts';
 
-test('secrets have 32 random bytes, ids twenty characters, none comes twice', (t) => {
+test('secrets have 32 random bytes, ids have twenty characters, and all are unique', (t) => {
   const secrets = new Set(Array.from({ length: 100 }, newClientSecret));
   const ids = new Set(Array.from({ length: 100 }, newClientId));
   t.is(secrets.size + ids.size, 200);
@@ -15,7 +15,7 @@ test('secrets have 32 random bytes, ids twenty characters, none comes twice', (t
   for (const id of ids) t.regex(id, /^app_[0-9a-v]{20}$/);
 });
 
-test('a secret fits its own hash only', (t) => {
+test('a secret matches only its own hash', (t) => {
   const secret = newClientSecret();
   t.true(secretMatches(secret, hashSecret(secret)));
   t.false(secretMatches(newClientSecret(), hashSecret(secret)));

@@ -16,7 +16,7 @@ const admin = {
 } as const;
 const nothing = async (): Promise<void> => {};
 
-/** What a failed login does, step by step. */
+/** Runs a login and records its steps. */
 async function steps(state: LoginState, right: boolean): Promise<{ done: string[]; error: unknown }> {
   const done: string[] = [];
   const note =
@@ -63,7 +63,7 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
   return { done, error };
 }
 
-test('unknown, wrong and disabled cost the same steps and give the same refusal', async (t) => {
+test('an unknown user, a wrong password and a disabled account take the same steps and get the same refusal', async (t) => {
   const wrong = await steps({ bootstrapped: true, known: false, admin }, false);
   t.deepEqual(wrong.done, ['read', 'decoy', 'verify', 'record?', 'count']);
   const others = [
@@ -77,7 +77,7 @@ test('unknown, wrong and disabled cost the same steps and give the same refusal'
   }
 });
 
-test('with no administrator nothing is checked', async (t) => {
+test('a login without any administrator checks no password', async (t) => {
   const { done, error } = await steps({ bootstrapped: false, known: false }, true);
   t.deepEqual(done, ['read']);
   t.like(error, { status: 503, code: 'not_bootstrapped' });

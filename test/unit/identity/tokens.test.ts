@@ -12,7 +12,7 @@ const kind = {
   subject: PRINTABLE_NAME,
 };
 
-test('a token comes back as it was issued', async (t) => {
+test('a verified token returns the issued values', async (t) => {
   const at = new Date('2030-01-01T00:00:00Z');
   const mint = createMint(kind, () => at);
   const { token, jti } = await mint.issue({ subject: 'app', generation: 3, scope: 'a b' });
@@ -20,7 +20,7 @@ test('a token comes back as it was issued', async (t) => {
   t.deepEqual(await mint.verify(token), { subject: 'app', generation: 3, scope: 'a b', jti, expiresAt });
 });
 
-test('it lives for its time and not a second longer', async (t) => {
+test('a token expires exactly after its lifetime', async (t) => {
   let seconds = 0;
   const mint = createMint(kind, () => new Date(Date.UTC(2030, 0, 1) + seconds * 1000));
   const { token } = await mint.issue({ subject: 'app', generation: 1 });
@@ -30,7 +30,7 @@ test('it lives for its time and not a second longer', async (t) => {
   await t.throwsAsync(mint.verify(token), { instanceOf: Unauthenticated });
 });
 
-test.serial('the signature of a known token is not computed again, of any other one it is', async (t) => {
+test.serial('the signature of a known token is not verified again, and any other signature is', async (t) => {
   const mint = createMint(kind, () => new Date('2030-01-01T00:00:00Z'));
   const { token } = await mint.issue({ subject: 'app', generation: 1 });
   const { verify } = crypto.subtle;
@@ -56,7 +56,7 @@ test.serial('the signature of a known token is not computed again, of any other 
   t.is(computed, 1_004, 'only so many are kept');
 });
 
-test('each purpose and each secret has keys of its own', (t) => {
+test('each purpose and each secret has its own keys', (t) => {
   const all = [keys, deriveKeys('another-test-secret-of-32-bytes-or-more')].flatMap((one) => Object.values(one));
   t.is(new Set(all.map((key) => Buffer.from(key).toString('hex'))).size, 8);
   t.true(all.every((key) => key.length === 32));

@@ -5,7 +5,7 @@ import { fakeRows, rowsOf } from './due-rows.ts';
 
 const tx = {} as never;
 
-/** Paces of several replicas over one table of bookings, on one clock. */
+/** Call rates of several replicas over one table of bookings, on one clock. */
 function paces(perSecond: number, n = 1) {
   const clock = { ms: 1_000_000 };
   const bookedUntil = new Map<string, number>();
@@ -23,7 +23,7 @@ function paces(perSecond: number, n = 1) {
   return { clock, all: Array.from({ length: n }, () => createCallRate(ports)) };
 }
 
-test('a quarter of a second may begin at once; then each lane waits for its own turn', async (t) => {
+test("a quarter of a second's calls may start at once, then each queue waits for its own rate", async (t) => {
   const { clock, all } = paces(20);
   const [callRate] = all as [(typeof all)[0]];
   t.is(callRate.allowance('a'), 5);
@@ -37,7 +37,7 @@ test('a quarter of a second may begin at once; then each lane waits for its own 
   t.is(callRate.allowance('a'), 5);
 });
 
-test('replicas share a rate: what one has begun too early the next booking makes up for', async (t) => {
+test('replicas share one rate, and the next booking makes up for calls that started too early', async (t) => {
   const { clock, all } = paces(10, 3);
   let begun = 0;
   for (let ms = 0; ms < 60_000; ms += 50) {
@@ -52,7 +52,7 @@ test('replicas share a rate: what one has begun too early the next booking makes
   t.true(begun >= 595 && begun <= 610, `${begun} in a minute`);
 });
 
-test('a row that calls its channel more than once, or not at all, is booked as such', async (t) => {
+test('a row is booked with the number of channel calls it made, which may be none or several', async (t) => {
   const { all } = paces(20);
   const [callRate] = all as [(typeof all)[0]];
   noteChannelCall();
@@ -76,7 +76,7 @@ test('a row that calls its channel more than once, or not at all, is booked as s
   t.is(callRate.allowance('b'), 3);
 });
 
-test('a lane at its rate claims nothing that would wait, and holds up no other', async (t) => {
+test('a queue at its rate limit claims no row that would wait and does not delay other queues', async (t) => {
   const { clock, all } = paces(100);
   const fake = fakeRows([...rowsOf(60, 'a'), ...rowsOf(3, 'b')]);
   const worked: string[] = [];
@@ -86,7 +86,7 @@ test('a lane at its rate claims nothing that would wait, and holds up no other',
     run: async (id: string) => {
       noteChannelCall();
       worked.push(id);
-      // The clock of the bookings goes on with the work, so it does not matter how fast the test is.
+      // The booking clock advances with the work, so the speed of the test does not matter.
       clock.ms += 10;
     },
     concurrency: 64,

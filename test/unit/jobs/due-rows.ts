@@ -2,23 +2,23 @@ import { sql } from 'kysely';
 import type { DueRow, DueRows } from '../../../server/db/queries/due.ts';
 import type { Store, Tx } from '../../../server/db/store.ts';
 
-/** A due row of a test; who claims it has it until the end of time. */
+/** A due row of a test; its lease never ends. */
 type FakeRow = Pick<DueRow, 'id' | 'queueKey'>;
 
-/** Due rows in memory, the oldest first, and a store that hands nothing over. */
+/** Due rows in memory, oldest first, with an empty store. */
 export interface FakeRows {
   rows: DueRows;
   store: Store;
   due: FakeRow[];
-  /** How many rows each claim asked for, or the names that it gave. */
+  /** The row count or ids of each claim. */
   claims: (number | readonly string[])[];
-  /** Called before a look or a claim answers. */
+  /** Called before a look or a claim returns. */
   beforeAnswer: () => Promise<void> | void;
 }
 
 const NEVER = new Date(8.64e15);
 
-/** Rows of one kind that are due until they are claimed. */
+/** Returns rows of one kind that stay due until they are claimed. */
 export function fakeRows(due: FakeRow[] = []): FakeRows {
   const take = async (asked: FakeRows['claims'][number], isWanted: (row: FakeRow) => boolean): Promise<DueRow[]> => {
     fake.claims.push(asked);
@@ -62,12 +62,12 @@ export function fakeRows(due: FakeRow[] = []): FakeRows {
   return fake;
 }
 
-/** `n` rows of each lane, in turns. */
+/** Returns `n` rows of each queue, interleaved. */
 export function rowsOf(n: number, ...queues: string[]): FakeRow[] {
   return Array.from({ length: n }, (_, at) => queues.map((queueKey) => ({ id: `${queueKey}-${at}`, queueKey }))).flat();
 }
 
-/** Claims of a table what is due, whatever its lane, at most so many of each. */
+/** Claims the due rows of a table from every queue, at most `room` of each. */
 export async function claimDue(tx: Tx, rows: DueRows, now: Date, room = 100): Promise<DueRow[]> {
   const queues = await rows.queues(tx, now);
   return rows.claim(tx, { now, capacity: new Map(queues.map((queueKey) => [queueKey, room])) });

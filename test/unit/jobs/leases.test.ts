@@ -7,7 +7,7 @@ import { createClock, until } from '../../support/service.ts';
 
 const SECOND = 1000;
 
-/** Leases of one kind on a clock that starts at 0; `answer` says what becomes of each. */
+/** Leases of one kind on a clock that starts at 0; `answer` decides the result of each renewal. */
 function leases(answer: (renewal: Renewal) => Renewed[]) {
   const clock = { ms: 0 };
   const asked: Renewal[] = [];
@@ -34,7 +34,7 @@ function leases(answer: (renewal: Renewal) => Renewed[]) {
 const renewAll = ({ now, rows }: Renewal): Renewed[] =>
   rows.map(() => ({ kind: 'renewed', lease: new Date(now.getTime() + 60 * SECOND) }));
 
-test('when one has half of its time left, all that is under way is renewed in one statement', async (t) => {
+test('all leases are renewed in one statement once one has half of its time left', async (t) => {
   const { clock, asked, kept, hold } = leases(renewAll);
   hold('old');
   clock.ms += 20 * SECOND;
@@ -64,7 +64,7 @@ test('when one has half of its time left, all that is under way is renewed in on
   );
 });
 
-test('a row that its work has planned anew is let go; one that is locked is asked for again; one that another has is told once', async (t) => {
+test('a row replanned by its own work is dropped, a locked row is renewed again, and a lost row is logged once', async (t) => {
   const became: Record<string, Renewed> = {
     planned: { kind: 'over' },
     locked: { kind: 'busy' },
@@ -84,7 +84,7 @@ test('a row that its work has planned anew is let go; one that is locked is aske
   );
 });
 
-test('a database that is away is told once, and a renewal goes on when it is back', async (t) => {
+test('a database outage is logged once, and renewals resume after it', async (t) => {
   let away = true;
   const { clock, asked, logged, kept, hold } = leases((renewal) => {
     if (away) throw new Error('away');
@@ -101,7 +101,7 @@ test('a database that is away is told once, and a renewal goes on when it is bac
   t.is(asked.length, 4);
 });
 
-test('a scheduler renews while it is started and while it stops, and not afterwards', async (t) => {
+test('a scheduler renews leases while it runs and while it stops, and not afterwards', async (t) => {
   const fake = fakeRows(rowsOf(1, 'a'));
   const clock = createClock();
   let renewals = 0;

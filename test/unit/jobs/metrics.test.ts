@@ -5,7 +5,7 @@ import { concurrencyOfAccounts } from '../../../server/jobs/queues.ts';
 import { fakeRows, rowsOf } from './due-rows.ts';
 import { createClock, until } from '../../support/service.ts';
 
-test('lanes that are full or held are told by kind and channel, never by account, project or receiver', async (t) => {
+test('full and held queues are reported by kind and channel, never by account, project or receiver', async (t) => {
   const registry = new Registry();
   const figures = createJobMetrics(registry);
   const clock = createClock();
@@ -50,6 +50,6 @@ test('lanes that are full or held are told by kind and channel, never by account
   const stopped = scheduler.stop(60_000);
   gate.resolve();
   await stopped;
-  // What was slow is remembered for a while; nothing waits any more.
+  // A slow queue is remembered for a while; nothing waits any more.
   t.deepEqual((await lines('jobs_lanes')).filter((line) => line.includes('order') && line.includes('held')).length, 1);
 });

@@ -2,10 +2,10 @@ import test from 'ava';
 import { Queues, concurrencyOfAccounts, concurrencyOfReceivers } from '../../../server/jobs/queues.ts';
 
 const SECOND = 1000;
-/** Channels of several accounts each, as the service has them: a lane is named by both. */
+/** Channels with several accounts each; a queue is named by both. */
 const channels = concurrencyOfAccounts({ perAccount: 4, perChannel: 8 });
 
-/** What may begin, as numbers by lane; it begins. */
+/** Starts all rows that may start and returns their number by queue. */
 function beginAll(queues: Queues, now: number) {
   const { capacity } = queues.capacity(now);
   const slots = [...capacity].flatMap(([queueKey, room]) =>
@@ -17,7 +17,7 @@ function beginAll(queues: Queues, now: number) {
 const named = (channel: string, n: number) => Array.from({ length: n }, (_, at) => `${channel} ${at}`);
 const sum = (capacity: Record<string, number>) => Object.values(capacity).reduce((all, room) => all + room, 0);
 
-test('places are given in turns, no more than a lane, its group and all together have', (t) => {
+test('slots are given in turns, within the limits of the queue, its group and the total', (t) => {
   const queues = new Queues(channels);
   queues.found(['a 1']);
   t.deepEqual(beginAll(queues, 0).capacity, { 'a 1': 4 });
@@ -32,7 +32,7 @@ test('places are given in turns, no more than a lane, its group and all together
   ]);
 });
 
-test('who got a place goes behind those who wait', (t) => {
+test('a queue that got a slot goes behind the waiting queues', (t) => {
   const queues = new Queues({ concurrency: 2, queueConcurrency: 2 });
   queues.found(['a', 'b', 'c']);
   const first = beginAll(queues, 0);
@@ -41,7 +41,7 @@ test('who got a place goes behind those who wait', (t) => {
   t.deepEqual(beginAll(queues, 1).capacity, { c: 1, a: 1 });
 });
 
-test('a channel that is silent with any number of accounts takes no place of another one', (t) => {
+test('a silent channel with many accounts takes no slot of another channel', (t) => {
   const queues = new Queues(channels);
   queues.found(named('a', 40));
   t.is(sum(beginAll(queues, 0).capacity), 8);
@@ -49,7 +49,7 @@ test('a channel that is silent with any number of accounts takes no place of ano
   t.deepEqual(beginAll(queues, 0).capacity, { 'b 0': 4, 'b 1': 4 });
 });
 
-test('accounts that are silent share one half of their channel; the others have the rest, and all of it when nobody is', (t) => {
+test('silent accounts share one half of their channel, and the responding accounts get all of it once no account is silent', (t) => {
   const queues = new Queues(channels);
   queues.found(named('a', 2));
   const { slots } = beginAll(queues, 0);
@@ -63,18 +63,18 @@ test('accounts that are silent share one half of their channel; the others have 
   const quick = beginAll(queues, now);
   t.deepEqual(quick.capacity, { 'a quick': 4 });
   for (const slot of quick.slots) queues.end(slot, now + 50);
-  // The silent calls are given up; again their lanes may have four places, not eight.
+  // The silent calls time out; their queues may have four slots again, not eight.
   for (const slot of slots) queues.end(slot, 10 * SECOND);
   queues.found([...named('a', 2), 'a quick']);
   const after = beginAll(queues, 10 * SECOND);
   t.deepEqual(after.capacity, { 'a 0': 2, 'a 1': 2, 'a quick': 4 });
-  // They answer again, so they are as all others.
+  // They respond again and count as normal queues.
   for (const slot of after.slots) queues.end(slot, 11 * SECOND);
   queues.exhausted('a quick');
   t.deepEqual(beginAll(queues, 11 * SECOND).capacity, { 'a 0': 4, 'a 1': 4 });
 });
 
-test('however many accounts were silent, one that answers finds room; and a silent one is tried again', (t) => {
+test('a responding account always finds a slot however many are silent, and a silent account is retried', (t) => {
   const queues = new Queues(channels);
   let now = 0;
   for (let round = 0; round < 12; round++) {
@@ -89,7 +89,7 @@ test('however many accounts were silent, one that answers finds room; and a sile
   t.is(sum(capacity), 12, 'eight are tried, each with one');
 });
 
-test('an account that has answered lately never waits for those that are tried for the first time', (t) => {
+test('an account that responded recently never waits for accounts that are tried for the first time', (t) => {
   const queues = new Queues(channels);
   queues.end(queues.begin('a quick', 0), 50);
   queues.found(named('a', 100));
@@ -98,7 +98,7 @@ test('an account that has answered lately never waits for those that are tried f
   t.deepEqual(beginAll(queues, SECOND).capacity, { 'a quick': 4 });
 });
 
-test('a slow account is tried again although silent ones fill the half that it is in', (t) => {
+test('a slow account is retried even if silent accounts fill its half', (t) => {
   const queues = new Queues(channels);
   queues.end(queues.begin('a slow', 0), 4 * SECOND);
   queues.found(['a silent']);
@@ -111,7 +111,7 @@ test('a slow account is tried again although silent ones fill the half that it i
   t.deepEqual(beginAll(queues, now + SECOND).capacity, { 'a slow': 4 });
 });
 
-test('how a lane was is forgotten when nothing of it was under way for ten minutes', (t) => {
+test('the state of a queue is dropped after ten minutes without work', (t) => {
   const queues = new Queues(channels);
   queues.end(queues.begin('a 0', 0), 4 * SECOND);
   const held = () => queues.tally(700 * SECOND).length;
@@ -121,7 +121,7 @@ test('how a lane was is forgotten when nothing of it was under way for ten minut
   t.is(held(), 0);
 });
 
-test('what a commit has just made due may take half as many places more', (t) => {
+test('rows made due by a commit may use half as many slots more', (t) => {
   const queues = new Queues(channels);
   queues.found(named('a', 2));
   beginAll(queues, 0);
@@ -133,7 +133,7 @@ test('what a commit has just made due may take half as many places more', (t) =>
   t.deepEqual(queues.reserve(0).fullGroups, ['a']);
 });
 
-test('a lane may be given no more than its allowance, and it is told who could begin more', (t) => {
+test('a queue gets no more than its allowance, and the limited queues are reported', (t) => {
   const queues = new Queues(channels);
   queues.found(['a 0', 'a 1', 'b 0']);
   const allowances: Record<string, number> = { 'a 0': 1, 'a 1': 0 };
@@ -142,7 +142,7 @@ test('a lane may be given no more than its allowance, and it is told who could b
   t.deepEqual([...limited], ['a 1', 'a 0']);
 });
 
-test('deliveries of an application, and those to a receiver, are bounded across the other; dead receivers take one half', (t) => {
+test('deliveries are limited both by application and by receiver, and silent receivers share one half', (t) => {
   const queues = new Queues(concurrencyOfReceivers(8));
   const now = 10 * SECOND;
   queues.found(['app_a //dead', 'app_b //dead', 'app_a //shop', 'app_c //shop']);
@@ -155,13 +155,13 @@ test('deliveries of an application, and those to a receiver, are bounded across 
   t.deepEqual([to('//dead'), to('//shop'), to('app_a')], [8, 8, 8]);
   t.is(queues.reserve(0).limit, 144 - 16);
   for (const slot of slots) queues.end(slot, now);
-  // Twelve hosts that do not answer would have all places by now.
+  // Without the limit twelve silent hosts would hold all slots by now.
   for (let n = 0; n < 24; n++) for (let m = 0; m < 8; m++) queues.begin(`app_x${n} //dead-${n}`, 0);
   queues.found(['app_c //quick']);
   t.deepEqual(beginAll(queues, now).capacity, { 'app_c //quick': 8 });
 });
 
-test('a receiver that is dead has no more places, however many applications send to it and however long it takes', (t) => {
+test('a silent receiver gets no more slots, however many applications send to it', (t) => {
   const queues = new Queues(concurrencyOfReceivers(8));
   let now = 0;
   for (let n = 0; n < 40; n++) {
@@ -172,7 +172,7 @@ test('a receiver that is dead has no more places, however many applications send
   t.is(queues.underWay, 8);
 });
 
-test('a group of one place is tried although nobody answers there', (t) => {
+test('a group with one slot is retried although it is silent', (t) => {
   const queues = new Queues({ concurrency: 1, queueConcurrency: 1 });
   queues.found(['a', 'b']);
   const [slot] = beginAll(queues, 0).slots;

@@ -26,7 +26,7 @@ function schedulerOf(t: ExecutionContext, run: (id: string) => Promise<unknown>,
   return { scheduler, fake, logged, worked, looks: () => looks };
 }
 
-test('what is due is found by looking, before and after the start', async (t) => {
+test('due rows are found by looking, whether they became due before or after the start', async (t) => {
   const { scheduler, fake, worked } = schedulerOf(t, async () => {});
   fake.due = rowsOf(3, 'a');
   scheduler.start();
@@ -36,7 +36,7 @@ test('what is due is found by looking, before and after the start', async (t) =>
   t.deepEqual(new Set(worked.map(([kind, failed]) => `${kind} ${failed}`)), new Set(['thing false']));
 });
 
-test('a look tells the lag of each kind: of its oldest row, none when nothing is due, never below zero', async (t) => {
+test('a look reports the lag of each kind: the age of its oldest row, none when nothing is due, never below zero', async (t) => {
   const found = [12.5, undefined, -1];
   const told: Record<string, number>[] = [];
   const { scheduler } = schedulerOf(t, async () => {}, {
@@ -48,7 +48,7 @@ test('a look tells the lag of each kind: of its oldest row, none when nothing is
   t.deepEqual(told.slice(0, 3), [{ thing: 12.5 }, { thing: 0 }, { thing: 0 }]);
 });
 
-test('a commit wakes by name without a look; before the start it does nothing', async (t) => {
+test('a commit wakes the scheduler by row id without a look, and does nothing before the start', async (t) => {
   const ids: string[] = [];
   const { scheduler, fake } = schedulerOf(t, async (id) => void ids.push(id), { lookForDue: async () => [undefined] });
   fake.due = rowsOf(4, 'a');
@@ -61,7 +61,7 @@ test('a commit wakes by name without a look; before the start it does nothing', 
   t.deepEqual(ids, ['a-3']);
 });
 
-test('a database that is away is told once, and once when it is back', async (t) => {
+test('a database outage is logged once, and so is its end', async (t) => {
   let away = true;
   let tries = 0;
   const { scheduler, logged, looks } = schedulerOf(t, async () => {}, {
@@ -79,7 +79,7 @@ test('a database that is away is told once, and once when it is back', async (t)
   t.deepEqual(logged, ['jobs could not look for due rows', 'jobs look for due rows again']);
 });
 
-test('a stop waits for what is under way, and for a worker that hangs only until the deadline', async (t) => {
+test('a stop waits for running work, and for a hanging worker only until the deadline', async (t) => {
   const gates = new Map<string, PromiseWithResolvers<void>>();
   const { scheduler, fake, logged, worked, looks } = schedulerOf(t, (id) => {
     const gate = Promise.withResolvers<void>();

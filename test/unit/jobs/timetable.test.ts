@@ -28,7 +28,7 @@ function replicas(tasks: readonly Task[], n: number) {
   return { look, advance, logged, tables };
 }
 
-test('a task is done at the start and then once in its period, by one of all replicas', async (t) => {
+test('a task runs at the start and then once per period, on one of the replicas', async (t) => {
   let times = 0;
   const { look, advance } = replicas([{ name: 'tidy', everySeconds: 3600, run: async () => void (times += 1) }], 3);
   for (const [seconds, expected] of [
@@ -44,7 +44,7 @@ test('a task is done at the start and then once in its period, by one of all rep
   }
 });
 
-test('a task that fails is told and tried again after ten minutes; the others are done all the same', async (t) => {
+test('a failed task is logged and retried after ten minutes, and the other tasks still run', async (t) => {
   const done: string[] = [];
   const failing = async () => {
     done.push('bad');
@@ -71,7 +71,7 @@ test('a task that fails is told and tried again after ten minutes; the others ar
   t.is(done.length, 3);
 });
 
-test('a task of a replica that died is done by another one', async (t) => {
+test('a task of a dead replica is run by another replica', async (t) => {
   let times = 0;
   const run = async () => {
     times += 1;
@@ -89,7 +89,7 @@ test('a task of a replica that died is done by another one', async (t) => {
   t.is(times, 2);
 });
 
-test('a long task is told that its replica stops, and is due again afterwards', async (t) => {
+test('a long task is notified when its replica stops, and is due again afterwards', async (t) => {
   let parts = 0;
   const part = Promise.withResolvers<void>();
   const run = async (goesOn: () => boolean) => {

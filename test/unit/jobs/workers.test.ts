@@ -17,7 +17,7 @@ function workersOf(
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('every row is worked once, never more at once than its lane allows, nor than the kind and half as many', async (t) => {
+test('every row is worked once, within the concurrency of its queue, and of the kind plus half', async (t) => {
   const plan = fc.record({
     queues: fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 60 }),
     concurrency: fc.integer({ min: 1, max: 9 }),
@@ -48,7 +48,7 @@ test('every row is worked once, never more at once than its lane allows, nor tha
   );
 });
 
-test('a lane that never answers holds up its own rows only', async (t) => {
+test('a queue that never finishes delays only its own rows', async (t) => {
   const fake = fakeRows([...rowsOf(50, 'silent'), ...rowsOf(50, 'quick')]);
   const silence = Promise.withResolvers<void>();
   const worked: string[] = [];
@@ -65,7 +65,7 @@ test('a lane that never answers holds up its own rows only', async (t) => {
   await until('everything is done', async () => worked.length === 100);
 });
 
-test('a lane that was full goes on while another one is still silent', async (t) => {
+test('a full queue resumes while another one is still silent', async (t) => {
   const fake = fakeRows([...rowsOf(20, 'silent'), ...rowsOf(20, 'slow')]);
   const silence = Promise.withResolvers<void>();
   const gates: (() => void)[] = [];
@@ -83,7 +83,7 @@ test('a lane that was full goes on while another one is still silent', async (t)
   await workers.stop();
 });
 
-test('a row that is named comes ahead of a backlog of its own lane, and the backlog goes on', async (t) => {
+test('a named row is worked before the backlog of its queue, and the backlog continues', async (t) => {
   const fake = fakeRows([...rowsOf(500, 'a'), { id: 'a-new', queueKey: 'a' }]);
   const worked: string[] = [];
   const workers = workersOf(fake, async (id) => {
@@ -96,7 +96,7 @@ test('a row that is named comes ahead of a backlog of its own lane, and the back
   t.true(worked.indexOf('a-new') < 20, String(worked.indexOf('a-new')));
 });
 
-test('a wake that comes during a look is not lost', async (t) => {
+test('a wake during a look is not lost', async (t) => {
   const fake = fakeRows();
   const worked: string[] = [];
   const workers = workersOf(fake, async (id) => void worked.push(id));
@@ -110,7 +110,7 @@ test('a wake that comes during a look is not lost', async (t) => {
   t.deepEqual(worked, ['late']);
 });
 
-test('nor is a row that is named during a look', async (t) => {
+test('a row named during a look is not lost', async (t) => {
   const fake = fakeRows();
   const worked: string[] = [];
   const workers = workersOf(fake, async (id) => void worked.push(id));
@@ -127,7 +127,7 @@ test('nor is a row that is named during a look', async (t) => {
   t.deepEqual(worked, ['named']);
 });
 
-test('a row that is due again after its work is worked again by a drain', async (t) => {
+test('a drain works a row again if it becomes due again', async (t) => {
   const fake = fakeRows([{ id: 'again', queueKey: 'a' }]);
   let times = 0;
   const workers = workersOf(fake, async (id) => {
@@ -137,7 +137,7 @@ test('a row that is due again after its work is worked again by a drain', async 
   t.is(await workers.drain(), 3);
 });
 
-test('what fails is told: a row does not stop the others, a claim ends the drain, and the next one works', async (t) => {
+test('a failure is logged: a failed row does not stop the others, and a failed claim ends only the current drain', async (t) => {
   const fake = fakeRows(rowsOf(5, 'a'));
   const logged: string[] = [];
   const worked: string[] = [];
@@ -158,7 +158,7 @@ test('what fails is told: a row does not stop the others, a claim ends the drain
   t.deepEqual(logged, ['due rows could not be claimed', 'a due row could not be handled']);
 });
 
-test('after a stop nothing new is taken, and what is under way is waited for', async (t) => {
+test('after a stop no new row is claimed, and running work is awaited', async (t) => {
   const fake = fakeRows(rowsOf(20, 'a', 'b'));
   const gate = Promise.withResolvers<void>();
   const workers = workersOf(fake, () => gate.promise);

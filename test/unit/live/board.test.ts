@@ -12,7 +12,7 @@ interface Log {
   isAway: boolean;
 }
 
-/** A board over a log in memory; everything else that it reads is empty. */
+/** A board over a log in memory; its other sources are empty. */
 function boardOver() {
   const log: Log = { head: 0, reads: 0, reports: 0, isAway: false };
   const eventsIn = (after: number, upTo: number, rows: number) =>
@@ -83,7 +83,7 @@ const settle = async () => {
   for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 };
 
-/** Reads a stream as it comes. */
+/** Reads the frames of a stream. */
 function follower(stream: AsyncIterable<unknown> & { destroy(): unknown }) {
   let text = '';
   void (async () => {
@@ -103,7 +103,7 @@ function follower(stream: AsyncIterable<unknown> & { destroy(): unknown }) {
 test.serial.beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
 test.serial.afterEach.always(() => mock.timers.reset());
 
-test.serial('the database is read for all followers together, and not at all when there is none', async (t) => {
+test.serial('the database is read once for all followers, and not at all without followers', async (t) => {
   const { log, board, open, pass, reporter } = boardOver();
   await pass(10);
   t.deepEqual([log.reads, log.reports], [0, 0]);
@@ -131,7 +131,7 @@ test.serial('the database is read for all followers together, and not at all whe
   t.is(board.sections().size, 0);
 });
 
-test.serial('a follower is sent bounded messages whatever the rate, and each event is counted once', async (t) => {
+test.serial('a follower receives bounded messages at any event rate, and each event is counted once', async (t) => {
   const { log, open, pass } = boardOver();
   log.head = 250;
   const first = follower(open({ after: undefined, stillAllowed: async () => {} }));
@@ -154,7 +154,7 @@ test.serial('a follower is sent bounded messages whatever the rate, and each eve
   t.deepEqual(frames.at(-1)!.data.events.rows.at(-1).sequence, log.head);
   first.stop();
 
-  // Away for long: what was missed is no longer in memory.
+  // After a long absence the missed events are no longer in memory.
   const again = follower(open({ after: 300n, stillAllowed: async () => {} }));
   await settle();
   await pass(1);
@@ -165,34 +165,31 @@ test.serial('a follower is sent bounded messages whatever the rate, and each eve
   again.stop();
 });
 
-test.serial(
-  'while the database is away the last figures stay, and a feed that cannot begin is broken off',
-  async (t) => {
-    const { log, open, pass } = boardOver();
-    const first = follower(open({ after: undefined, stillAllowed: async () => {} }));
-    await settle();
-    log.isAway = true;
-    await pass(5);
-    log.isAway = false;
-    log.head = 3;
-    await pass(3);
-    t.is(
-      first.frames().reduce((sum, { data }) => sum + (data.events?.passed ?? 0), 0),
-      3,
-    );
-    first.stop();
-    await pass(3);
-    log.isAway = true;
-    const broken = open({ after: undefined, stillAllowed: async () => {} });
-    const failure = new Promise<Error>((resolve) => broken.once('error', resolve));
-    broken.resume();
-    await settle();
-    t.is((await failure).message, 'away');
-    log.isAway = false;
-    const later = follower(open({ after: undefined, stillAllowed: async () => {} }));
-    await settle();
-    await pass(1);
-    t.is(later.frames()[0]!.kind, 'snapshot');
-    later.stop();
-  },
-);
+test.serial('during a database outage the last figures stay, and a feed that cannot start is closed', async (t) => {
+  const { log, open, pass } = boardOver();
+  const first = follower(open({ after: undefined, stillAllowed: async () => {} }));
+  await settle();
+  log.isAway = true;
+  await pass(5);
+  log.isAway = false;
+  log.head = 3;
+  await pass(3);
+  t.is(
+    first.frames().reduce((sum, { data }) => sum + (data.events?.passed ?? 0), 0),
+    3,
+  );
+  first.stop();
+  await pass(3);
+  log.isAway = true;
+  const broken = open({ after: undefined, stillAllowed: async () => {} });
+  const failure = new Promise<Error>((resolve) => broken.once('error', resolve));
+  broken.resume();
+  await settle();
+  t.is((await failure).message, 'away');
+  log.isAway = false;
+  const later = follower(open({ after: undefined, stillAllowed: async () => {} }));
+  await settle();
+  await pass(1);
+  t.is(later.frames()[0]!.kind, 'snapshot');
+  later.stop();
+});

@@ -11,14 +11,14 @@ function meterAt(at: Date) {
   return { meter, of, pass: (ms: number) => void (elapsed += ms) };
 }
 
-test('calls are counted for a minute, by channel, and forgotten slot by slot', (t) => {
+test('calls are counted per channel for one minute and expire slot by slot', (t) => {
   const { meter, of, pass } = meterAt(new Date('2030-01-31T08:00:00Z'));
   for (let second = 0; second < 90; second++) {
     meter.asked({ payWay: 'alipay', isUnknown: second % 10 === 0, ms: 100 });
     pass(1000);
   }
   const { seconds } = meter.read();
-  // The minute is eleven whole slots and the one under way, which has just begun.
+  // The minute has eleven whole slots and the current one, which has just begun.
   t.is(seconds, 55);
   t.is(of('alipay').calls, 55);
   t.is(of('alipay').unknown, 5);
@@ -28,14 +28,14 @@ test('calls are counted for a minute, by channel, and forgotten slot by slot', (
   t.is(of('alipay').answeredAt, '2030-01-31T08:00:00.000Z');
 });
 
-test('a process that has just begun has not seen a minute', (t) => {
+test('a new process reports only the seconds since its start', (t) => {
   const { meter, pass } = meterAt(new Date());
   t.is(meter.read().seconds, 1);
   pass(3000);
   t.is(meter.read().seconds, 3);
 });
 
-test('a call of which nobody knows the outcome is no answer, a notice is none either', (t) => {
+test('neither a call with an unknown outcome nor a notification counts as a response', (t) => {
   const { meter, of } = meterAt(new Date('2030-01-31T08:00:00Z'));
   meter.asked({ payWay: 'paypal', isUnknown: true, ms: 6000 });
   meter.noticed('wechat');
@@ -43,7 +43,7 @@ test('a call of which nobody knows the outcome is no answer, a notice is none ei
   t.like(of('wechat'), { calls: 0, answeredAt: null, noticedAt: '2030-01-31T08:00:00.000Z' });
 });
 
-test('quantiles of several processes together are right to a tenth', (t) => {
+test('merged quantiles of several processes are accurate to a tenth', (t) => {
   const spreads = [1, 2, 3].map((process) => {
     const { meter, of } = meterAt(new Date());
     for (let at = 1; at <= 100; at++) meter.asked({ payWay: 'alipay', isUnknown: false, ms: at * 10 * process });
@@ -61,7 +61,7 @@ test('quantiles of several processes together are right to a tenth', (t) => {
   t.is(quantileOf([[[0, 100]]], 0.99), 1);
 });
 
-test('the shortest and the longest calls have a place', (t) => {
+test('the shortest and the longest calls are counted', (t) => {
   const { meter, of } = meterAt(new Date());
   for (const ms of [0, 0.2, 1, 60_000, 3_600_000]) meter.asked({ payWay: 'alipay', isUnknown: false, ms });
   t.is(

@@ -12,7 +12,7 @@ const paid = (at: Date, minor = '100', currency: string | null = 'CNY') => ({
   createdAt: at,
 });
 
-test('what was read at once and what passes later add up, by status and currency', (t) => {
+test('initial rows and later events add up by status and currency', (t) => {
   const row = {
     type: 'order.paid',
     currency: 'CNY',
@@ -40,7 +40,7 @@ test('what was read at once and what passes later add up, by status and currency
   );
 });
 
-test('minutes leave one after the other, and the hour begins where the log was read from', (t) => {
+test('minutes expire one by one, and the hour starts where the log was first read', (t) => {
   const hour = createPastHour([], ago(10));
   hour.add(paid(ago(9)));
   hour.add(paid(NOW));

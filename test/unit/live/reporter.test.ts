@@ -36,7 +36,7 @@ function reporterOver(fails = false) {
   return { reporter, written, warned, removed, pass: (ms: number) => void (elapsed += ms) };
 }
 
-test('a process reports every other second, however often it is asked to, and says where somebody follows', async (t) => {
+test('a process reports at most every two seconds, and reports its followers', async (t) => {
   const { reporter, written, removed, pass } = reporterOver();
   for (let look = 0; look < 10; look++) {
     await reporter.report();
@@ -55,7 +55,7 @@ test('a process reports every other second, however often it is asked to, and sa
   t.is(written.length, 6, 'who has left is not there again');
 });
 
-test('a process that never reported leaves nothing behind, and a database that is away is told once', async (t) => {
+test('a process that never reported deletes nothing, and a database outage is logged once', async (t) => {
   const quiet = reporterOver();
   await quiet.reporter.leave();
   t.deepEqual(quiet.removed, []);

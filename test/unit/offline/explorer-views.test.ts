@@ -17,7 +17,7 @@ const [merchant, console] = EXPLORER_VIEWS.map((view) => documentOfView(whole, v
   Described,
 ];
 
-test('every operation is in one view: what administrators call in the console, the rest with merchants', (t) => {
+test('every operation is in one view: administrator operations in the console, the rest with merchants', (t) => {
   const paths = (view: Described) => Object.keys(view.paths);
   t.deepEqual([...paths(merchant), ...paths(console)].toSorted(), paths(whole).toSorted());
   t.deepEqual(
@@ -30,7 +30,7 @@ test('every operation is in one view: what administrators call in the console, t
   t.deepEqual(others, ['/openapi.json']);
 });
 
-test('a view has the groups and components of its operations, all of them and no others', (t) => {
+test('a view has exactly the groups and components of its operations', (t) => {
   for (const view of [merchant, console]) {
     const groups = Object.values(view.paths).flatMap((item) => Object.values(item).flatMap(({ tags }) => tags));
     t.deepEqual(
@@ -48,13 +48,13 @@ test('a view has the groups and components of its operations, all of them and no
   t.deepEqual(Object.keys(merchant.components['securitySchemes'] ?? {}), ['oauth2']);
 });
 
-test('nobody is asked for a session cookie, which a browser sends by itself', (t) => {
+test('the session cookie is not offered for input, because browsers send it automatically', (t) => {
   t.deepEqual(whole.paths['/api/v1/info']?.['get']?.security, [{ adminBearer: [] }, { adminCookie: [] }]);
   t.deepEqual(console.paths['/api/v1/info']?.['get']?.security, [{ adminBearer: [] }]);
   t.deepEqual(Object.keys(console.components['securitySchemes'] ?? {}), ['adminBearer']);
 });
 
-test('events are what merchants are told, and what they are made of stays', (t) => {
+test('events appear in the merchant view with their components', (t) => {
   const event = { post: { tags: ['Events'], requestBody: { $ref: '#/components/requestBodies/Paid' } } };
   const schema = { $ref: '#/components/schemas/Told' };
   const components = {

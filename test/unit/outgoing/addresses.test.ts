@@ -3,7 +3,7 @@ import { addressGuard } from '../../../server/outgoing/sender.ts';
 
 const mayReach = addressGuard([]);
 
-test('addresses of this machine, of private nets and of nobody are refused, however they are written', (t) => {
+test('local, private and reserved addresses are refused in every spelling', (t) => {
   const refused = [
     '0.0.0.0',
     '0.1.2.3',
@@ -47,7 +47,7 @@ test('addresses of this machine, of private nets and of nobody are refused, howe
   for (const address of refused) t.false(mayReach(address), address);
 });
 
-test('public addresses are reached', (t) => {
+test('public addresses are allowed', (t) => {
   const open = [
     '1.1.1.1',
     '9.255.255.255',
@@ -66,7 +66,7 @@ test('public addresses are reached', (t) => {
   for (const address of open) t.true(mayReach(address), address);
 });
 
-test('ranges that are allowed open, and only they', (t) => {
+test('only the allowed ranges open private addresses', (t) => {
   const some = addressGuard(['10.1.0.0/16', '::1/128', '127.0.0.1']);
   for (const address of ['10.1.2.3', '::1', '127.0.0.1', '::ffff:10.1.2.3', '1.1.1.1']) t.true(some(address), address);
   for (const address of ['10.2.0.1', '127.0.0.2', 'fc00::1']) t.false(some(address), address);

@@ -24,7 +24,7 @@ async function faultOf(work: Promise<unknown>): Promise<string> {
   return error instanceof OutgoingFailed ? error.why : `no fault: ${String(error)}`;
 }
 
-test('sends the body with its headers and gives the answer back', async (t) => {
+test('the sender sends the body with its headers and returns the response', async (t) => {
   const port = await listen(t, (request, response) => {
     let body = '';
     request.on('data', (chunk) => (body += chunk));
@@ -40,7 +40,7 @@ test('sends the body with its headers and gives the answer back', async (t) => {
   t.is(answer.body.toString(), `POST /a?b=1 up.example:${port} {"a":1}`);
 });
 
-test('what leads inwards is refused before anything is sent', async (t) => {
+test('a private destination is refused before anything is sent', async (t) => {
   let calls = 0;
   const port = await listen(t, (_request, response) => {
     calls += 1;
@@ -67,7 +67,7 @@ test('what leads inwards is refused before anything is sent', async (t) => {
   t.is(calls, 0);
 });
 
-test('a name with one inward address is refused, and so is one without any', async (t) => {
+test('a name with a private address or with no address is refused', async (t) => {
   const to = (...addresses: string[]) =>
     createSender({
       allowedNetworks: [],
@@ -82,7 +82,7 @@ test('a name with one inward address is refused, and so is one without any', asy
   t.is(await faultOf(broken({ url, ...message })), 'unresolvable');
 });
 
-test('the address that was checked is the one that is called, whatever the name says later', async (t) => {
+test('the checked address is the one that is called, even if the name changes', async (t) => {
   const port = await listen(t, (_request, response) => void response.end('pinned'));
   let looks = 0;
   const resolve = async () => {
@@ -94,7 +94,7 @@ test('the address that was checked is the one that is called, whatever the name 
   t.is(looks, 1);
 });
 
-test('other schemes, users in the address and, in production, http are refused', async (t) => {
+test('other schemes, user info in the URL and, in production, http are refused', async (t) => {
   const send = createSender(here);
   for (const url of ['ftp://1.1.1.1/', 'file:///etc/passwd', 'data:,x', 'gopher://1.1.1.1'])
     t.is(await faultOf(send({ url, ...message })), 'scheme_refused', url);
@@ -104,7 +104,7 @@ test('other schemes, users in the address and, in production, http are refused',
   t.is(await faultOf(strict({ url: 'http://1.1.1.1/', ...message })), 'scheme_refused');
 });
 
-test('a redirect is an answer and is not followed', async (t) => {
+test('a redirect is returned and not followed', async (t) => {
   let calls = 0;
   const port = await listen(t, (_request, response) => {
     calls += 1;
@@ -115,7 +115,7 @@ test('a redirect is an answer and is not followed', async (t) => {
   t.is(calls, 1);
 });
 
-test('silence, dripping, endless answers and broken connections end', async (t) => {
+test('silent, slow, endless and broken responses end with a fault', async (t) => {
   const send = createSender(here);
   const silent = await listen(t, () => {});
   t.is(await faultOf(send({ url: `http://127.0.0.1:${silent}/`, ...message, timeoutMs: 100 })), 'timeout');
@@ -133,7 +133,7 @@ test('silence, dripping, endless answers and broken connections end', async (t) 
   t.is(await faultOf(never({ url: 'http://up.example/', ...message, timeoutMs: 100 })), 'timeout');
 });
 
-test('where only the status counts, whatever comes behind the head changes nothing', async (t) => {
+test('in status-only mode the response body has no effect', async (t) => {
   const send = createSender(here);
   const to = (port: number, timeoutMs = 5000) =>
     send({ url: `http://127.0.0.1:${port}/`, ...message, timeoutMs, statusOnly: true });

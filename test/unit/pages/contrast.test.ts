@@ -5,7 +5,7 @@ import { CONSOLE_STYLE } from '../../../server/simulator/console.ts';
 
 type Colours = Readonly<Record<string, string>>;
 
-/** The colours of a part of the palette, by their names. */
+/** Returns the colours of a part of the palette by name. */
 function coloursOf(css: string): Colours {
   return Object.fromEntries(
     [...css.matchAll(/--([\w-]+): (#[0-9a-f]{6});/g)].map(([, name = '', colour = '']) => [name, colour]),
@@ -32,7 +32,7 @@ function contrast(one: string, other: string): number {
 
 const SURFACES = ['paper', 'back', 'code'] as const;
 
-test('the ratio is that of the standard', (t) => {
+test('the contrast ratio follows the standard', (t) => {
   t.is(contrast('#000000', '#ffffff'), 21);
   t.is(contrast('#777777', '#777777'), 1);
   t.is(contrast('#767676', '#ffffff').toFixed(2), '4.54');
@@ -41,7 +41,7 @@ test('the ratio is that of the standard', (t) => {
 for (const [scheme, colours] of Object.entries(schemes)) {
   const at = (name: string): string => colours[name] ?? '';
 
-  test(`text can be read on every surface (${scheme})`, (t) => {
+  test(`text is readable on every surface (${scheme})`, (t) => {
     t.deepEqual(Object.keys(colours).toSorted(), Object.keys(schemes['light']!).toSorted());
     for (const surface of SURFACES)
       for (const text of ['ink', 'soft', 'go', 'good', 'bad'])
@@ -50,7 +50,7 @@ for (const [scheme, colours] of Object.entries(schemes)) {
     t.true(contrast(at('paper'), at('ink')) >= 4.5, 'the letter of a merchant');
   });
 
-  test(`borders, focus and marks can be seen on every surface (${scheme})`, (t) => {
+  test(`borders, focus and marks are visible on every surface (${scheme})`, (t) => {
     const dots = [...STYLESHEET.matchAll(/\.(?:alipay|wechat|paypal)::before \{\s+background: (#\w+);/g)].map(
       ([, dot = '']) => dot,
     );
@@ -58,12 +58,12 @@ for (const [scheme, colours] of Object.entries(schemes)) {
     for (const surface of SURFACES)
       for (const border of ['edge', 'go', 'good', 'bad'])
         t.true(contrast(at(border), at(surface)) >= 3, `${border} on ${surface}`);
-    // Beside the name of its channel.
+    // The dot next to the channel name.
     for (const dot of dots) t.true(contrast(dot, at('paper')) >= 3, dot);
   });
 }
 
-test('colours are those of the palette, and what one operates has a border that can be seen', (t) => {
+test('colours come from the palette, and controls have a visible border', (t) => {
   const parts = ['card', 'guide'].map((name) =>
     readFileSync(new URL(`../../../server/pages/style/${name}.css`, import.meta.url), 'utf8'),
   );
@@ -76,7 +76,7 @@ test('colours are those of the palette, and what one operates has a border that 
         .filter((colour) => !/^#(1677ff|06994a|2770c9)$/.test(colour)),
       [],
     );
-  // Lines between rows separate what stands apart anyway; on the pages of payers there are none.
+  // Row lines only separate rows that are distinct anyway; payer pages have none.
   t.notRegex(card, /var\(--line\)/);
   const operated = [...CONSOLE_STYLE.matchAll(/(?:input|select|\.small)[^{}]*\{([^}]*)\}/g)].map(
     ([, rule = '']) => rule,

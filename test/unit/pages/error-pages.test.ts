@@ -5,7 +5,7 @@ import { LANGUAGES } from '../../../server/pages/language.ts';
 
 const codes = Object.keys(errorCodes) as ErrorCode[];
 
-test('every code has whole sentences in every language, with the same code in them', (t) => {
+test('every error code has whole sentences in every language, with the same inline code', (t) => {
   const inCode = (text: string) => [...new Set(text.match(/`[^`]+`/g))].toSorted();
   for (const code of codes) {
     const [english, chinese] = [errorWords(code, 'en'), errorWords(code, 'zh')];
@@ -16,7 +16,7 @@ test('every code has whole sentences in every language, with the same code in th
   }
 });
 
-test('the index leads to the page of every code, and the page back to the index', (t) => {
+test('the index links to the page of every code, and each page links to the index', (t) => {
   for (const language of LANGUAGES) {
     const index = errorIndex(language);
     for (const code of codes) {
@@ -31,7 +31,7 @@ test('the index leads to the page of every code, and the page back to the index'
   }
 });
 
-test('a refused page says what a person can do, whatever the code says to programs', (t) => {
+test('a refusal page gives advice to the reader, independent of the error code for programs', (t) => {
   const page = (code: ErrorCode, status: number, language: 'en' | 'zh') =>
     refusalPage({ code, status, requestId: 'r-1', language, address: '/pay/P1?token=x' });
   t.regex(page('not_found', 404, 'en'), /<h1>Page not found<\/h1>/);

@@ -3,7 +3,7 @@ import { chooseLanguage, inLanguage } from '../../../server/pages/language.ts';
 
 const accepting = (accepted: string) => chooseLanguage({ accepted });
 
-test('the header Accept-Language decides by its qualities', (t) => {
+test('the Accept-Language header decides by its quality values', (t) => {
   for (const [header, language] of [
     ['zh-CN,zh;q=0.9,en;q=0.8', 'zh'],
     ['en-GB,en;q=0.9,zh-CN;q=0.8', 'en'],
@@ -21,14 +21,14 @@ test('the header Accept-Language decides by its qualities', (t) => {
     t.is(accepting(header), language, header);
 });
 
-test('what was asked for wins, then what was kept, then the header; nonsense is not asked', (t) => {
+test('the requested language takes precedence over the stored one, then the header, and invalid values are ignored', (t) => {
   t.is(chooseLanguage({ asked: 'en', kept: 'zh', accepted: 'zh' }), 'en');
   t.is(chooseLanguage({ asked: 'xx', kept: 'zh', accepted: 'en' }), 'zh');
   t.is(chooseLanguage({ asked: '', kept: '<b>', accepted: 'zh' }), 'zh');
   t.is(chooseLanguage({}), 'en');
 });
 
-test('an address in a language keeps its own parameters and its fragment', (t) => {
+test('a link in a language keeps its parameters and its fragment', (t) => {
   t.is(inLanguage('/docs', 'zh'), '/docs?lang=zh');
   t.is(inLanguage('/pay/P1?payWay=alipay&lang=en', 'zh'), '/pay/P1?payWay=alipay&lang=zh');
   t.is(inLanguage('/docs/webhooks#headers', 'en'), '/docs/webhooks?lang=en#headers');

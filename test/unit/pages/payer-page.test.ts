@@ -42,7 +42,7 @@ function order(changes: Partial<PayerOrder> = {}): PayerOrder {
   };
 }
 
-test('every state at every place is a whole page without inline code and without gaps', async (t) => {
+test('every state at every place gives a complete page without inline code', async (t) => {
   for (const language of LANGUAGES)
     for (const state of STATES) {
       for (const place of ['pay', 'returned', 'cancelled'] satisfies Place[]) {
@@ -56,7 +56,7 @@ test('every state at every place is a whole page without inline code and without
     }
 });
 
-test('what a merchant writes stands isolated, without marks that reorder or are not seen; Arabic and Hebrew stay as they are', async (t) => {
+test('merchant text is isolated and loses bidi and invisible marks, and Arabic and Hebrew text is kept', async (t) => {
   const shown = async (text: string) => {
     const html = await payerPage(order({ subject: text, merchant: text }), 'pay', en);
     t.regex(html, /<p class="amount">¥12\.50 <small>CNY<\/small><\/p>/);
@@ -76,7 +76,7 @@ test('what a merchant writes stands isolated, without marks that reorder or are 
   );
 });
 
-test('only what can still change is looked at again', async (t) => {
+test('only a state that can still change is polled', async (t) => {
   for (const state of STATES) {
     const html = await payerPage(order({ state }), 'pay', en);
     t.is(/data-poll/.test(html), !ENDED.includes(state), state);
@@ -85,7 +85,7 @@ test('only what can still change is looked at again', async (t) => {
   }
 });
 
-test('a paid order leads on to the shop by itself, others by a link', async (t) => {
+test('a paid order continues to the shop automatically, other orders have a link', async (t) => {
   const returnUrl = 'https://shop.example/done?cart=1';
   const paid = await payerPage(order({ state: 'paid', status: 'paid', returnUrl }), 'returned', en);
   t.regex(paid, /data-continue="5"/);
@@ -95,7 +95,7 @@ test('a paid order leads on to the shop by itself, others by a link', async (t) 
   t.regex(closed, /status=closed">Back to the shop/);
 });
 
-test('addresses that are not of the web become no link', async (t) => {
+test('addresses other than http and https are not linked', async (t) => {
   for (const address of ['javascript:alert(1)', 'data:text/html,x', 'weixin://pay', '//shop.example', 'shop', '']) {
     const changes = { returnUrl: address, payment: { type: 'redirect', url: address } as const };
     const html = await payerPage(order(changes), 'pay', en);
@@ -104,13 +104,13 @@ test('addresses that are not of the web become no link', async (t) => {
   }
 });
 
-test('text of others stays text', async (t) => {
+test('merchant text is escaped', async (t) => {
   const subject = `"><img src=x onerror=alert(1)>'`;
   const html = await payerPage(order({ subject, returnUrl: 'https://shop.example/?a="><b>' }), 'pay', en);
   t.notRegex(html, /<img src=x|<b>|"><b>/);
 });
 
-test('each kind of credential has its way to pay', async (t) => {
+test('each kind of credential has its own way to pay', async (t) => {
   const native = order({ payWay: 'wechat', payment: { type: 'qr', qrCode: 'weixin://wxpay/bizpayurl?pr=x' } });
   const html = await payerPage(native, 'pay', en);
   t.regex(html, /class="qr"/);
@@ -123,7 +123,7 @@ test('each kind of credential has its way to pay', async (t) => {
   t.notRegex(app, /secret/);
 });
 
-test('the time left is told in words for those without scripts', async (t) => {
+test('the remaining time is shown in words for browsers without scripts', async (t) => {
   for (const [seconds, words] of [
     [59, 'less than a minute'],
     [60, '1 min'],
@@ -133,17 +133,17 @@ test('the time left is told in words for those without scripts', async (t) => {
     t.true((await payerPage(order({ secondsLeft: seconds }), 'pay', en)).includes(`>${words}</time>`), words);
 });
 
-test('play money says that it is', async (t) => {
+test('sandbox and simulator payments are marked as no real money', async (t) => {
   t.notRegex(await payerPage(order(), 'pay', en), /no real money/);
   t.regex(await payerPage(order({ mode: 'simulator' }), 'pay', en), /Simulator: no real money/);
   t.regex(await payerPage(order({ mode: 'sandbox' }), 'pay', en), /Sandbox: no real money/);
 });
 
-test('the page for nothing tells nothing', (t) => {
+test('the page for an unknown order shows no data', (t) => {
   t.notRegex(unknownOrderPage(en), /data-poll|refresh|undefined/);
 });
 
-test('a payer goes to WeChat Pay with the origin of this page, by an address that does not die', async (t) => {
+test('a payer reaches WeChat Pay from this origin through a link that does not expire', async (t) => {
   const payment = { type: 'redirect', url: 'https://wx.tenpay.example/checkmweb?prepay_id=1' } as const;
   const brief = await payerPage(order({ payWay: 'wechat', payment, isBrief: true }), 'pay', en);
   t.regex(brief, /<a class="button go" href="\/pay\/P\w+\/open\?lang=en">Pay with WeChat Pay<\/a>/);
@@ -154,7 +154,7 @@ test('a payer goes to WeChat Pay with the origin of this page, by an address tha
   t.regex(other, /<a class="button go" rel="noreferrer" href="https:/);
 });
 
-test('an app is called as it is on the phone of the payer: WeChat Pay is no app', async (t) => {
+test("instructions name the app as on the payer's phone: WeChat, not WeChat Pay", async (t) => {
   const qr = await payerPage(order({ payWay: 'wechat', payment: { type: 'qr', qrCode: 'weixin://x' } }), 'pay', en);
   t.regex(qr, /Scan this code with the WeChat app\./);
   const code = await payerPage(order({ payWay: 'wechat', payment: { type: 'code' } }), 'pay', en);
@@ -162,7 +162,7 @@ test('an app is called as it is on the phone of the payer: WeChat Pay is no app'
   t.regex(await payerPage(order(), 'pay', en), /with the Alipay app, or open it on this device/);
 });
 
-test('a page is in one language, and every link of its own stays in it', async (t) => {
+test('a page is in one language, and all its links keep the language', async (t) => {
   const payment = { type: 'redirect', url: 'https://wx.tenpay.example/checkmweb?prepay_id=1' } as const;
   const others = ['alipay', 'paypal'] as const;
   for (const shown of [en, zh]) {
@@ -183,14 +183,14 @@ test('a page is in one language, and every link of its own stays in it', async (
   t.notRegex(chinese.replace(/<nav[^]*<\/nav>/, ''), />[^<]*\b(Pay with|Order|Time left|payment)\b[^<]*</);
 });
 
-test('the switch keeps what the address says of its own', async (t) => {
+test('the language switch keeps the parameters of the address', async (t) => {
   const shown = { language: 'en', address: '/return/paypal/P1?cancelled=1' } as const;
   const html = await payerPage(order(), 'cancelled', shown);
   t.true(html.includes('href="/return/paypal/P1?cancelled=1&#38;lang=zh"'), html);
   t.regex(html, /<span aria-current="true" lang="en">English<\/span>/);
 });
 
-test('the merchant is named with a letter, and nobody is invented for one without a name', async (t) => {
+test('the merchant is shown with its initial, and an order without a merchant name shows none', async (t) => {
   t.regex(await payerPage(order(), 'pay', en), /<span class="logo" aria-hidden="true">T<\/span><bdi>Tea &#38; Co/);
   t.regex(
     await payerPage(order({ merchant: '老王茶馆' }), 'pay', zh),
@@ -200,7 +200,7 @@ test('the merchant is named with a letter, and nobody is invented for one withou
   t.notRegex(await payerPage(order({ merchant: null }), 'pay', en), /class="logo"/);
 });
 
-test('amounts have the sign and the grouping of the language, and the code of their currency', async (t) => {
+test('amounts have the sign and grouping of the language and their currency code', async (t) => {
   const amountIn = async (changes: Partial<PayerOrder>, shown: typeof en | typeof zh) =>
     /<p class="amount">(.*?)<\/p>/.exec(await payerPage(order(changes), 'pay', shown))?.[1];
   t.is(await amountIn({ amount: '1234567.50' }, en), '¥1,234,567.50 <small>CNY</small>');
@@ -210,7 +210,7 @@ test('amounts have the sign and the grouping of the language, and the code of th
   t.is(await amountIn({ amount: '99999999999999.99' }, en), '¥99,999,999,999,999.99 <small>CNY</small>');
 });
 
-test('a declined payment says so and what to do; the way to pay stays open', async (t) => {
+test('a declined payment shows the decline and the next step, and can still be paid', async (t) => {
   const payment = { type: 'redirect', url: 'https://www.paypal.example/checkoutnow?token=1' } as const;
   const html = await payerPage(order({ state: 'declined', payWay: 'paypal', payment }), 'pay', en);
   t.regex(
@@ -223,7 +223,7 @@ test('a declined payment says so and what to do; the way to pay stays open', asy
     t.regex(await payerPage(order({ state }), 'pay', en), /<h1>Payment declined<\/h1>[^]*return to the shop/);
 });
 
-test('a code of WeChat says what to do on the phone that shows it; one that opens an app needs no words', async (t) => {
+test('a WeChat code has instructions for the phone that shows it, and a code that opens an app has none', async (t) => {
   const native = order({ payWay: 'wechat', payment: { type: 'qr', qrCode: 'weixin://wxpay/bizpayurl?pr=x' } });
   t.regex(
     await payerPage(native, 'pay', en),
@@ -233,7 +233,7 @@ test('a code of WeChat says what to do on the phone that shows it; one that open
   t.notRegex(await payerPage(order(), 'pay', en), /on-phone/);
 });
 
-test('a code is a picture that a phone can save, with a name for those who cannot see it', async (t) => {
+test('a code is an image that a phone can save, with an alternative text', async (t) => {
   t.regex(
     await payerPage(order(), 'pay', en),
     /<img class="qr" alt="QR code to pay with Alipay" src="data:image\/png;base64,/,

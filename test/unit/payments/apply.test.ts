@@ -7,7 +7,7 @@ import { NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 
 const VIA = { cause: 'test', actor: 'test' };
 
-/** A transaction that remembers what was written, and nothing else. */
+/** A fake transaction that records its writes. */
 function recorder() {
   const written: string[] = [];
   const table = (name: string) =>
@@ -29,7 +29,7 @@ function recorder() {
   return { tx: tx as unknown as Tx, ports: ports as unknown as Ports, written, logged };
 }
 
-/** Changes that no decision makes, as a fault would plant them. */
+/** Changes that no decision produces, as a fault would. */
 const PLANTED: readonly (readonly [name: string, change: object, refund?: object])[] = [
   ['a paid order is opened again', { rule: 'accepted', order: { state: 'pending' } }],
   ['a rule that the table has for another pair', { rule: 'paid_before_close', order: { state: 'paid' } }],
@@ -44,7 +44,7 @@ const PLANTED: readonly (readonly [name: string, change: object, refund?: object
 ];
 
 for (const [name, change, refund] of PLANTED)
-  test(`a move that no table has is not written: ${name}`, async (t) => {
+  test(`an unlisted transition is not written: ${name}`, async (t) => {
     const { tx, ports, written, logged } = recorder();
     const rows = { order: orderRow({ state: 'paid' }), refund: refund && refundRow(refund) };
     await t.throwsAsync(apply(ports, tx, rows, change as Change, VIA), { instanceOf: ImpossibleTransition });
@@ -52,7 +52,7 @@ for (const [name, change, refund] of PLANTED)
     t.deepEqual(logged, ['a transition that no table lists was rejected']);
   });
 
-test('a move of the table writes the row and its line of history', async (t) => {
+test('a listed transition writes the row and its history entry', async (t) => {
   const { tx, ports, written } = recorder();
   const after = await apply(ports, tx, { order: orderRow() }, { rule: 'accepted', order: { state: 'pending' } }, VIA);
   t.is(after.order.state, 'pending');
@@ -60,7 +60,7 @@ test('a move of the table writes the row and its line of history', async (t) => 
   t.deepEqual(written, ['orders.update and transitions']);
 });
 
-test('what only touches a row writes no history, and what stays writes nothing', async (t) => {
+test('a change without a rule writes no history, and no change writes nothing', async (t) => {
   const { tx, ports, written } = recorder();
   const touched = await apply(ports, tx, { order: orderRow() }, { rule: null, order: { checks: 2 } }, VIA);
   t.is(touched.order.sequence, 3);

@@ -8,7 +8,7 @@ const TRADE = 'T-1';
 const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });
 const pay = { type: 'qr', qrCode: 'weixin://x' } as const;
 
-/** Every kind of outcome, with every member that a decision reads. */
+/** Every kind of order outcome, with every member that a decision reads. */
 export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = [
   ['pending', { kind: 'pending' }],
   ['pending with a credential', { kind: 'pending', pay, channelOrderId: 'C-1' }],
@@ -19,10 +19,10 @@ export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = 
   ],
   ['approved', { kind: 'approved', channelOrderId: 'C-1' }],
   ['paid', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5) }],
-  ['paid, by a clock that is behind', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-1_000_000) }],
+  ['paid, by a slow clock', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-1_000_000) }],
   ['paid, refunds exist', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundsHint: true }],
-  ['paid, half went back', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundedTotal: 500n }],
-  ['paid, all went back', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundedTotal: 1000n }],
+  ['paid, half refunded', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundedTotal: 500n }],
+  ['paid, fully refunded', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundedTotal: 1000n }],
   ['paid by another trade', { kind: 'paid', channelNo: 'T-2', amount: amount(1000n), at: at(-5) }],
   ['paid less', { kind: 'paid', channelNo: TRADE, amount: amount(999n), at: at(-5) }],
   ['paid more', { kind: 'paid', channelNo: 'T-2', amount: amount(1001n), at: at(-5) }],
@@ -32,11 +32,11 @@ export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = 
   ['declined for certain', { kind: 'declined', code: 'INVALID', reason: 'no', definite: true }],
   ['declined, perhaps', { kind: 'declined', code: 'SYSTEM', reason: 'no', definite: false }],
   ['declined, the payer can act', { kind: 'declined', code: 'CARD', reason: 'no', definite: true, left: 'payer' }],
-  ['declined, nobody can act', { kind: 'declined', code: 'NEVER', reason: 'no', definite: true, left: 'nobody' }],
+  ['declined, no action possible', { kind: 'declined', code: 'NEVER', reason: 'no', definite: true, left: 'nobody' }],
   ['unknown', { kind: 'unknown', cause: 'timeout' }],
 ];
 
-/** Every answer to a close. */
+/** Every outcome of a close call. */
 export const CLOSE_OUTCOMES: readonly CloseOutcome[] = [
   { kind: 'closed' },
   { kind: 'closed', returned: { channelNo: TRADE, at: at(-5) } },
@@ -47,7 +47,7 @@ export const CLOSE_OUTCOMES: readonly CloseOutcome[] = [
   { kind: 'unknown', cause: 'timeout' },
 ];
 
-/** Every wish, with every member that a decision reads. */
+/** Every order command, with every member that a decision reads. */
 export const WISHES: readonly OrderCommand[] = [
   ...(['merchant', 'admin', 'expired', 'channel'] as const).map((reason) => ({ command: 'close' as const, reason })),
   { command: 'reverse' },
@@ -82,7 +82,7 @@ export const WISHES: readonly OrderCommand[] = [
   ]),
 ];
 
-/** Orders in every state with every flag that a decision reads; `few` = without those that change little. */
+/** Returns orders in every state with every flag that a decision reads; `few` omits flags with little effect. */
 export function orders({ few = false } = {}): OrderRow[] {
   return ORDER_STATES.flatMap((state) =>
     combinations<OrderRow>([...flagsOf(state), ...(few ? [] : timesOf(state))]).map((one) =>
@@ -108,7 +108,7 @@ const ABSENCES: readonly Partial<OrderRow>[] = [
   { absentCount: 2, absentFirstAt: at(-200) },
 ];
 
-/** Before the expiry, within the grace after it, and later; and what was heard meanwhile. */
+/** Before the expiry, within the grace period and later, combined with the reported absences. */
 function timesOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
   const times = each('expiresAt', at(3600), at(-30), at(-61), at(-2 * 86_400));
   return state === 'created' || state === 'pending' || state === 'closing'
@@ -116,7 +116,7 @@ function timesOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
     : [times];
 }
 
-/** A close of a payer's code: answered, under way, and one of which nobody knows what became. */
+/** The close of a payer's code: answered, under way and with an unknown result. */
 const REVERSES: readonly Partial<OrderRow>[] = [
   { scene: 'code', reverseDoubtAt: null },
   { scene: 'code', reverseDoubtAt: at(20) },
@@ -152,7 +152,7 @@ function late(word: 'accept' | 'refund') {
   return { afterExpiry: word, afterClose: word, afterFailed: word };
 }
 
-/** Sums that a database would take: a paid order has its amount, and never more goes back than came. */
+/** Sums that satisfy the database constraints: a paid order has its full amount and never refunds more than was paid. */
 function moneyOf(state: OrderState, { paid = 0n, refunded = 0n, refunding = 0n }: Partial<OrderRow>) {
   const isPaid = state === 'paid' || paid > 0n;
   const came = isPaid ? 1000n : 0n;

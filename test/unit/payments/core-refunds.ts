@@ -9,7 +9,7 @@ import { at, combinations, each, orderRow, refundRow } from '../../support/core-
 
 const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });
 
-/** Every kind of outcome, with every member that a decision reads. */
+/** Every kind of refund outcome, with every member that a decision reads. */
 const REFUND_OUTCOMES: readonly (readonly [name: string, outcome: RefundOutcome])[] = [
   ['pending', { kind: 'pending', channelRefundNo: 'CR-1' }],
   ['succeeded', { kind: 'succeeded', amount: amount(400n), at: at(-5), channelRefundNo: 'CR-1' }],
@@ -24,13 +24,13 @@ const REFUND_OUTCOMES: readonly (readonly [name: string, outcome: RefundOutcome]
   ['unknown', { kind: 'unknown', cause: 'timeout' }],
 ];
 
-/** Every outcome as the answer to a refund call and to a question. */
+/** Every refund outcome, as the response to a refund call and to a query. */
 export const REFUND_HEARD: readonly RefundReport[] = REFUND_OUTCOMES.flatMap(([, outcome]) => [
   { outcome },
   { outcome, sent: true },
 ]);
 
-/** Limits of a channel that forgets numbers after 40 days, and of one that does not. */
+/** Channel limits with and without a 40-day refund resend window. */
 export const LIMITS: readonly ChannelLimits[] = [null, 40].map((refundResendDays) => ({
   minExpirySeconds: 60,
   maxRefundsPerOrder: 50,
@@ -40,12 +40,12 @@ export const LIMITS: readonly ChannelLimits[] = [null, 40].map((refundResendDays
   refundResendDays,
 }));
 
-/** Everything that a retry or a new refund may find beyond the rows. */
+/** Every combination of facts that a retry or a new refund can meet. */
 export const REFUND_FACTS: readonly RefundFacts[] = LIMITS.flatMap((limits) =>
   [null, 'amount_mismatch'].map((blockedBy) => ({ limits, blockedBy })),
 );
 
-/** Every wish, with every fact that it needs. */
+/** Every refund command, with every fact that it needs. */
 export const REFUND_WISHES: readonly RefundCommand[] = [
   { command: 'send' },
   ...REFUND_FACTS.map((facts) => ({ command: 'retry' as const, facts })),
@@ -56,7 +56,7 @@ export const REFUND_WISHES: readonly RefundCommand[] = [
   { command: 'rest' },
 ];
 
-/** A refund in every state with every flag that a decision reads, and its order with sums that a database would take. */
+/** Returns a refund in every state with every flag that a decision reads, each with an order whose sums are valid. */
 export function pairs(): { order: OrderRow; refund: RefundRow }[] {
   return REFUND_STATES.flatMap((state) =>
     combinations<RefundRow>(flagsOf(state)).flatMap((flags) =>
@@ -95,7 +95,7 @@ function flagsOf(state: RefundState): (readonly Partial<RefundRow>[])[] {
   ];
 }
 
-/** What else went back, and what is left. */
+/** Amounts already refunded by other refunds, and the rest. */
 const ORDERS: readonly Partial<OrderRow>[] = [
   { state: 'paid', refunded: 0n, refunding: 0n },
   { state: 'paid', refunded: 500n, refunding: 100n },
@@ -103,7 +103,7 @@ const ORDERS: readonly Partial<OrderRow>[] = [
   { state: 'closed', refunded: 0n, refunding: 0n },
 ];
 
-/** The sums of an order that has other refunds and this one. */
+/** The order sums with the other refunds and this one. */
 function sumsWith(order: Partial<OrderRow>, { state, amount: own, surplus }: RefundRow): Partial<OrderRow> {
   const counted = surplus ? 0n : own;
   const refunded = (order.refunded ?? 0n) + (state === 'succeeded' ? counted : 0n);

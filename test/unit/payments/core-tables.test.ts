@@ -9,7 +9,7 @@ test('every pair of state and outcome has a decision', (t) => {
   for (const state of ORDER_STATES) t.deepEqual(Object.keys(DECISIONS[state]).toSorted(), [...KINDS].toSorted(), state);
 });
 
-test('paid is absorbing', (t) => {
+test('a paid order never leaves the paid state', (t) => {
   t.deepEqual(
     ORDER_TRANSITIONS.filter(({ from }: Transition<string>) => from === 'paid'),
     [],
@@ -17,7 +17,7 @@ test('paid is absorbing', (t) => {
   for (const kind of KINDS) t.true(['nothing', 'again', 'hint'].includes(DECISIONS.paid[kind]), kind);
 });
 
-test('only a success fact pays, and it pays or is late in every open state', (t) => {
+test('only a success report pays an order, and in every open state it pays or counts as late', (t) => {
   for (const state of ORDER_STATES)
     for (const kind of KINDS) {
       const pays = ['pay', 'late', 'again'].includes(DECISIONS[state][kind]);
@@ -25,7 +25,7 @@ test('only a success fact pays, and it pays or is late in every open state', (t)
     }
 });
 
-test('silence, absence and words that say nothing never end an order', (t) => {
+test('unknown, absent and pending reports never end an order', (t) => {
   for (const state of ORDER_STATES)
     for (const kind of ['unknown', 'absent', 'pending'] as const)
       t.false(['close', 'fail', 'pay', 'late'].includes(DECISIONS[state][kind]), `${state} × ${kind}`);
@@ -38,7 +38,7 @@ test('an order can fail only from created', (t) => {
   );
 });
 
-test('every state is reached, and a refund that failed can still turn out to have happened', (t) => {
+test('every state is reachable, and a failed refund can still be reported as succeeded', (t) => {
   for (const state of ORDER_STATES)
     t.true(
       ORDER_TRANSITIONS.some(({ to }) => to === state),

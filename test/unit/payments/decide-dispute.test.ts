@@ -19,7 +19,7 @@ function answer(change: Partial<ChannelDispute> = {}): ChannelDispute {
   return { ...named, amount: money(400n), state: 'open', dueAt: null, openedAt: OPENED, ...change };
 }
 
-/** Losses as a channel may tell them: booked for the dispute or not, of this amount, of another, in another currency. */
+/** Losses as channels report them: booked for the dispute or not, with this amount, another amount or another currency. */
 const LOSSES: readonly LostMoney[] = [
   { amount: money(400n), at: at(-5), booked: false },
   { amount: money(400n), at: at(-5), booked: true },
@@ -33,7 +33,7 @@ const WORDS: readonly ChannelDispute[] = DISPUTE_STATES.flatMap((state) =>
     : [answer({ state }), answer({ state, dueAt: at(999) })],
 );
 
-/** Nothing, a refund that the channel told for it, one of ours, one before the dispute, one of another amount. */
+/** No refund, a channel refund for the dispute, our own refund, one before the dispute, one with another amount. */
 const REFUNDS: readonly (readonly RefundRow[])[] = [
   [],
   [refundRow({ refundNo: 'R-TOLD', origin: 'channel', state: 'succeeded', finishedAt: at(-10) })],
@@ -50,7 +50,7 @@ interface Scene {
   word: ChannelDispute;
 }
 
-/** Every state of the dispute with every state of the refund that counts it, beside other refunds, for every word. */
+/** Every dispute state × every state of the refund that counts it × other refunds × every report. */
 function* scenes(): Generator<Scene> {
   for (const dispute of [undefined, ...DISPUTE_STATES.map((state) => disputeRow({ state }))])
     for (const others of REFUNDS)
@@ -80,7 +80,7 @@ function sumsOf(refunds: readonly RefundRow[], paid: bigint) {
   return { refunded, refunding, overrun: over > 0n ? over : 0n };
 }
 
-/** The order and the refund after the money of a decision. */
+/** The order and the refunds after the decision. */
 function after({ order, facts }: Scene, { money: change, refund }: DisputeChange) {
   const sums = { ...order, ...change.order, ...change.open?.sums };
   const moved = refund && { ...refund, ...change.refund };
@@ -88,7 +88,7 @@ function after({ order, facts }: Scene, { money: change, refund }: DisputeChange
   return { sums, refunds: [...kept, ...(moved ? [moved] : []), ...(change.open ? [change.open.row] : [])] };
 }
 
-test('whatever a channel says of a dispute: listed moves only, sums that hold, and money that is a refund', (t) => {
+test('every dispute report yields a listed transition, consistent sums and a refund for any lost money', (t) => {
   let count = 0;
   const wrong: string[] = [];
   for (const scene of scenes()) {
@@ -119,7 +119,7 @@ test('whatever a channel says of a dispute: listed moves only, sums that hold, a
     check(isDecided(dispute.state) === (dispute.nextCheckAt === null), 'asked about until it is decided');
     const mayWait = word.state === 'lost' && (order.paid === 0n || !word.lost!.booked);
     check(dispute.state === word.state || (mayWait && dispute.state === 'under_review'), 'what was said is kept');
-    // The same word again changes no money and tells nothing.
+    // A repeated report changes no money and emits no event.
     const again = { dispute, refunds, claimed: facts.claimed, covered: [] };
     const repeated = decideDispute({ ...order, ...sums }, again, word, NAMES, NOW);
     check(repeated.rule === null && repeated.emit.length === 0, 'a repeated word is told twice');
@@ -129,7 +129,7 @@ test('whatever a channel says of a dispute: listed moves only, sums that hold, a
   t.true(count > 3000, String(count));
 });
 
-test('a loss is counted by a refund of its own, and once', (t) => {
+test('a lost dispute creates one refund of its own', (t) => {
   const lost = LOSSES[0]!;
   const order = orderRow({ state: 'paid', paid: 1000n });
   const own = decideDispute(
@@ -151,7 +151,7 @@ test('a loss is counted by a refund of its own, and once', (t) => {
   t.deepEqual(own.emit, ['dispute.opened', 'dispute.closed']);
 });
 
-test('a refund that the channel told before is the same money, one of ours only when nothing was booked, one of another dispute never', (t) => {
+test('a loss reuses a refund reported by the channel, or our own refund if the channel booked nothing, but none of another dispute', (t) => {
   const [, told, ours] = REFUNDS;
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
   const decide = (refunds: readonly RefundRow[], lost: LostMoney, claimed: readonly string[] = []) =>
@@ -173,7 +173,7 @@ test('a refund that the channel told before is the same money, one of ours only 
   t.like(decide(less, LOSSES[0]!).dispute, { refundNo: 'R-NEW', amountLost: 400n });
 });
 
-test('one refund of ours pays for one dispute, whichever of them is decided first', (t) => {
+test('one of our refunds covers only one dispute, in either order of decision', (t) => {
   const lost = LOSSES[0]!;
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
   const ours = refundRow({ refundNo: 'R-OWN', origin: 'merchant', state: 'succeeded', finishedAt: at(-10) });
@@ -192,7 +192,7 @@ test('one refund of ours pays for one dispute, whichever of them is decided firs
   t.is(decide([{ ...ours, amount: 800n }], [{ openedAt: at(-500), amount: 400n }]), null, 'it paid for both');
 });
 
-test('a loss that a refund under way may mean waits for its end, unless it was booked for the dispute', (t) => {
+test('a loss that a pending refund may explain waits for that refund, unless the channel booked it for the dispute', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
   const facts = { dispute: disputeRow(), refunds: REFUNDS[5]!, claimed: new Set<string>(), covered: [] };
   const [open, booked] = LOSSES.map((lost) => decideDispute(order, facts, answer({ state: 'lost', lost }), NAMES, NOW));
@@ -203,7 +203,7 @@ test('a loss that a refund under way may mean waits for its end, unless it was b
   t.like(asked.dispute, { state: 'lost', refundNo: 'R-NEW' }, 'one that waits for an approval waits for the dispute');
 });
 
-test('more than was left is an overrun that a person sees; another currency is not put into the sums', (t) => {
+test('a loss above the remaining amount raises an overrun exception, and a loss in another currency stays out of the sums', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n, refunding: 600n });
   const none = { dispute: undefined, refunds: [], claimed: new Set<string>(), covered: [] };
   const over = decideDispute(order, none, answer({ state: 'lost', lost: LOSSES[1]! }), NAMES, NOW);
@@ -214,7 +214,7 @@ test('more than was left is an overrun that a person sees; another currency is n
   t.like(foreign.money.raise?.[0], { kind: 'refund_unexplained', blocksRefunds: true, received: money(400n, 'USD') });
 });
 
-test('a loss before the payment is known waits for it', (t) => {
+test('a loss before the payment is known waits for the payment', (t) => {
   const none = { dispute: undefined, refunds: [], claimed: new Set<string>(), covered: [] };
   const early = decideDispute(
     orderRow({ state: 'pending' }),
@@ -228,7 +228,7 @@ test('a loss before the payment is known waits for it', (t) => {
   t.like(early.money.order, { nextCheckAt: NOW });
 });
 
-test('won after it was lost takes the refund back, and only a person ends what is left of it', (t) => {
+test('a dispute won after a loss reverses its refund, and only an operator can settle the refund afterwards', (t) => {
   const refund = refundRow({ refundNo: 'R-D', origin: 'dispute', state: 'succeeded', finishedAt: at(-20) });
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
   const dispute = disputeRow({ state: 'lost', refundNo: 'R-D', amountLost: 400n });
@@ -255,7 +255,7 @@ test('won after it was lost takes the refund back, and only a person ends what i
   t.like(decideRefund(held, abnormal, person, NOW), { rule: 'refund_decided', order: { refunding: 0n } });
 });
 
-test('lost again after a person gave the money back by another way is listed: the payer has it twice', (t) => {
+test('a dispute lost again after an operator settled its refund elsewhere raises an exception for double payment', (t) => {
   const given = { origin: 'dispute', state: 'succeeded', elsewhere: true, failureMessage: 'by bank' } as const;
   const refund = refundRow({ refundNo: 'R-D', ...given, finishedAt: at(-20) });
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
@@ -270,7 +270,7 @@ test('lost again after a person gave the money back by another way is listed: th
   t.like(lost.dispute, { amountLost: 400n, refundNo: 'R-D' });
 });
 
-test('a refund that the channel tells after the end of the dispute is the same money', (t) => {
+test('a refund that the channel reports after the dispute ended is recognized as the dispute refund', (t) => {
   const ofDispute = refundRow({ refundNo: 'R-D', origin: 'dispute', state: 'succeeded', finishedAt: at(-20) });
   const outcome = { kind: 'succeeded', amount: money(400n), at: NOW, channelRefundNo: 'CR-9' } as const;
   const also = { refundNo: 'R-2', channelRefundNo: 'CR-9', number: 'CR-9', actor: 'x', cause: 'notice' };
@@ -279,7 +279,7 @@ test('a refund that the channel tells after the end of the dispute is the same m
   t.deepEqual(change, { rule: null, refund: { channelRefundNo: 'CR-9' } });
 });
 
-test('a dispute is listed until it is decided, again when something changes, and with each change told once', (t) => {
+test('a dispute stays an exception until it is decided and emits one event per change', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n });
   const facts = { dispute: disputeRow(), refunds: [], claimed: new Set<string>(), covered: [] };
   const due = decideDispute(order, facts, answer({ state: 'needs_answer', dueAt: at(86_400) }), NAMES, NOW);

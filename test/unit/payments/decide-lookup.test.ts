@@ -29,7 +29,7 @@ const silent: readonly RefundOutcome[] = [
 ];
 const paid = { paid: 1000n, isKnown: false };
 
-test('done and failed answer a question and end what was listed; done before the payment is known does not', (t) => {
+test('a succeeded or failed refund answers a refund lookup and resolves its exception, unless the payment is still unknown', (t) => {
   for (const outcome of [done, failed]) {
     const { patch, resolve, raise, settle } = decideLookup(paid, question(), outcome, NOW);
     t.like(patch, { state: 'answered', nextAt: null });
@@ -45,7 +45,7 @@ test('done and failed answer a question and end what was listed; done before the
   t.is(listed.patch.state, 'answered');
 });
 
-test('every end answers a question about a refund that is known, and is settled', (t) => {
+test('every final outcome answers the lookup of a known refund and settles it', (t) => {
   for (const outcome of [done, failed, silent[3]!]) {
     const { patch, settle } = decideLookup({ paid: 1000n, isKnown: true }, question(), outcome, NOW);
     t.like(patch, { state: 'answered', lastAnswer: outcome.kind });
@@ -53,7 +53,7 @@ test('every end answers a question about a refund that is known, and is settled'
   }
 });
 
-test('a refund that is known and on its way is settled, and asked about again', (t) => {
+test('a pending outcome of a known refund is settled and the lookup is repeated', (t) => {
   const pending = { kind: 'pending' } as const;
   const { patch, settle } = decideLookup({ paid: 1000n, isKnown: true }, question(), pending, NOW);
   t.is(settle, pending);
@@ -62,7 +62,7 @@ test('a refund that is known and on its way is settled, and asked about again', 
   t.is(decideLookup(paid, question(), pending, NOW).settle, undefined);
 });
 
-test('whatever else is said is asked again, listed from the first day on, and each time anew', (t) => {
+test('any other outcome is queried again and raises an exception once the lookup is a day old', (t) => {
   for (const outcome of silent) {
     const young = decideLookup(paid, question({ checks: 6, createdAt: at(-3600) }), outcome, NOW);
     t.deepEqual(young.raise, []);
@@ -73,7 +73,7 @@ test('whatever else is said is asked again, listed from the first day on, and ea
   }
 });
 
-test('sums are compared: what went back beyond what we know is unexplained, until our refunds are as much', (t) => {
+test('a refunded total above our refunds raises an unexplained refund, until our refunds add up to it', (t) => {
   const sums = { refunded: 100n, refunding: 200n };
   t.deepEqual(unexplainedRefunds(sums, { refundsHint: true }), []);
   t.deepEqual(unexplainedRefunds(sums, { refundsHint: true, refundedTotal: 300n }), []);

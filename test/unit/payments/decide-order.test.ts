@@ -9,7 +9,7 @@ import { isLong } from '../../support/counts.ts';
 import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from './core-orders.ts';
 import { at, frozen, NOW, orderRow } from '../../support/core-rows.ts';
 
-/** Every value that a fact can have. */
+/** All values of each fact. */
 const FACTS: { [Name in keyof Required<OrderFacts>]: readonly OrderFacts[Name][] } = {
   owner: [null, 'P-OTHER'],
   sibling: [true, false],
@@ -17,14 +17,14 @@ const FACTS: { [Name in keyof Required<OrderFacts>]: readonly OrderFacts[Name][]
   readmitted: [true, false],
 };
 
-/** Only the facts that the decision asks for, each with every value that it can have. */
+/** Yields every value of only those facts that the decision needs. */
 function* factsFor(order: OrderRow, input: OrderReport | OrderCommand, facts: OrderFacts = {}): Generator<OrderFacts> {
   const need = orderNeeds(order, facts, input);
   if (need === undefined) return yield facts;
   for (const value of FACTS[need]) yield* factsFor(order, input, { ...facts, [need]: value });
 }
 
-/** An order, what was decided about it, and the order after that. */
+/** An order, its decision and the resulting order. */
 interface Decided {
   order: OrderRow;
   after: OrderRow;
@@ -37,15 +37,12 @@ const decidedOf = (order: OrderRow, change: Change): Decided => ({
   change,
 });
 
-/**
- * In a short run each input meets every fifth open order, beginning with another one, and so every pair of values of two members; in a
- * long run it meets all.
- */
+/** A short run tries each input with every fifth open order, at rotating offsets that cover every pair of values; a long run tries all. */
 function meets({ state }: OrderRow, order: number, input: number): boolean {
   return isLong || !isOpen(state) || (order + input) % 5 === 0;
 }
 
-/** What is wrong with a change, whoever decided it. */
+/** Yields the faults of any change. */
 function* faultsOf({ order, after, change }: Decided, { mismatch }: OrderFacts): Generator<string> {
   if (change.rule === null) {
     for (const member of MOVED_OF_ORDER) if (change.order && member in change.order) yield `${member} without a rule`;
@@ -77,7 +74,7 @@ function* faultsOf({ order, after, change }: Decided, { mismatch }: OrderFacts):
   if (isOpen(after.state) && after.nextCheckAt === null && !isListed) yield 'never asked again, and not listed';
 }
 
-test('every state × outcome × fact: a listed move, sums that agree, and nothing that is lost', (t) => {
+test('every state × outcome × fact gives a listed transition, consistent sums and no lost money', (t) => {
   let count = 0;
   const faults = new Map<string, string>();
   for (const [at, order] of orders().entries())
@@ -97,7 +94,7 @@ test('every state × outcome × fact: a listed move, sums that agree, and nothin
   t.log(`${count} combinations of order, outcome and facts`);
 });
 
-/** An outcome comes as the answer to the first call, to a repeated one, to a question, to a look, or by a notice. */
+/** The same outcome as first response, repeated response, query, check and notification. */
 function heardAs(outcome: Outcome): OrderReport[] {
   return [
     { outcome, cause: 'place', firstWord: true },
@@ -106,7 +103,7 @@ function heardAs(outcome: Outcome): OrderReport[] {
   ];
 }
 
-/** What another order has is listed, pays nothing, gives nothing back, and the channel of an order that may still be paid is asked. */
+/** A payment of another order raises one exception, changes no money, and an order that is still payable keeps being queried. */
 function* faultsOfAnothers({ order, after, change }: Decided, cause: string): Generator<string> {
   const { state, paid, channelTradeNo } = after;
   if (state !== order.state || paid !== order.paid || channelTradeNo !== order.channelTradeNo || change.open)
@@ -149,7 +146,7 @@ function* faultsOfHearing({ order, after, change }: Decided, outcome: Outcome): 
     yield 'a credential after the close';
 }
 
-test('every state × wish × fact: a listed move or a refusal, sums that agree, and nothing that is lost', (t) => {
+test('every state × command × fact gives a listed transition or a rejection, consistent sums and no lost money', (t) => {
   let count = 0;
   const refused = new Set<string>();
   const faults = new Map<string, string>();
@@ -226,7 +223,7 @@ function* faultsOfCommand(decided: Decided, input: OrderCommand): Generator<stri
     yield 'money outside the order moves its sums';
 }
 
-/** A capture that was refused for certain took nothing: the payer acts, at most three times, or the order is over. */
+/** A refused capture takes no money: the payer must act, at most three times, or the order ends. */
 function* faultsOfRefusal(
   { order, after, change }: Decided,
   { captures, outcome }: Extract<OrderCommand, { command: 'settle_capture' }>,
@@ -243,7 +240,7 @@ function* faultsOfRefusal(
     yield 'refused for good and still open';
 }
 
-test('a payment that waits for the merchant is listed once for each reason, until it does not wait any more', (t) => {
+test('a payment that waits for the merchant raises one exception per reason until it stops waiting', (t) => {
   const held = (reason: string) =>
     ({ kind: 'pending', capturePending: reason, waitsFor: 'merchant' }) as const satisfies Outcome;
   const hear = (change: Partial<OrderRow>, outcome: Outcome) =>
@@ -265,7 +262,7 @@ test('a payment that waits for the merchant is listed once for each reason, unti
   });
 });
 
-test('what was refused is captured again only after another approval, and never after the expiry', (t) => {
+test('a refused capture is repeated only after a new approval and never after the expiry', (t) => {
   const refused = orderRow({
     state: 'pending',
     channelOrderId: 'C-1',
@@ -313,7 +310,7 @@ test('a decision is the same for the same rows, facts and time', (t) => {
   t.log(`${count} pairs`);
 });
 
-test('the close that the channel confirms ends the order, whatever the close was for', (t) => {
+test('a close confirmed by the channel ends the order for every close reason', (t) => {
   for (const closeReason of ['merchant', 'admin', 'expired'] as const)
     for (const outcome of CLOSE_OUTCOMES)
       for (const order of orders({ few: true })) {
@@ -329,7 +326,7 @@ test('the close that the channel confirms ends the order, whatever the close was
       }
 });
 
-test('what the close of a code gave back is told as closed, whoever hears of it before the close is answered', (t) => {
+test('a code payment refunded by its close is reported as closed, even if a query or notification reports it before the close response', (t) => {
   const amount = { minor: 1000n, currency: 'CNY' };
   const gone = { kind: 'paid', channelNo: 'T-1', amount, at: NOW, refundedTotal: 1000n } as const;
   for (const cause of ['query', 'notice', 'check'])
@@ -337,14 +334,14 @@ test('what the close of a code gave back is told as closed, whoever hears of it 
       const order = orderRow({ state: 'closing', closeAsked: true, scene });
       const change = decideOrder(order, { sibling: false }, { outcome: gone, cause }, NOW) as Change;
       const told = change.emit?.map(({ type }) => type);
-      // Elsewhere no close gives anything back: a payment that came first counts, and its refund is a question.
+      // In other scenes a close refunds nothing: an earlier payment counts, and its refund needs a lookup.
       t.is(change.rule, scene === 'code' ? 'late_payment' : 'paid_before_close', cause);
       t.deepEqual(told, scene === 'code' ? ['order.paid_late', 'order.closed'] : ['order.paid'], cause);
       t.is(change.open?.row.elsewhere, scene === 'code' ? true : undefined, cause);
     }
 });
 
-test('what was claimed and not confirmed is looked into soon, whatever the state, and never later than planned', (t) => {
+test('an unpaid order with an unconfirmed report is checked soon in every state, and never later than planned', (t) => {
   const soon = new Date(NOW.getTime() + 15_000);
   for (const order of orders({ few: true }))
     for (const nextCheckAt of [null, NOW, soon, new Date(NOW.getTime() + 3_600_000)]) {
@@ -356,7 +353,7 @@ test('what was claimed and not confirmed is looked into soon, whatever the state
     }
 });
 
-test('a payment does not count while the close of its code may be giving it back', (t) => {
+test('a payment does not count while the close of its code may be refunding it', (t) => {
   let count = 0;
   const doubtful = orders().filter(({ reverseDoubtAt }) => reverseDoubtAt !== null);
   for (const order of doubtful)

@@ -24,7 +24,7 @@ const isWaiting = ({ state }: RefundRow) => state === 'pending' || state === 'pr
 const isOld = ({ sentAt, createdAt }: RefundRow) => (sentAt ?? createdAt) <= at(-3 * 86_400);
 const isFinal = ({ state }: RefundRow) => state === 'succeeded' || state === 'failed';
 
-/** What is wrong with a change of a refund and the sums of its order, whoever decided it. */
+/** Yields the faults of any change to a refund and its order sums. */
 function* faultsOf({ order, refund }: Pair, change: Change): Generator<string> {
   const after = { ...refund, ...change.refund } as RefundRow;
   const sums = { ...order, ...change.order } as OrderRow;
@@ -34,7 +34,7 @@ function* faultsOf({ order, refund }: Pair, change: Change): Generator<string> {
   } else if (!isListed(REFUND_TRANSITIONS, change.rule, refund.state, after.state)) yield 'a move that no table has';
   if (after.amount !== refund.amount) yield 'the amount changed';
   if (sums.paid !== order.paid || sums.state !== order.state) yield 'a refund moved its order';
-  // The sums follow the refund exactly; money outside the order never touches them.
+  // The sums follow the refund exactly; a surplus payment never changes them.
   const own = refund.surplus ? 0n : refund.amount;
   const reserved = own * (BigInt(isReserved(after)) - BigInt(isReserved(refund)));
   const done = own * (BigInt(after.state === 'succeeded') - BigInt(refund.state === 'succeeded'));
@@ -91,7 +91,7 @@ function* faultsOfHearing({ refund }: Pair, { outcome }: RefundReport, change: C
     yield 'over and still listed as overdue';
 }
 
-test('every state × outcome: a listed move, sums that follow it, and nothing that is lost', (t) => {
+test('every state × outcome gives a listed transition, matching sums and no lost money', (t) => {
   let count = 0;
   const faults = new Map<string, string>();
   for (const pair of pairs())
@@ -106,7 +106,7 @@ test('every state × outcome: a listed move, sums that follow it, and nothing th
   t.log(`${count} combinations of order, refund and outcome`);
 });
 
-test('every state × wish × fact: a listed move or a refusal, and sums that follow it', (t) => {
+test('every state × command × fact gives a listed transition or a rejection, and matching sums', (t) => {
   let count = 0;
   const faults = new Map<string, string>();
   const refused = new Set<string>();
@@ -151,7 +151,7 @@ test('every state × wish × fact: a listed move or a refusal, and sums that fol
   t.log(`${count} combinations of order, refund, wish and facts`);
 });
 
-test('a new refund: paid money, no blocking exception, enough left, the limits of the channel, then its slot', (t) => {
+test('a new refund needs a paid order, no blocking exception, enough remaining amount, the channel limits and a free slot', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, paidAt: at(-3600) });
   const asked = {
     refundNo: 'R-2',
@@ -191,7 +191,7 @@ test('a new refund: paid money, no blocking exception, enough left, the limits o
 });
 
 for (const origin of ['channel', 'dispute'] as const)
-  test(`a refund that was made elsewhere (${origin}) is never sent, however often the channel knows nothing of it`, (t) => {
+  test(`a refund made elsewhere (${origin}) is never sent, even if the channel keeps reporting it absent`, (t) => {
     const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
     const asked = { state: 'processing', origin, accepted: true, absentCount: 1, absentFirstAt: at(-61) } as const;
     const change = decideRefund(order, refundRow(asked), { outcome: { kind: 'absent' } }, NOW);
@@ -207,7 +207,7 @@ for (const origin of ['channel', 'dispute'] as const)
     }
   });
 
-test('a refund that the channel took back and then did is no longer listed as taken back', (t) => {
+test('a refund that succeeds after a reversal resolves the reversal exception', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
   const outcome = { kind: 'succeeded', amount: { minor: 400n, currency: 'CNY' }, at: NOW } as const;
   const change = decideRefund(order, refundRow({ state: 'abnormal', accepted: true }), { outcome }, NOW);
@@ -224,7 +224,7 @@ const DONE = {
 const FAILED = { kind: 'failed', code: 'CLOSED', reason: 'closed' } as const;
 const BY_PERSON = { state: 'succeeded', elsewhere: true, failureCode: 'CLOSED', failureMessage: 'by bank' } as const;
 
-test('news that may be older than what was heard last is asked about; only a reversal counts at once', (t) => {
+test('a report that may be outdated is queried again, and only a reversal counts immediately', (t) => {
   const kinds = (judge: typeof mayBeOldNews, change: Partial<RefundRow>) =>
     REFUND_HEARD.filter(({ sent }) => !sent)
       .filter(({ outcome }) => judge(refundRow(change), outcome))
@@ -240,7 +240,7 @@ test('news that may be older than what was heard last is asked about; only a rev
     t.deepEqual(kinds(isReversal, { state }), []);
 });
 
-test('a refund that a person gave by another way, and the channel too, is the channel’s, and listed', (t) => {
+test('a refund paid elsewhere by an operator and also by the channel counts as the channel refund and raises an exception', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
   const hear = (change: Partial<RefundRow>, outcome: RefundReport['outcome']) =>
     decideRefund(order, refundRow({ ...BY_PERSON, ...change }), { outcome }, NOW);
@@ -256,7 +256,7 @@ test('a refund that a person gave by another way, and the channel too, is the ch
   t.is(hear({}, { ...FAILED, kind: 'abnormal' }).raise, undefined);
 });
 
-test('what was made elsewhere is not released, because the channel does not know our number for it', (t) => {
+test('a refund made elsewhere cannot be released, because the channel does not know our number for it', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
   const asked = { reason: 'x', actor: 'admin:1', listed: true };
   for (const origin of ['channel', 'dispute'] as const) {
@@ -267,7 +267,7 @@ test('what was made elsewhere is not released, because the channel does not know
   }
 });
 
-test("a refund of a payment beside the order's own leaves its sums alone, and ends what is listed once all of it is back", (t) => {
+test('a refund of a surplus payment leaves the order sums alone, and resolves the exception once fully refunded', (t) => {
   const amount = { minor: 600n, currency: 'CNY' };
   const payment = { channelNo: 'T-2', amount: { minor: 1000n, currency: 'CNY' } };
   const outcome = { kind: 'succeeded', amount, at: NOW, channelRefundNo: 'CR-2', payment } as const;
@@ -306,7 +306,7 @@ test("a refund of a payment beside the order's own leaves its sums alone, and en
   t.like(anothers.raise?.[0], { ...listed, received: payment.amount }, 'all that was paid, not what went back');
 });
 
-test("a refund that names no payment, or the order's, is one of the order's sums", (t) => {
+test('a refund without a payment number, or with the payment number of the order, counts in the order sums', (t) => {
   const payment = { channelNo: 'T-1', amount: { minor: 1000n, currency: 'CNY' } };
   t.true(isOwnPayment(orderRow({ state: 'paid', paid: 1000n, channelTradeNo: 'T-1' }), payment));
   t.true(isOwnPayment(orderRow({ state: 'paid', paid: 1000n, channelTradeNo: 'T-1' }), undefined));

@@ -109,7 +109,7 @@ const dispute = (change: Partial<DisputeRow> = {}): DisputeRow => ({
   ...change,
 });
 
-/** An order that was paid; 4.00 went back by a dispute, 1.00 is on its way back. */
+/** A paid order with 4.00 refunded by a dispute and 1.00 pending. */
 const HONEST: LedgerView = {
   order: orderRow({ ...PAID, refunded: 400n, refunding: 100n, sequence: 5 }),
   refunds: [refundRow({ ...GONE, refundNo: FIRST! }), refundRow({ refundNo: SECOND!, amount: 100n })],
@@ -130,10 +130,10 @@ const second = (change: Parameters<typeof refundRow>[0]) => ({
   refunds: [HONEST.refunds[0]!, { ...HONEST.refunds[1]!, ...change }],
 });
 
-/** Books that lie, each with the invariants that it breaks. */
+/** Ledgers with a fault, each with the invariants that it breaks. */
 const LIES: readonly [what: string, lie: Partial<LedgerView>, broken: readonly string[]][] = [
-  ['more is told to be given back than was', order({ refunded: 500n }), ['refunded']],
-  ['less is reserved than is on its way', order({ refunding: 0n }), ['refunding']],
+  ['the refunded sum exceeds the refunds', order({ refunded: 500n }), ['refunded']],
+  ['the reserved sum is below the pending refunds', order({ refunding: 0n }), ['refunding']],
   [
     'a refund beyond the payment',
     { ...order({ refunding: 700n, overrun: 100n }), ...second({ amount: 700n }) },
@@ -143,7 +143,7 @@ const LIES: readonly [what: string, lie: Partial<LedgerView>, broken: readonly s
   ['paid without a time', order({ paidAt: null }), ['paid']],
   ['paid with another amount', order({ paid: 999n }), ['paid']],
   [
-    'money of an order that is open',
+    'money in an open order',
     {
       ...order({ state: 'pending', nextCheckAt: at(9) }),
       transitions: HONEST.transitions.with(1, transition(2, 'pending')),
@@ -167,18 +167,18 @@ const LIES: readonly [what: string, lie: Partial<LedgerView>, broken: readonly s
     { disputes: [dispute(), dispute({ disputeNo: 'D-2', channelDisputeNo: 'C-2' })] },
     ['disputes'],
   ],
-  ['a line of history is missing', { transitions: HONEST.transitions.toSpliced(2, 1) }, ['sequence']],
-  ['a line of history too many', order({ sequence: 4 }), ['sequence']],
-  ['a payment nobody was told of', { events: HONEST.events.slice(1) }, ['order-events']],
-  ['a payment that was told twice', { events: [...HONEST.events, told('order.paid_late', orderNo)] }, ['order-events']],
-  ['a refund nobody was told of', { events: HONEST.events.slice(0, 1) }, ['refund-events']],
+  ['a missing history line', { transitions: HONEST.transitions.toSpliced(2, 1) }, ['sequence']],
+  ['an extra history line', order({ sequence: 4 }), ['sequence']],
+  ['a payment without an event', { events: HONEST.events.slice(1) }, ['order-events']],
+  ['a payment with two events', { events: [...HONEST.events, told('order.paid_late', orderNo)] }, ['order-events']],
+  ['a refund without an event', { events: HONEST.events.slice(0, 1) }, ['refund-events']],
   [
-    'a close nobody was told of',
+    'a close without an event',
     { ...order({ state: 'closed' }), transitions: HONEST.transitions.with(1, transition(2, 'closed')) },
     ['closed-events'],
   ],
   [
-    'an order that nobody looks at',
+    'an order without a next check',
     {
       ...order({ state: 'closing', paid: 0n, refunded: 0n, refunding: 0n, sequence: 2 }),
       refunds: [],
@@ -187,31 +187,31 @@ const LIES: readonly [what: string, lie: Partial<LedgerView>, broken: readonly s
     },
     ['due'],
   ],
-  ['a refund that nobody looks at', second({ nextCheckAt: null }), ['due']],
+  ['a refund without a next check', second({ nextCheckAt: null }), ['due']],
 ];
 
-/** Books that look like lies and are not. */
+/** Ledgers that look faulty but are valid. */
 const TRUTHS: readonly [what: string, book: Partial<LedgerView>][] = [
   [
-    'what is reserved is listed',
+    'an exception covers the reserved sum',
     {
       ...order({ refunding: 700n, overrun: 100n }),
       ...second({ amount: 700n }),
       exceptions: [listed('refund_elsewhere')],
     },
   ],
-  ['another amount is listed', { ...order({ paid: 999n }), exceptions: [listed('amount_mismatch')] }],
+  ['an exception covers the other amount', { ...order({ paid: 999n }), exceptions: [listed('amount_mismatch')] }],
   [
-    'nobody looks, and it is listed',
+    'an exception covers the missing check',
     { ...second({ nextCheckAt: null }), exceptions: [listed('refund_overdue', 'open')] },
   ],
-  ['surplus has sums of its own', { ...order({ refunding: 0n }), ...second({ surplus: true }) }],
+  ['a surplus refund stays out of the sums', { ...order({ refunding: 0n }), ...second({ surplus: true }) }],
 ];
 
 const namesOf = (broken: readonly Broken[]) => broken.map(({ name }) => name);
 const predicatesOf = (book: LedgerView) => namesOf(brokenOf(ORDER_INVARIANTS, book));
 
-/** What the statements of `payctl audit` find of a book; nothing of it is kept. */
+/** Runs the statements of `payctl audit` on a ledger and rolls everything back. */
 async function statementsOf(store: Store, book: LedgerView): Promise<string[]> {
   const found: string[] = [];
   class Undo extends Error {}
@@ -235,7 +235,7 @@ async function statementsOf(store: Store, book: LedgerView): Promise<string[]> {
   return found;
 }
 
-test('what tests hold against every state and what payctl audit finds in a database are the same', async (t) => {
+test('the test invariants and `payctl audit` find the same faults in a ledger', async (t) => {
   const { store } = await postgresDatabase(t);
   for (const [what, change, broken] of [
     ['honest', {}, []] as const,
@@ -250,7 +250,7 @@ test('what tests hold against every state and what payctl audit finds in a datab
   t.deepEqual(
     Object.keys(ORDER_INVARIANTS).filter((name) => !lied.has(name)),
     [],
-    'each of them has a lie',
+    'each invariant has a faulty ledger',
   );
 });
 
@@ -265,7 +265,7 @@ const CHANNEL: ChannelLedgerView = { came: 1000n, refunds: [{ intent: FIRST!, am
 const NOTHING_TOLD = { paid: false, closed: false, refunds: [] };
 const ENDED = { ...HONEST, order: { ...HONEST.order, refunding: 0n }, refunds: HONEST.refunds.slice(0, 1) };
 
-test('what one commit may not do is found', (t) => {
+test('a commit that breaks a step invariant is found', (t) => {
   const found = (after: OrderRow | undefined) => namesOf(brokenOf(STEP_INVARIANTS, HONEST.order, after));
   t.deepEqual(found(HONEST.order), []);
   t.deepEqual(found(undefined), ['kept']);
@@ -273,7 +273,7 @@ test('what one commit may not do is found', (t) => {
   t.deepEqual(found({ ...HONEST.order, paid: 900n }), ['growing']);
 });
 
-test('what the channel does not have, or has twice, is found', (t) => {
+test('money that is missing or doubled at the channel is found', (t) => {
   const found = (channel: ChannelLedgerView) => namesOf(brokenOf(CHANNEL_INVARIANTS, HONEST, channel));
   t.deepEqual(found(CHANNEL), []);
   t.deepEqual(found({ came: 0n, refunds: [] }), ['money-came', 'refund-happened']);
@@ -285,7 +285,7 @@ test('what the channel does not have, or has twice, is found', (t) => {
   t.deepEqual(found({ ...CHANNEL, refunds: [...back, ...CHANNEL.refunds] }), [], 'what came back was not twice');
 });
 
-test('what is not over, not the channel’s, or not what was told is found at the end', (t) => {
+test('an unfinished order, a mismatch with the channel and a mismatch with a response are found at the end', (t) => {
   const found = (book: LedgerView, channel: ChannelLedgerView, told: Reported = NOTHING_TOLD) =>
     namesOf([...brokenOf(END_INVARIANTS, book, channel), ...brokenOf(ANSWER_INVARIANTS, book, told, channel)]);
   const unpaid = { ...ENDED, order: { ...ENDED.order, state: 'closed', paid: 0n, refunded: 0n } as const, refunds: [] };

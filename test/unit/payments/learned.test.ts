@@ -22,7 +22,7 @@ const CASES = [
   ['notice', 'channel:alipay', 'notice', 'code'],
 ] as const;
 
-test('what told of a payment first follows from why its order moved', (t) => {
+test('the source of a payment follows from the cause and actor of its transition', (t) => {
   for (const [cause, actor, by, scene = 'qr'] of CASES)
     t.is(paymentSourceOf({ cause, actor }, scene), by, `${cause} by ${actor}`);
   t.deepEqual([...new Set(CASES.map(([, , by]) => by))].toSorted(), PAYMENT_SOURCES.toSorted());

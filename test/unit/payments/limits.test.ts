@@ -7,7 +7,7 @@ const spans = (text: string) =>
     return [beginsAt, endsAt].map((at) => at.toISOString().replace(':00:00.000Z', '')).join(' ');
   });
 
-test('days and months are those of Asia/Shanghai, hours begin at the full hour', (t) => {
+test('days and months are those of Asia/Shanghai, and hours begin at the full hour', (t) => {
   t.deepEqual(spans('2026-12-31T15:59:59.999Z'), [
     '2026-12-31T15 2026-12-31T16',
     '2026-12-30T16 2026-12-31T16',

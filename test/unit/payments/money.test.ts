@@ -15,7 +15,7 @@ import {
   WITHOUT_DECIMALS,
 } from '../../../server/money.ts';
 
-/** PayPal's list of those that it takes without decimals; no other channel takes them. */
+/** PayPal's list of zero-decimal currencies; no other channel accepts them. */
 const NO_DECIMALS = ['HUF', 'JPY', 'TWD'];
 const CURRENCIES =
   'AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF ILS JPY MXN MYR NOK NZD PHP PLN SEK SGD THB TWD USD'.split(' ');
@@ -31,7 +31,7 @@ test('every currency has its number of decimals', (t) => {
   for (const code of ['XXX', 'cny', '', '__proto__', 'constructor']) t.is(exponentOf(code), undefined, code);
 });
 
-test('what is written is read back, as text, as a number and from a channel', (t) => {
+test('a formatted amount parses back to itself, as text, as a number and as a channel amount', (t) => {
   fc.assert(
     fc.property(anyMoney, (money) => {
       const text = majorText(money);
@@ -42,7 +42,7 @@ test('what is written is read back, as text, as a number and from a channel', (t
   );
 });
 
-test('what is written has exactly the decimals of the currency and means the same number', (t) => {
+test('a formatted amount has exactly the decimals of its currency and the same value', (t) => {
   fc.assert(
     fc.property(anyMoney, (money) => {
       const [whole = '', decimals = ''] = majorText(money).split('.');
@@ -53,12 +53,12 @@ test('what is written has exactly the decimals of the currency and means the sam
   );
 });
 
-test('negative sums (of books, never of orders) keep their sign', (t) => {
+test('negative sums (of the ledger, never of orders) keep their sign', (t) => {
   t.is(majorText({ minor: -5n, currency: 'CNY' }), '-0.05');
   t.is(majorText({ minor: -5n, currency: 'JPY' }), '-5');
 });
 
-test('one minor unit and the largest amount are taken, one more is not', (t) => {
+test('one minor unit and the largest amount are accepted, and one more is rejected', (t) => {
   for (const code of CURRENCIES) {
     const scale = scaleOf(code);
     const write = (minor: bigint): string => majorText({ minor, currency: code });
@@ -99,7 +99,7 @@ const garbage = [
   "1'000",
   '\u00001',
 ];
-test('garbage is never an amount of a request', (t) => {
+test('an invalid amount in a request is rejected', (t) => {
   for (const text of garbage) {
     const error = t.throws(() => readAmount(text, 'CNY'), { instanceOf: InvalidRequest }, JSON.stringify(text));
     t.is(error?.code, 'amount_invalid');
@@ -111,7 +111,7 @@ test('garbage is never an amount of a request', (t) => {
   t.throws(() => readAmount('1.5', 'JPY'), { instanceOf: InvalidRequest });
 });
 
-test('whatever a request says, it is refused or means exactly what it says', (t) => {
+test('an amount in a request is either rejected or parsed exactly', (t) => {
   const text = fc.oneof(
     fc.string(),
     fc.string({ unit: fc.constantFrom(...'0123456789.-+eE, ') }),
@@ -136,7 +136,7 @@ test('whatever a request says, it is refused or means exactly what it says', (t)
   t.pass();
 });
 
-test('garbage is never an amount of a channel; needless zeros are', (t) => {
+test('an invalid amount from a channel is rejected, and superfluous zeros are accepted', (t) => {
   for (const text of [
     '',
     '.',
@@ -161,7 +161,7 @@ test('garbage is never an amount of a channel; needless zeros are', (t) => {
   t.deepEqual(readMajorText('500.00', 'JPY'), { minor: 500n, currency: 'JPY' });
 });
 
-test('whatever a channel says, it is refused or means exactly what it says', (t) => {
+test('an amount from a channel is either rejected or parsed exactly', (t) => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'0123456789.-e') }), currency, (input, code) => {
       const money = readMajorText(input, code);
@@ -172,20 +172,20 @@ test('whatever a channel says, it is refused or means exactly what it says', (t)
   t.pass();
 });
 
-test('two amounts are the same only in one currency', (t) => {
+test('two amounts are equal only in the same currency', (t) => {
   t.true(sameMoney({ minor: 1n, currency: 'CNY' }, { minor: 1n, currency: 'CNY' }));
   t.false(sameMoney({ minor: 1n, currency: 'CNY' }, { minor: 1n, currency: 'USD' }));
   t.false(sameMoney({ minor: 1n, currency: 'CNY' }, { minor: 2n, currency: 'CNY' }));
 });
 
-test('every currency that a channel takes has its decimals, in the index, too', (t) => {
+test('every currency that a channel accepts has its decimals, in the index too', (t) => {
   for (const { payWay, currencies } of CHANNEL_KINDS.values())
     for (const code of currencies) t.is(exponentOf(code), WITHOUT_DECIMALS.includes(code) ? 0 : 2, `${payWay} ${code}`);
   t.deepEqual(WITHOUT_DECIMALS, NO_DECIMALS);
   t.is(IN_WHOLE_UNITS, "currency in ('HUF', 'JPY', 'TWD')");
 });
 
-test('a bound of amounts is the same sum in every currency, rounded into it where there are no decimals', (t) => {
+test('an amount limit is the same sum in every currency, rounded where there are no decimals', (t) => {
   t.deepEqual(readBound('100', true), { decimal: 10_000n, whole: 100n });
   t.deepEqual(readBound('12.5', true), { decimal: 1250n, whole: 13n });
   t.deepEqual(readBound('12.50', false), { decimal: 1250n, whole: 12n });

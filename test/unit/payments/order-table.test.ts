@@ -10,7 +10,7 @@ const KEPT = { afterExpiry: 'accept', afterClose: 'accept', afterFailed: 'accept
 const PAID = { paid: 1000n, paidAt: at(-40), channelTradeNo: 'T-1' };
 const NO_FACTS: OrderFacts = { sibling: false, mismatch: 'new', readmitted: true };
 
-/** The orders of the columns, in their order. */
+/** The orders of the columns, in order. */
 const COLUMNS: readonly (readonly [order: Partial<OrderRow>, facts: OrderFacts])[] = [
   [{ state: 'created' }, NO_FACTS],
   [{ state: 'pending' }, NO_FACTS],
@@ -29,7 +29,7 @@ const COLUMNS: readonly (readonly [order: Partial<OrderRow>, facts: OrderFacts])
   [{ state: 'paid', ...PAID }, NO_FACTS],
 ];
 
-/** The rules in two letters, so that the table fits a screen. */
+/** The rules in two letters, so that the table fits on a screen. */
 const SHORT: Readonly<Record<string, string>> = {
   accepted: 'ac',
   declined: 'de',
@@ -40,9 +40,9 @@ const SHORT: Readonly<Record<string, string>> = {
   late_payment: 'lp',
 };
 
-/** `.` stays · `-` nothing is written · rule>state, `+R` a refund of all of it is opened, `!` something is listed. */
+/** `.` no change · `-` nothing is written · rule>state, `+R` opens a full refund, `!` raises an exception. */
 const TABLE: Readonly<Record<string, string>> = {
-  //                                          created     pending  closing  told closing  closed      kept      sibling     failed,no stock  paid
+  //                                          created     pending  closing  answered      closed      kept      sibling     failed,no stock  paid
   pending:
     /*                             */ 'ac>pending  .        .        .             .           .         .           .                -',
   'pending with a credential':
@@ -54,13 +54,13 @@ const TABLE: Readonly<Record<string, string>> = {
   approved:
     /*                            */ 'ac>pending  .        .        .             -           -         -           -                -',
   paid: /*                                */ 'pd>paid     pd>paid  pc>paid  lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .',
-  'paid, by a clock that is behind':
+  'paid, by a slow clock':
     /*   */ 'pd>paid     pd>paid  pc>paid  lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .',
   'paid, refunds exist':
     /*               */ 'pd>paid!    pd>paid! pc>paid! lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .!',
-  'paid, half went back':
+  'paid, half refunded':
     /*              */ 'pd>paid!    pd>paid! pc>paid! lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .!',
-  'paid, all went back':
+  'paid, fully refunded':
     /*               */ 'pd>paid!    pd>paid! pc>paid! lp>closed+R   lp>closed+R  lp>closed+R lp>closed+R lp>failed+R  .!',
   'paid by another trade':
     /*             */ 'pd>paid     pd>paid  pc>paid  lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .!',
@@ -80,7 +80,7 @@ const TABLE: Readonly<Record<string, string>> = {
     /*                 */ '.           .        .        .             -           -         -           -                -',
   'declined, the payer can act':
     'de>failed   .        .        .             -           -         -           -                -',
-  'declined, nobody can act':
+  'declined, no action possible':
     'de>failed   .        .        .             -           -         -           -                -',
   unknown:
     /*                             */ '.           .        .        .             -           -         -           -                -',
@@ -93,7 +93,7 @@ function summary(change: Change): string {
 }
 
 for (const [name, outcome] of OUTCOMES)
-  test(`what "${name}" does to an order in each state`, (t) => {
+  test(`the effect of "${name}" on an order in each state`, (t) => {
     const expected = TABLE[name]!.split(/\s+/);
     const found = COLUMNS.map(([order, facts]) =>
       summary(decideOrder(orderRow(order), facts, { outcome, cause: 'place', firstWord: true }, NOW)),

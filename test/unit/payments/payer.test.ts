@@ -32,7 +32,7 @@ function row(changes: Partial<OrderRow> = {}): OrderRow {
   return order as OrderRow;
 }
 
-test('what the payer is told follows from state, sums and time', (t) => {
+test('the status shown to the payer follows from state, sums and time', (t) => {
   const past = { expiresAt: now };
   const table: [Partial<OrderRow>, string][] = [
     [{ state: 'created', credential: null }, 'preparing'],
@@ -59,7 +59,7 @@ test('what the payer is told follows from state, sums and time', (t) => {
   for (const [changes, state] of table) t.is(payerState(row(changes), now), state as never, state);
 });
 
-test('a credential is shown only while it can be paid', (t) => {
+test('a credential is shown only while the order can be paid', (t) => {
   t.deepEqual(viewForPayer(row(), now).payment, qr);
   t.deepEqual(viewForPayer(row({ approvalsAsked: 1, captureReason: 'INSTRUMENT_DECLINED' }), now).payment, qr);
   for (const changes of [{ state: 'closing' }, { expiresAt: now }, { captureState: 'live' }] as Partial<OrderRow>[])
@@ -69,7 +69,7 @@ test('a credential is shown only while it can be paid', (t) => {
 const LATER = new Date('2030-01-31T08:04:00Z');
 const AN_HOUR_AGO = { type: 'redirect', url: 'https://pay.example/1' } as const;
 
-/** The operations over one row, with what was asked of the channel. */
+/** The operations over one row, with a record of the channel calls. */
 function bench(order: OrderRow | undefined, answer: () => Promise<void> = async () => {}) {
   const asked: string[] = [];
   const store = { read: async () => order } as never;
@@ -90,7 +90,7 @@ function bench(order: OrderRow | undefined, answer: () => Promise<void> = async 
   return { pages, asked };
 }
 
-test('only the number that PayPal gave out captures; anything else is a question', async (t) => {
+test('a return with the PayPal order number captures, and any other token only queries', async (t) => {
   for (const [token, what] of [
     ['PP-1', 'capture'],
     ['PP-2', 'query'],
@@ -106,7 +106,7 @@ test('only the number that PayPal gave out captures; anything else is a question
   t.deepEqual(asked, ['query']);
 });
 
-test('an order that has ended, another channel and an unknown number ask nobody', async (t) => {
+test('a return to an ended order, another channel or an unknown number calls no channel', async (t) => {
   const paid = bench(row({ state: 'paid', paid: 350n }));
   t.is((await paid.pages.returned('paypal', 'P1', 'PP-1'))?.state, 'paid');
   const other = bench(row());
@@ -117,7 +117,7 @@ test('an order that has ended, another channel and an unknown number ask nobody'
   t.deepEqual([...paid.asked, ...other.asked, ...unknown.asked], []);
 });
 
-test('many visits at once ask once, and a failure is not kept', async (t) => {
+test('concurrent returns share one query, and a failure is not cached', async (t) => {
   let fail: (error: Error) => void = () => {};
   const { pages, asked } = bench(row(), () => new Promise((_, reject) => (fail = reject)));
   const visits = [1, 2, 3, 4, 5].map(() => pages.returned('paypal', 'P1', undefined));
@@ -132,14 +132,14 @@ test('many visits at once ask once, and a failure is not kept', async (t) => {
   t.is(asked.length, 2);
 });
 
-test('who goes to pay gets an address that is alive, and many at once have it renewed once', async (t) => {
+test('a payer gets a valid payment address, and concurrent requests renew it once', async (t) => {
   const { pages, asked } = bench(row({ payWay: 'wechat', credential: AN_HOUR_AGO, credentialUntil: now }));
   const addresses = await Promise.all([1, 2, 3].map(() => pages.addressOf('P1')));
   t.deepEqual(addresses, Array(3).fill('https://pay.example/2'));
   t.deepEqual(asked, ['renew']);
 });
 
-test('where there is nothing to pay there is no address, and nobody is asked', async (t) => {
+test('an order that cannot be paid has no payment address, and the channel is not called', async (t) => {
   for (const order of [
     undefined,
     row({ state: 'paid', paid: 350n }),

@@ -2,7 +2,7 @@ import test from 'ava';
 import { placeOrder } from '../../../server/payments/call-channel.ts';
 import { orderRow } from '../../support/core-rows.ts';
 
-test('the channel is told of an order that pays for a call, and the options are those of the merchant', (t) => {
+test("a pay-per-call order is marked for the channel, and the merchant's options are passed on", (t) => {
   const placed = (change: Parameters<typeof orderRow>[0]) => placeOrder(orderRow(change), 'https://pay.example');
   const channelOptions = { paypal: { brandName: 'Kettles' } };
   t.like(placed({ kind: 'skillpay', payWay: 'paypal' }), { isForCall: true, options: {} });

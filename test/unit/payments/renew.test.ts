@@ -22,7 +22,7 @@ for (const [what, change, isThere, sendsAgain, renews] of [
   ],
   ['one that has died, of a paid order', { credentialUntil: NOW, state: 'paid' }, false, false, false],
 ] as const) {
-  test(`${what}: ${isThere ? 'there' : 'not there'}, the create is ${sendsAgain ? '' : 'not '}sent again`, (t) => {
+  test(`${what}: the credential is ${isThere ? '' : 'not '}valid, the create is ${sendsAgain ? '' : 'not '}sent again`, (t) => {
     const order = { ...open, ...change };
     t.is(hasCredential(order, NOW), isThere);
     t.is(canSendAgain(order, NOW), sendsAgain);
@@ -30,7 +30,7 @@ for (const [what, change, isThere, sendsAgain, renews] of [
   });
 }
 
-test('a new credential takes the place of the old one, with the time that it has', (t) => {
+test('a new credential replaces the old one, with its own validity', (t) => {
   const report = { outcome: { kind: 'pending', pay, paySeconds: 240 }, cause: 'query' } as const;
   const stale = {
     ...open,
@@ -51,7 +51,7 @@ test('a new credential takes the place of the old one, with the time that it has
   );
 });
 
-test('what is shown ends when the credential does, and then leads to our own page', (t) => {
+test('the shown payment ends with its credential, and then the link leads to our own page', (t) => {
   const seen = (change: object) => viewCredential({ ...open, ...change }, 'https://own.example', NOW);
   t.deepEqual(seen({ credentialUntil: at(240) }), {
     payment: { ...pay, expiresAt: at(240).toISOString() },

@@ -4,7 +4,7 @@ import { createChance } from '../../prove/chance.ts';
 
 const seeds = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 
-test('a seed repeats its chance, and what is forked off has its own', (t) => {
+test('a seed repeats its random sequence, and a fork has a sequence of its own', (t) => {
   fc.assert(
     fc.property(seeds, (seed) => {
       const [one, other] = [createChance(seed), createChance(seed)];
@@ -18,13 +18,13 @@ test('a seed repeats its chance, and what is forked off has its own', (t) => {
   );
 });
 
-test('whole numbers stay within their bounds, and each bound is reached', (t) => {
+test('whole numbers stay within their bounds and reach both', (t) => {
   const chance = createChance(1);
   const drawn = Array.from({ length: 1000 }, () => chance.whole(3, 7));
   t.deepEqual([...new Set(drawn)].toSorted(), [3, 4, 5, 6, 7]);
 });
 
-test('what weighs nothing is never chosen, and the rest by its weight', (t) => {
+test('an option with weight zero is never chosen, and the others are chosen by weight', (t) => {
   const chance = createChance(2);
   const drawn = Array.from({ length: 4000 }, () => chance.weighted({ never: 0, seldom: 1, often: 3 }));
   const count = (name: string) => drawn.filter((one) => one === name).length;

@@ -6,7 +6,7 @@ import { ASK, order, refund, REFUNDED, type Story, tell } from './story.ts';
 
 const PART = order({ status: 'partially_refunded', refunded: 400, refunds: [refund()] });
 
-/** An order that is placed, paid and given back in part, by clients who overlap; `otherwise` changes what is told. */
+/** A history of an order that overlapping clients place, pay and partly refund; `otherwise` changes the responses. */
 function story(otherwise: (story: Story) => void = () => {}, end = PART, ledger: Line['value'] = REFUNDED): Line[] {
   const tale = tell();
   tale.invoke(0, 'place', { ...ASK.place, key: 'k1' });
@@ -16,7 +16,7 @@ function story(otherwise: (story: Story) => void = () => {}, end = PART, ledger:
   tale.invoke(1, 'query', ASK.query);
   tale.done(2, 'pay', { orderNo: 'P1' });
   tale.done(3, 'query', ASK.query, order({ status: 'paid' }));
-  // It began before anybody was told "paid".
+  // It began before any client received "paid".
   tale.end(1, 'ok', order());
   tale.done(0, 'place', { ...ASK.place, key: 'k1' }, { ...order(), replayed: true });
   tale.invoke(0, 'refund', { ...ASK.refund, merchantRefundNo: 'f1' });
@@ -32,40 +32,40 @@ function story(otherwise: (story: Story) => void = () => {}, end = PART, ledger:
   return tale.lines;
 }
 
-/** Stories that could not have happened, each with the rule that it breaks. */
+/** Impossible histories, each with the rule that it breaks. */
 const PLANTED: readonly [what: string, rule: string, lines: Line[]][] = [
   [
-    'an order of the channel is told by nobody',
+    'an order at the channel is reported by no response',
     'nothingAcknowledgedIsLost',
     story((tale) => tale.ledger({ orderNo: 'P2' })),
   ],
   [
-    'an order that was acknowledged is gone at the end',
+    'an acknowledged order is missing at the end',
     'nothingAcknowledgedIsLost',
     story(({ done }) => done(0, 'place', { ...ASK.place, token: 't2' }, order({ orderNo: 'P2' }))),
   ],
   [
-    'an order that was acknowledged is unknown for a moment',
+    'an acknowledged order is temporarily unknown',
     'nothingAcknowledgedIsLost',
     story(({ done }) => done(0, 'query', { ...ASK.query, token: 't2' }, { http: 404 }, 'fail')),
   ],
   [
-    'the amount at the end is not what was asked for',
+    'the final amount differs from the requested one',
     'nothingAcknowledgedIsLost',
     story(() => {}, { ...PART, amount: 900 }),
   ],
   [
-    'a refund that was acknowledged is gone at the end',
+    'an acknowledged refund is missing at the end',
     'nothingAcknowledgedIsLost',
     story(() => {}, order({ status: 'paid' }), { ...REFUNDED, refunded: 0, returns: 0 }),
   ],
   [
-    'a refund has another amount than was asked for',
+    'a refund has another amount than requested',
     'nothingAcknowledgedIsLost',
     story(() => {}, { ...PART, refunds: [refund({ amount: 300 })] }),
   ],
   [
-    'a refund that was told succeeded failed',
+    'a refund reported as succeeded is later reported as failed',
     'nothingAcknowledgedIsLost',
     story(() => {}, order({ status: 'paid', refunds: [refund({ status: 'failed' })] }), {
       ...REFUNDED,
@@ -74,19 +74,19 @@ const PLANTED: readonly [what: string, rule: string, lines: Line[]][] = [
     }),
   ],
   [
-    'one key became two orders',
+    'one key creates two orders',
     'nothingHappensTwice',
     story(({ done }) => done(0, 'place', { ...ASK.place, key: 'k1', token: 't2' }, order({ orderNo: 'P2' }))),
   ],
   [
-    'one number became two refunds',
+    'one number creates two refunds',
     'nothingHappensTwice',
     story(({ done }) => done(6, 'refund', { ...ASK.refund, token: 't2', merchantRefundNo: 'f1' }, { refundNo: 'R2' })),
   ],
-  ['one merchantOrderNo has two orders that live', 'nothingHappensTwice', siblings('pending')],
-  ['a shop has more orders than it asked for', 'nothingHappensTwice', moreOrders()],
+  ['one merchantOrderNo has two open orders', 'nothingHappensTwice', siblings('pending')],
+  ['a shop has more orders than it requested', 'nothingHappensTwice', moreOrders()],
   [
-    'one request became two refunds',
+    'one request creates two refunds',
     'nothingHappensTwice',
     story(
       () => {},
@@ -98,56 +98,56 @@ const PLANTED: readonly [what: string, rule: string, lines: Line[]][] = [
       },
     ),
   ],
-  ['the payer paid twice', 'nothingHappensTwice', story(() => {}, PART, { ...REFUNDED, payments: 2 })],
+  ['the payer pays twice', 'nothingHappensTwice', story(() => {}, PART, { ...REFUNDED, payments: 2 })],
   [
-    'the channel made a refund that nobody tells',
+    'a refund made by the channel is reported by no response',
     'nothingHappensTwice',
     story(() => {}, PART, { ...REFUNDED, returns: 2 }),
   ],
   [
-    'pending is told after paid',
+    'an order is reported as pending after paid',
     'paidStaysPaid',
     story(({ done }) => done(6, 'query', { ...ASK.query, token: 't2' }, order())),
   ],
   [
-    'a refund is refused because nothing was paid',
+    'a refund of a paid order is refused as unpaid',
     'paidStaysPaid',
     story(({ done }) =>
       done(6, 'refund', { ...ASK.refund, token: 't2' }, { http: 409, code: 'order_not_paid' }, 'fail'),
     ),
   ],
   [
-    'paid is told before the channel has the money',
+    'an order is reported as paid before the channel has the money',
     'paidStaysPaid',
     story(() => {}, PART, { ...REFUNDED, paidAt: 1e12 }),
   ],
   [
-    'paid is told and the channel never had the money',
+    'an order is reported as paid and the channel never has the money',
     'paidStaysPaid',
     story(() => {}, PART, { ...REFUNDED, paid: 0 }),
   ],
   [
-    'more is told as refunded than was paid',
+    'more is reported as refunded than was paid',
     'sumsAgree',
     story(({ done }) => done(6, 'query', { ...ASK.query, token: 't2' }, order({ status: 'refunded', refunded: 1100 }))),
   ],
-  ['the channel gave back more than it took', 'sumsAgree', story(() => {}, PART, { ...REFUNDED, refunded: 1400 })],
-  ['the sum at the end is not that of the channel', 'sumsAgree', story(() => {}, PART, { ...REFUNDED, refunded: 300 })],
+  ['the channel refunds more than it took', 'sumsAgree', story(() => {}, PART, { ...REFUNDED, refunded: 1400 })],
+  ['the final sum differs from the channel', 'sumsAgree', story(() => {}, PART, { ...REFUNDED, refunded: 300 })],
   ...['closed', 'failed', 'pending'].map(
     (status) =>
       [
-        `an order is told ${status}, and the channel has its money`,
+        `an order is reported as ${status}, and the channel has its money`,
         'sumsAgree',
         unpaidAtTheEnd(status, { paid: 1000 }),
       ] as const satisfies [string, string, Line[]],
   ),
   [
-    'a token works after its revocation was answered',
+    'a token works after its revocation was confirmed',
     'revokedTokensAreDead',
     story(({ done }) => done(6, 'query', ASK.query, order({ status: 'paid' }))),
   ],
-  ['nobody looked at the end', 'wellFormed', story().filter(({ f }) => f !== 'drained')],
-  ['an answer has no question', 'wellFormed', story(({ end }) => end(0, 'ok'))],
+  ['the history has no final check', 'wellFormed', story().filter(({ f }) => f !== 'drained')],
+  ['a response has no call', 'wellFormed', story(({ end }) => end(0, 'ok'))],
 ];
 
 function unpaidAtTheEnd(status: string, ledger: Line['value']): Line[] {
@@ -159,7 +159,7 @@ function unpaidAtTheEnd(status: string, ledger: Line['value']): Line[] {
   return tale.lines;
 }
 
-/** A second order under one number, beside a first one in a state. */
+/** A second order under the same merchant number, next to a first one in `state`. */
 function siblings(state: string): Line[] {
   const tale = tell();
   const numbered = { merchantOrderNo: 'm1' };
@@ -171,7 +171,7 @@ function siblings(state: string): Line[] {
   return tale.lines;
 }
 
-/** An order at the channel that nobody can have asked for: the only request but one was refused for certain. */
+/** An order at the channel without a request for it: all requests but one were definitely rejected. */
 function moreOrders(): Line[] {
   const tale = tell();
   tale.done(0, 'place', ASK.place, order());
@@ -182,21 +182,21 @@ function moreOrders(): Line[] {
   return tale.lines;
 }
 
-test('the checker is short and imports nothing, so that a stranger can judge it', (t) => {
+test('the checker is short and imports nothing, so that an outsider can review it', (t) => {
   const text = readFileSync(new URL('../../prove/check-history.ts', import.meta.url), 'utf8');
   t.true(text.split('\n').length <= 200);
   t.notRegex(text, /^import |\bimport\(|\brequire\(/m);
 });
 
-test('a history that could have happened passes', (t) => {
+test('a possible history passes', (t) => {
   t.deepEqual(checkHistory(story()), []);
 });
 
-test('an order that was closed before its number was used again passes', (t) => {
+test('a history where an order was closed before its number was reused passes', (t) => {
   t.deepEqual(checkHistory(siblings('closed')), []);
 });
 
-test('money that came for a closed order and went back passes', (t) => {
+test('a history with a refunded late payment of a closed order passes', (t) => {
   const late = refund({ amount: 1000, origin: 'late' });
   const tale = tell();
   tale.done(0, 'place', ASK.place, order());
@@ -209,7 +209,7 @@ test('money that came for a closed order and went back passes', (t) => {
   t.deepEqual(checkHistory(tale.lines), []);
 });
 
-test('money that came for a closed order, went back and was sent back again is no payment; one that was told paid stays paid', (t) => {
+test('a late payment that was refunded and returned is not a payment, and an order reported as paid stays paid', (t) => {
   for (const word of ['refunded', 'paid']) {
     const tale = tell();
     tale.done(0, 'place', ASK.place, order());
@@ -222,7 +222,7 @@ test('money that came for a closed order, went back and was sent back again is n
 });
 
 for (const [what, rule, lines] of PLANTED)
-  test(`found: ${what}`, (t) => {
+  test(`the checker finds: ${what}`, (t) => {
     const found = checkHistory(lines);
     t.true(
       found.some((one) => one.rule === rule),
@@ -237,7 +237,7 @@ for (const [what, rule, lines] of PLANTED)
     }
   });
 
-test('who began or ended first among those who began or ended together changes no verdict', (t) => {
+test('the order of simultaneous beginnings or ends does not change the verdict', (t) => {
   const histories = [story(), ...PLANTED.map(([, , lines]) => lines)];
   fc.assert(
     fc.property(
@@ -255,7 +255,7 @@ function rulesOf(lines: Line[]): string[] {
   return [...new Set(checkHistory(lines).map(({ rule }) => rule))].toSorted();
 }
 
-/** Events that follow each other and are all beginnings, or all ends, in another order: what was before what stays. */
+/** Shuffles consecutive beginnings and consecutive ends, and keeps every happened-before relation. */
 function shuffle(lines: readonly Line[], luck: () => number): Line[] {
   const runs: Line[][] = [];
   const kindOf = ({ process, type }: Line) => (typeof process === 'number' ? type === 'invoke' : process);

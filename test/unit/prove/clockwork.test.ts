@@ -4,7 +4,7 @@ import { createChance } from '../../prove/chance.ts';
 import { Clockwork } from '../../prove/seeds/clockwork.ts';
 import { createFates } from '../../prove/seeds/fates.ts';
 
-test('what happens in a world happens at its moment, what comes at once in the order in which it was wished', async (t) => {
+test('events happen at their time, and simultaneous events in the order of scheduling', async (t) => {
   const chance = createChance(7);
   const told: string[] = [];
   const clockwork = new Clockwork(1_000, (label) => void told.push(String(label)));
@@ -22,7 +22,7 @@ test('what happens in a world happens at its moment, what comes at once in the o
   t.is(clockwork.next, undefined);
 });
 
-test('nothing happens for the dead, nor what was taken back; and nothing while something is not over', async (t) => {
+test('an event of a dead process or a cancelled event does not happen, and no event happens while another one runs', async (t) => {
   const told: string[] = [];
   const clockwork = new Clockwork(0, (label) => void told.push(String(label)));
   const life = { dead: false };
@@ -38,7 +38,7 @@ test('nothing happens for the dead, nor what was taken back; and nothing while s
   t.deepEqual(told, ['slow', 'and over', 'dies', 'last']);
 });
 
-test('the fate of a name is the same whatever else is drawn; in calm weather, and when it is spared, it is the ordinary one', (t) => {
+test('the fate of a name does not depend on other draws, and is the default one in calm weather or when spared', (t) => {
   const weights = [
     ['well', 1],
     ['badly', 1],

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { writeEdn } from '../../prove/histories/edn.ts';
 import type { HistoryEvent } from '../../prove/histories/event.ts';
 
-test('an event is written as Elle reads it', (t) => {
+test('an event is written in the EDN that Elle reads', (t) => {
   const value = { orderNo: 'P1', amount: 400, key: null, refunds: [{ replayed: true }], note: 'a "word"\n' };
   t.is(
     writeEdn({ index: 3, type: 'ok', process: 1, f: 'refund', value, time: 5 }),
@@ -27,7 +27,7 @@ const event = fc.record({
   time: fc.nat(),
 }) as fc.Arbitrary<HistoryEvent>;
 
-test('whatever is written in JSON comes back the same from EDN', (t) => {
+test('every JSON value survives a round trip through EDN', (t) => {
   fc.assert(
     fc.property(event, (one) => {
       t.deepEqual(readEdn(writeEdn(one)), JSON.parse(JSON.stringify(one)));
@@ -36,7 +36,7 @@ test('whatever is written in JSON comes back the same from EDN', (t) => {
   );
 });
 
-/** Reads the EDN that a history uses; a keyword reads as its name. */
+/** Reads the EDN that a history uses; a keyword is read as its name. */
 function readEdn(text: string): unknown {
   const tokens = [...text.matchAll(/[{}[\]]|"(?:[^"\\]|\\[^])*"|[^\s{}[\]"]+/g)].map(([token]) => token);
   const read = (): unknown => {

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 
 const JUMP_MS = 600_000;
 
-test('what a channel dates by a clock that jumped ahead has its place in the time of the history', (t) => {
+test('a time from a channel clock that jumped ahead is mapped to the time of the history', (t) => {
   const journal = openJournal(join(temporaryFolder(t), 'history.jsonl'));
   const before = Date.now();
   journal.jump(JUMP_MS);
@@ -25,7 +25,7 @@ test('what a channel dates by a clock that jumped ahead has its place in the tim
   );
 });
 
-test('what happens while the clock of the channel goes ahead is no later than what was told of it', (t) => {
+test('an event during a clock jump is no later than the response that reports it', (t) => {
   const journal = openJournal(join(temporaryFolder(t), 'history.jsonl'));
   journal.jump(JUMP_MS);
   journal.jump(JUMP_MS);

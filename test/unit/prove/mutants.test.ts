@@ -7,7 +7,7 @@ import { CHECKOUT, copyCheckout, planting } from '../../prove/mutants/copy.ts';
 import { judge } from '../../prove/mutants/killers.ts';
 import { explored, type Mutant, plantIn, witnessed } from '../../prove/mutants/mutant.ts';
 
-test('every mutant finds its places exactly once, and changes them', (t) => {
+test('every mutant finds its place exactly once and changes it', (t) => {
   t.true(MUTANTS.length >= 40);
   t.is(new Set(MUTANTS.map(({ name }) => name)).size, MUTANTS.length);
   for (const mutant of MUTANTS)
@@ -16,7 +16,7 @@ test('every mutant finds its places exactly once, and changes them', (t) => {
     }, mutant.name);
 });
 
-test('every killer is there', (t) => {
+test('every killer exists', (t) => {
   for (const { name, killedBy } of MUTANTS)
     if (killedBy.layer === 1) t.is(SCOPES.filter((scope) => scope.name.includes(killedBy.scope)).length, 1, name);
     else if (killedBy.layer === 3) {
@@ -28,7 +28,7 @@ test('every killer is there', (t) => {
   t.true(quick.every(({ killedBy }) => killedBy.layer === 1));
 });
 
-test('a killer whose test has another title is found', (t) => {
+test('a killer with a wrong test title is found', (t) => {
   const titles = titlesIn(
     "test(\n  'G4: of many refunds', async (t) => {});\ntest.serial(`${payWay}: ${name} ends`, () => {});",
   );
@@ -40,13 +40,13 @@ test('a killer whose test has another title is found', (t) => {
     t.false(finds(pattern), pattern);
 });
 
-/** The titles of the tests in a source; an expression in one is `*`. */
+/** The test titles in a source; an expression in a title becomes `*`. */
 function titlesIn(source: string): string[] {
   const literals = source.matchAll(/\btest(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\1)[^])*)\1/g);
   return [...literals].map(([, , title = '']) => title.replaceAll(/\$\{[^}]*\}/g, '*'));
 }
 
-/** Whether there is a text that both patterns fit; `*` stands for any text. */
+/** Returns whether some text matches both patterns; `*` matches any text. */
 function meet(one: string, other: string): boolean {
   if (one === '' || other === '') return /^\**$/.test(one + other);
   if (one[0] === '*') return meet(one.slice(1), other) || meet(one, other.slice(1));
@@ -54,13 +54,13 @@ function meet(one: string, other: string): boolean {
   return one[0] === other[0] && meet(one.slice(1), other.slice(1));
 }
 
-test('text that is not there, or is there twice, is no place of a mutant', (t) => {
+test('a text that is missing or occurs twice is not a valid place for a mutant', (t) => {
   const place = { file: 'a.ts', find: 'b', put: '$&' };
   t.is(plantIn('abc', place), 'a$&c');
   for (const source of ['ac', 'abbc']) t.throws(() => plantIn(source, place), { message: /^a\.ts has [02] times: b$/ });
 });
 
-test('what is planted is in the copy alone, and is taken out again', (t) => {
+test('a mutant is planted only in the copy and removed again', (t) => {
   const [mutant] = MUTANTS as readonly [Mutant];
   const { file, put } = mutant;
   const copy = copyCheckout();
@@ -77,7 +77,7 @@ test('what is planted is in the copy alone, and is taken out again', (t) => {
   t.false(existsSync(copy.dir));
 });
 
-test('a fault is what the killer calls one; a killer that breaks has found nothing', (t) => {
+test('a verdict counts the faults that the killer reports, and a crashed killer gives no verdict', (t) => {
   const states = explored('till', 10);
   const tests = witnessed('test/races/refunds.test.ts', 'G4*');
   t.is(judge(states, 0, 'till: 10 states').found, 'nothing');

@@ -3,7 +3,7 @@ import { PAY_WAYS } from '../../../server/domain.ts';
 import { runMany } from '../../prove/seeds/many.ts';
 import type { SeedResult, WorkOrder } from '../../prove/seeds/work-order.ts';
 
-/** Few and small: at length they are run by `npm run prove -- --seeds 1..1000`. */
+/** Few and small; `npm run prove -- --seeds 1..1000` runs many. */
 const SMALL = { on: 'memory', seeds: [1, 2, 3, 4], orders: 12 } as const;
 
 async function run(order: WorkOrder, threads = 1): Promise<SeedResult[]> {
@@ -12,7 +12,7 @@ async function run(order: WorkOrder, threads = 1): Promise<SeedResult[]> {
   return results;
 }
 
-/** The first of these seeds that shows what is looked for: one is enough, and another only if a plan came out otherwise. */
+/** The first of these seeds with the fault; later ones are needed only if a plan came out differently. */
 async function firstOf(
   seeds: readonly number[],
   order: Omit<WorkOrder, 'seeds'>,
@@ -25,7 +25,7 @@ async function firstOf(
   return undefined;
 }
 
-test('the same seeds make the same worlds in every thread, and nothing is wrong in them', async (t) => {
+test('the same seeds give the same worlds in every thread, without faults', async (t) => {
   const first = await run(SMALL);
   for (const { seed, wrong } of first) t.deepEqual(wrong, [], `seed ${seed}`);
   t.is(new Set(first.map(({ hash }) => hash)).size, first.length);
@@ -43,8 +43,8 @@ test('the same seeds make the same worlds in every thread, and nothing is wrong 
   t.deepEqual(hashes(await run({ ...SMALL, seeds: SMALL.seeds.toReversed() }, 2)).toReversed(), hashes(first));
 });
 
-test('a world on the embedded database is the world in memory', async (t) => {
-  // A world with refunds, deaths and a listed order, about which no service asks for weeks.
+test('a world on the embedded database equals the world in memory', async (t) => {
+  // A world with refunds, deaths and an exception that the service does not query for weeks.
   const order = { ...SMALL, seeds: [34], orders: 5 };
   const [memory] = await run(order);
   const [pglite] = await run({ ...order, on: 'pglite' });
@@ -54,7 +54,7 @@ test('a world on the embedded database is the world in memory', async (t) => {
   t.is(pglite!.hash, memory!.hash);
 });
 
-test('a service whose every try of a refund is another refund is found out, and its short story is told again', async (t) => {
+test('a service that gives each refund attempt a new number is found, and the shortened story reproduces it', async (t) => {
   const order = { ...SMALL, orders: 25, planted: 'each try has its own number' } as const;
   const { seed, wrong, shrunk } = (await firstOf([2, 1], order, (one) => one.shrunk)) ?? t.fail();
   t.regex(wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
@@ -69,7 +69,7 @@ test('a service whose every try of a refund is another refund is found out, and 
   t.deepEqual(again!.wrong, shrunk!.wrong);
 });
 
-test('a service that forgets Idempotency-Keys is found out by what clients were told', async (t) => {
+test('a service that forgets Idempotency-Keys is found from the client responses', async (t) => {
   const order = { ...SMALL, orders: 40, planted: 'keys are forgotten', isShrunk: false } as const;
   const several = /under key \S+ of \w+ became several/;
   t.truthy(await firstOf([1, 3], order, ({ wrong }) => several.test(wrong.join('\n'))));

@@ -2,18 +2,18 @@ import type { Line } from '../../prove/check-history.ts';
 
 type Facts = Line['value'];
 
-/** A short history, written by hand: each client is a process, and each call of it one event. */
+/** A short history: each client is a process, and each of its calls one event. */
 export interface Story {
   lines: Line[];
   invoke(process: number, f: string, asked: Facts): void;
   end(process: number, type: 'ok' | 'fail' | 'info', told?: Facts): void;
-  /** Asked and answered, with nothing in between. */
+  /** Records a call and its response with nothing in between. */
   done(process: number, f: string, asked: Facts, told?: Facts, type?: 'ok' | 'fail' | 'info'): void;
   drained(): void;
   ledger(has: Facts): void;
 }
 
-/** Begins a story. */
+/** Begins a history. */
 export function tell(): Story {
   const lines: Line[] = [];
   const asked = new Map<number, { f: string; value: Facts }>();
@@ -40,23 +40,23 @@ export function tell(): Story {
   return story;
 }
 
-/** What the service tells of an order of 10.00. */
+/** The service's response for an order of 10.00. */
 export function order(told: Facts = {}): Facts {
   const made = { orderNo: 'P1', amount: 1000, payWay: 'wechat', merchantOrderNo: null, shop: 'shop-1' };
   return { ...made, status: 'pending', refunded: 0, refunds: [], ...told };
 }
 
-/** What the service tells of a refund of 4.00 by the merchant. */
+/** The service's response for a merchant refund of 4.00. */
 export function refund(told: Facts = {}): Facts {
   return { refundNo: 'R1', amount: 400, status: 'succeeded', origin: 'merchant', merchantRefundNo: null, ...told };
 }
 
-/** What a merchant asks. */
+/** The requests of a merchant. */
 export const ASK = {
   place: { shop: 'shop-1', token: 't1', payWay: 'wechat', amount: 1000 },
   query: { shop: 'shop-1', token: 't1', orderNo: 'P1' },
   refund: { shop: 'shop-1', token: 't1', orderNo: 'P1', amount: 400 },
 };
 
-/** What the channel has of an order that was paid, and of which 4.00 went back. */
+/** The channel's record of a paid order with 4.00 refunded. */
 export const REFUNDED = { orderNo: 'P1', paid: 1000, refunded: 400, returns: 1 };

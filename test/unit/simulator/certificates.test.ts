@@ -3,7 +3,7 @@ import test from 'ava';
 import { issueCertificate, newRsaKeys, openAuthority, serialOf } from '../../../server/simulator/certificates.ts';
 import { newDir } from './world.ts';
 
-test('a certificate is readable, signed by the root and belongs to its key', async (t) => {
+test('a certificate is readable, signed by the root and matches its key', async (t) => {
   const authority = await openAuthority(newDir());
   const { certificate, privateKey } = await authority.issue('messages.paypal.com', {
     dnsNames: ['messages.paypal.com'],
@@ -22,14 +22,14 @@ test('a certificate is readable, signed by the root and belongs to its key', asy
   t.true(Date.parse(read.validTo) > Date.now());
 });
 
-test('the authority is made once', async (t) => {
+test('the authority is created once', async (t) => {
   const dir = newDir();
   const first = await openAuthority(dir);
   t.is((await openAuthority(dir)).root, first.root);
   t.false(first.otherRoot === first.root);
 });
 
-test('a certificate that ends after 2049 is readable too', async (t) => {
+test('a certificate that expires after 2049 is readable', async (t) => {
   const keys = await newRsaKeys();
   const name = { C: 'CN', O: 'Long', OU: 'Life', CN: '长' };
   const pem = issueCertificate({

@@ -5,7 +5,7 @@ const never = (error: unknown) => {
   throw error;
 };
 
-test('advancing runs what becomes due in its order, also what is scheduled on the way, and nothing later', async (t) => {
+test('advancing runs due tasks in order, including tasks scheduled meanwhile, and no later ones', async (t) => {
   const clock = createClock(0, 1, never);
   const ran: string[] = [];
   clock.schedule(20_000, () => ran.push('second'));
@@ -20,7 +20,7 @@ test('advancing runs what becomes due in its order, also what is scheduled on th
   clock.stop();
 });
 
-test('the time factor shortens what it is asked to and nothing else', async (t) => {
+test('the time factor shortens only the scaled tasks', async (t) => {
   const clock = createClock(0, 0.1, never);
   const ran: string[] = [];
   clock.schedule(100_000, () => ran.push('scaled'));
@@ -30,7 +30,7 @@ test('the time factor shortens what it is asked to and nothing else', async (t) 
   clock.stop();
 });
 
-test('a task that fails is told and stops no other', async (t) => {
+test('a failed task is reported and does not stop the others', async (t) => {
   const told: unknown[] = [];
   const clock = createClock(0, 1, (error) => told.push(error));
   const ran: string[] = [];
@@ -42,7 +42,7 @@ test('a task that fails is told and stops no other', async (t) => {
   clock.stop();
 });
 
-test('a stopped clock runs nothing more', async (t) => {
+test('a stopped clock runs no more tasks', async (t) => {
   const clock = createClock(3_600_000, 1, never);
   t.true(clock.now() >= Date.now() + 3_599_000);
   clock.stop();

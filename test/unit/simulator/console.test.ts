@@ -15,7 +15,7 @@ function send(path: string, form: Record<string, string>, headers: Record<string
   return fetch(world.url + path, { method: 'POST', body: new URLSearchParams(form), headers, redirect: 'manual' });
 }
 
-test.serial('the page is in the language of the browser, runs its own script only, and may not be kept', async (t) => {
+test.serial("the page is in the browser's language, runs only its own script and must not be cached", async (t) => {
   const answer = await fetch(world.url, { headers: { 'accept-language': 'zh-CN' } });
   t.is(answer.headers.get('content-language'), 'zh-CN');
   t.regex(
@@ -30,7 +30,7 @@ test.serial('the page is in the language of the browser, runs its own script onl
     t.is((await fetch(world.url + path)).status, 200, path);
 });
 
-test.serial('a deed leads back to the page in its language; whatever a merchant wrote stays text', async (t) => {
+test.serial('an action returns to the page in its language, and merchant text is escaped', async (t) => {
   const client = await clientFor(world);
   await client.call('alipay.trade.precreate', { ...order('LIST'), subject: '<b>tea' });
   const html = await page();
@@ -44,7 +44,7 @@ test.serial('a deed leads back to the page in its language; whatever a merchant 
   t.regex(await late.text(), /role="alert"><b>Not done\.<\/b> Order LIST is already paid\./);
 });
 
-test.serial('what no button sends is refused in words', async (t) => {
+test.serial('a request that no button sends is refused with a message', async (t) => {
   for (const [path, form] of [
     ['/console/trade', { trade: 'nothing', choice: 'pay' }],
     ['/console/trade', { choice: 'pay' }],
@@ -59,7 +59,7 @@ test.serial('what no button sends is refused in words', async (t) => {
   t.deepEqual(await world.get('/sim/faults'), { faults: [] });
 });
 
-test.serial('no other site and no other name for this machine can look or press a button', async (t) => {
+test.serial('a foreign site or Host can neither read the page nor press a button', async (t) => {
   const statusWith = (method: string, path: string, headers: Record<string, string>) =>
     new Promise<number | undefined>((resolve, reject) => {
       request(world.url + path, { method, headers }, (answer) => {

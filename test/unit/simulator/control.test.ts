@@ -14,7 +14,7 @@ test.after.always(() => world?.close());
 const status = async (orderNo: string) =>
   (await client.call('alipay.trade.query', { out_trade_no: orderNo })).content['trade_status'];
 
-/** fetch does not let a caller choose the Host. */
+/** fetch does not allow a chosen Host header. */
 function statusWithHost(path: string, host: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     request(world.url + path, { headers: { host } }, (answer) => {
@@ -26,7 +26,7 @@ function statusWithHost(path: string, host: string): Promise<number | undefined>
   });
 }
 
-test.serial('the control API answers only JSON callers with a loopback Host', async (t) => {
+test.serial('the control API accepts only JSON requests with a loopback Host', async (t) => {
   t.is(await statusWithHost('/sim/config', 'attacker.example'), 403);
   t.is(await statusWithHost('/sim/config', 'localhost:8081'), 200);
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp']) {
@@ -59,7 +59,7 @@ for (const [path, body, status_, code] of [
   });
 }
 
-test.serial('every channel has an account from the start, as ordinary configuration', async (t) => {
+test.serial('every channel has a default account with an ordinary configuration', async (t) => {
   const config = await world.config();
   t.deepEqual(Object.keys(config), ['alipay', 'wechat', 'paypal']);
   for (const { fields, pems } of Object.values(config)) {
@@ -70,7 +70,7 @@ test.serial('every channel has an account from the start, as ordinary configurat
   }
 });
 
-test.serial('paying twice is paying once; a closed order is not paid', async (t) => {
+test.serial('paying twice counts once, and a closed order is not paid', async (t) => {
   await client.call('alipay.trade.precreate', order('ONCE'));
   await world.post('/sim/pay', { orderNo: 'ONCE' });
   await world.post('/sim/pay', { orderNo: 'ONCE' });
@@ -81,7 +81,7 @@ test.serial('paying twice is paying once; a closed order is not paid', async (t)
   t.like(await world.post('/sim/pay', { orderNo: 'CLOSED' }), { error: { code: 'closed' } });
 });
 
-test.serial('force makes money that crossed the close on its way', async (t) => {
+test.serial('force simulates a payment that crossed the close', async (t) => {
   await client.call('alipay.trade.precreate', order('CROSSED'));
   await world.post('/sim/scan', { orderNo: 'CROSSED' });
   await client.call('alipay.trade.close', { out_trade_no: 'CROSSED' });
@@ -109,7 +109,7 @@ test.serial('faults are listed and cleared', async (t) => {
   t.deepEqual(await list(), []);
 });
 
-test.serial('the clock decides when a code is dead, not when a signature is old', async (t) => {
+test.serial('the clock decides the expiry of a code, but not the age of a signature', async (t) => {
   await client.call('alipay.trade.precreate', order('DEAD'));
   await client.call('alipay.trade.precreate', order('SCANNED'));
   await world.post('/sim/scan', { orderNo: 'SCANNED' });
@@ -120,26 +120,29 @@ test.serial('the clock decides when a code is dead, not when a signature is old'
   t.is((await client.call('alipay.trade.precreate', order('DEAD'))).content['code'], '10000');
 });
 
-test.serial('0.01 pays by itself, 0.02 is declined, 0.05 refuses refunds, 0.06 commits in silence', async (t) => {
-  await client.call('alipay.trade.precreate', order('FIX1', '0.01'));
-  t.is(await status('FIX1'), 'TRADE_SUCCESS');
-  t.is((await client.call('alipay.trade.precreate', order('FIX2', '0.02'))).content['code'], '40004');
-  await client.call('alipay.trade.precreate', order('FIX5', '0.05'));
-  const refund = { out_trade_no: 'FIX5', out_request_no: 'FIX5R', refund_amount: '0.05' };
-  t.is((await client.call('alipay.trade.refund', refund)).content['sub_code'], 'ACQ.SELLER_BALANCE_NOT_ENOUGH');
-  const params = await client.sign('alipay.trade.precreate', order('FIX6', '0.06'));
-  const hangUp = new AbortController();
-  const silent = fetch(`${world.url}/alipay/gateway.do`, {
-    method: 'POST',
-    body: new URLSearchParams(params),
-    signal: hangUp.signal,
-  });
-  const gone = t.throwsAsync(silent, { name: 'AbortError' });
-  await until(async () => (await world.ledger('FIX6')).entries.length > 0);
-  hangUp.abort();
-  await gone;
-  t.is((await client.call('alipay.trade.precreate', order('FIX6', '0.06'))).content['code'], '10000');
-});
+test.serial(
+  '0.01 pays by itself, 0.02 is declined, 0.05 refuses refunds, 0.06 takes effect without a response',
+  async (t) => {
+    await client.call('alipay.trade.precreate', order('FIX1', '0.01'));
+    t.is(await status('FIX1'), 'TRADE_SUCCESS');
+    t.is((await client.call('alipay.trade.precreate', order('FIX2', '0.02'))).content['code'], '40004');
+    await client.call('alipay.trade.precreate', order('FIX5', '0.05'));
+    const refund = { out_trade_no: 'FIX5', out_request_no: 'FIX5R', refund_amount: '0.05' };
+    t.is((await client.call('alipay.trade.refund', refund)).content['sub_code'], 'ACQ.SELLER_BALANCE_NOT_ENOUGH');
+    const params = await client.sign('alipay.trade.precreate', order('FIX6', '0.06'));
+    const hangUp = new AbortController();
+    const silent = fetch(`${world.url}/alipay/gateway.do`, {
+      method: 'POST',
+      body: new URLSearchParams(params),
+      signal: hangUp.signal,
+    });
+    const gone = t.throwsAsync(silent, { name: 'AbortError' });
+    await until(async () => (await world.ledger('FIX6')).entries.length > 0);
+    hangUp.abort();
+    await gone;
+    t.is((await client.call('alipay.trade.precreate', order('FIX6', '0.06'))).content['code'], '10000');
+  },
+);
 
 test.serial('0.03 pays five seconds later', async (t) => {
   await client.call('alipay.trade.precreate', order('FIX3', '0.03'));

@@ -20,7 +20,7 @@ for (const [name, happens] of [
   ['timeout', false],
   ['commit-then-timeout', true],
 ] as const) {
-  test(`${name}: the caller hears nothing, and the order ${happens ? 'exists' : 'does not'}`, async (t) => {
+  test(`${name}: the caller gets no response, and the order ${happens ? 'exists' : 'does not exist'}`, async (t) => {
     const orderNo = name.replaceAll('-', '_');
     await fault(name, orderNo, { delayMs: 50 });
     await t.throwsAsync(create(orderNo));
@@ -29,7 +29,7 @@ for (const [name, happens] of [
   });
 }
 
-test('timeout-then-commit: silence first, the effect lands later', async (t) => {
+test('timeout-then-commit: the caller gets no response, and the effect follows later', async (t) => {
   const own = await startWorld();
   t.teardown(() => own.close());
   const isThere = async () => (await own.ledger('LATE')).entries.length > 0;
@@ -57,7 +57,7 @@ for (const [name, status, happens] of [
   ['500-after-commit', 500, true],
   ['html', 200, true],
 ] as const) {
-  test(`${name}: the answer is not the channel's, and the order ${happens ? 'exists' : 'does not'}`, async (t) => {
+  test(`${name}: the response is not the channel's, and the order ${happens ? 'exists' : 'does not exist'}`, async (t) => {
     const orderNo = `F_${name.replaceAll('-', '_')}`;
     await fault(name, orderNo);
     const params = await client.sign('alipay.trade.precreate', order(orderNo));
@@ -72,7 +72,7 @@ for (const [name, status, happens] of [
   });
 }
 
-test('half-body: the announced length does not arrive', async (t) => {
+test('half-body: the body is shorter than its stated length', async (t) => {
   await fault('half-body', 'HALF');
   await t.throwsAsync(create('HALF'));
   t.true(await created('HALF'));
@@ -84,7 +84,7 @@ for (const [name, signed] of [
   ['signtest', 'wrong'],
   ['no-signature', 'none'],
 ] as const) {
-  test(`${name}: the signature of the answer is ${signed}`, async (t) => {
+  test(`${name}: the signature of the response is ${signed}`, async (t) => {
     const orderNo = `S_${name.replaceAll('-', '_')}`;
     await fault(name, orderNo);
     t.is((await create(orderNo)).signed, signed);
@@ -99,7 +99,7 @@ test('duplicate-key: the response member occurs twice', async (t) => {
   t.is((await answer.text()).split('"alipay_trade_precreate_response"').length, 3);
 });
 
-test('wrong-amount: the query speaks of other money, genuinely signed', async (t) => {
+test('wrong-amount: the query returns another amount with a genuine signature', async (t) => {
   await create('WRONG');
   await world.post('/sim/pay', { orderNo: 'WRONG' });
   await world.post('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'wrong-amount', orderNo: 'WRONG' });
@@ -108,7 +108,7 @@ test('wrong-amount: the query speaks of other money, genuinely signed', async (t
   t.is(signed, 'genuine');
 });
 
-test('query-lag: a paid trade still waits, once', async (t) => {
+test('query-lag: a paid trade is reported as waiting once', async (t) => {
   await create('LAG');
   await world.post('/sim/pay', { orderNo: 'LAG' });
   await world.post('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'query-lag', orderNo: 'LAG' });
@@ -117,7 +117,7 @@ test('query-lag: a paid trade still waits, once', async (t) => {
   t.is(await status(), 'TRADE_SUCCESS');
 });
 
-test('a rule strikes as often as asked, only its own call, channel, account and order', (t) => {
+test('a rule strikes as often as set, only for its own call, channel, account and order', (t) => {
   const faults = createFaults();
   faults.set({ payWay: 'alipay', call: 'refund', fault: 'timeout', times: 2, account: 'a', orderNo: 'N' });
   const target = { payWay: 'alipay', account: 'a', call: 'refund', orderNo: 'N' } as const;
@@ -130,7 +130,7 @@ test('a rule strikes as often as asked, only its own call, channel, account and 
   );
 });
 
-test('a probability strikes by the dice and does not end', (t) => {
+test('a rule with a probability strikes at random and does not expire', (t) => {
   const dice = [0.1, 0.9, 0.2];
   const faults = createFaults(() => dice.shift() ?? 1);
   faults.set({ payWay: 'paypal', fault: 'delay', probability: 0.5 });
@@ -142,7 +142,7 @@ test('a probability strikes by the dice and does not end', (t) => {
   t.is(faults.draw({ ...target, call: 'notice' }), undefined);
 });
 
-test('faults of a notice go to notices whatever the call, and every fault has a stage', (t) => {
+test('notification faults apply to notifications for any call, and every fault has a stage', (t) => {
   const faults = createFaults();
   t.is(faults.set({ payWay: 'wechat', call: 'create', fault: 'drop-notify' }).call, 'notice');
   t.is(faults.set({ payWay: 'wechat', call: 'place', fault: 'timeout' }).call, 'create');

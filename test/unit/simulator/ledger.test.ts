@@ -6,7 +6,7 @@ import test from 'ava';
 import { clientFor, order } from './alipay/client.ts';
 import { newDir, startWorld } from './world.ts';
 
-test('keys, trades, numbers and the clock survive a restart; a torn last line is dropped', async (t) => {
+test('keys, trades, numbers and the clock survive a restart, and an incomplete last line is dropped', async (t) => {
   const dir = newDir();
   const first = await startWorld({ dir });
   const config = await first.config();
@@ -31,7 +31,7 @@ test('keys, trades, numbers and the clock survive a restart; a torn last line is
   await third.close();
 });
 
-test('what was answered is in the ledger after a kill -9', async (t) => {
+test('every acknowledged effect is in the ledger after a kill -9', async (t) => {
   const dir = newDir();
   const script = `import { runSimulator } from './server/simulator/simulator.ts';
     await runSimulator({ dir: ${JSON.stringify(dir)}, listen: { host: '127.0.0.1', port: 0 } }, (url) => console.log(url));`;
@@ -58,7 +58,7 @@ test('what was answered is in the ledger after a kill -9', async (t) => {
   await world.close();
 });
 
-test('a second simulator is refused in the same folder, and a killed one does not block it', async (t) => {
+test('a second simulator in the same folder is refused, and a killed one does not block the folder', async (t) => {
   const dir = newDir();
   const first = await startWorld({ dir });
   await t.throwsAsync(startWorld({ dir }), { message: /in use/ });

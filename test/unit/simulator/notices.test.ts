@@ -21,7 +21,7 @@ async function withWorld(run: (world: World, receiver: Receiver) => Promise<void
   }
 }
 
-test('a notice comes again on the schedule, eight times in all, with the same id', (t) =>
+test('a notification is repeated on schedule, eight times in total, with the same id', (t) =>
   withWorld(async (world, receiver) => {
     receiver.answer = { status: 200, body: 'fail' };
     await payOrder(world, receiver, 'EIGHT');
@@ -37,7 +37,7 @@ test('a notice comes again on the schedule, eight times in all, with the same id
     t.is(new Set(ids).size, 1);
   }));
 
-test('an acknowledgement ends the deliveries; anything but its exact words does not', (t) =>
+test('only the exact acknowledgement ends the deliveries', (t) =>
   withWorld(async (world, receiver) => {
     receiver.answer = { status: 200, body: 'success\n' };
     await payOrder(world, receiver, 'ACK');
@@ -50,7 +50,7 @@ test('an acknowledgement ends the deliveries; anything but its exact words does 
     );
   }));
 
-test('drop-notify loses a delivery, duplicate-notify doubles one, and notices can be off', (t) =>
+test('drop-notify loses a delivery, duplicate-notify doubles one, and notifications can be switched off', (t) =>
   withWorld(async (world, receiver) => {
     await world.post('/sim/faults', { payWay: 'alipay', fault: 'drop-notify' });
     await payOrder(world, receiver, 'DROP');
@@ -64,7 +64,7 @@ test('drop-notify loses a delivery, duplicate-notify doubles one, and notices ca
     t.is(receiver.received.length, 2);
   }));
 
-test('what happens while notices are off is told by the second delivery, however soon they are on again', (t) =>
+test('an event while notifications are off is delivered by the second delivery, even after an immediate switch-on', (t) =>
   withWorld(async (world, receiver) => {
     await world.post('/sim/notices', { payWay: 'alipay', enabled: false });
     await payOrder(world, receiver, 'OFF');
@@ -75,7 +75,7 @@ test('what happens while notices are off is told by the second delivery, however
     t.is(receiver.received.length, 1);
   }));
 
-test('the control API sends a notice again as often as asked', (t) =>
+test('the control API repeats a notification as often as requested', (t) =>
   withWorld(async (world, receiver) => {
     await payOrder(world, receiver, 'REPEAT');
     await until(() => receiver.received.length === 1);
@@ -83,7 +83,7 @@ test('the control API sends a notice again as often as asked', (t) =>
     t.is(receiver.received.length, 6);
   }));
 
-test('0.04 pays at once and tells it late', (t) =>
+test('0.04 pays at once and is notified late', (t) =>
   withWorld(async (world, receiver) => {
     const client = await clientFor(world);
     await client.call('alipay.trade.precreate', order('LATER', '0.04'), { notify_url: receiver.url });
@@ -94,7 +94,7 @@ test('0.04 pays at once and tells it late', (t) =>
     t.is(receiver.received.length, 1);
   }));
 
-test('a new process goes on with what was not acknowledged', async (t) => {
+test('a new process continues unacknowledged deliveries', async (t) => {
   const dir = newDir();
   const receiver = await startReceiver('fail');
   const first = await startWorld({ dir });
@@ -109,7 +109,7 @@ test('a new process goes on with what was not acknowledged', async (t) => {
   receiver.close();
 });
 
-test('a notice whose request was in GBK is in GBK, and signed over those bytes', (t) =>
+test('the notification of a GBK request is in GBK and signed over those bytes', (t) =>
   withWorld(async (world, receiver) => {
     const answer = await gbkClient(world, { ...order('GBK'), subject: '咖啡' }, receiver.url);
     t.regex(answer, /"code":"10000"/);

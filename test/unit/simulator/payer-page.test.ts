@@ -19,7 +19,7 @@ function choose(page: string, choice: string, headers: Record<string, string> = 
   return fetch(page, { method: 'POST', body: new URLSearchParams({ choice }), headers });
 }
 
-test('the page shows what is paid and runs no script', async (t) => {
+test('the page shows the order and runs no script', async (t) => {
   const answer = await fetch(await newPage('SHOW'));
   t.regex(
     answer.headers.get('content-security-policy') ?? '',
@@ -30,27 +30,27 @@ test('the page shows what is paid and runs no script', async (t) => {
   t.false(/<script|<style|style=|onclick/.test(html));
 });
 
-test('a subject is text, whatever is in it', async (t) => {
+test('a subject is escaped', async (t) => {
   const html = await (await fetch(await newPage('MARKUP', '<img src=x onerror=1>'.replaceAll('=', '')))).text();
   t.false(html.includes('<img'));
   t.true(html.includes('&#60;img'));
 });
 
-test('Pay pays once, and the page says so', async (t) => {
+test('Pay pays once and the page shows it', async (t) => {
   const page = await newPage('PAID');
   t.regex(await (await choose(page, 'pay')).text(), /Paid\./);
   t.regex(await (await choose(page, 'pay')).text(), /Paid\./);
   t.like((await world.ledger('PAID')).orders[0], { payments: 1, paid: 1230 });
 });
 
-test('Decline leaves the order open for another try', async (t) => {
+test('Decline leaves the order open for another attempt', async (t) => {
   const page = await newPage('TRY');
   t.regex(await (await choose(page, 'decline')).text(), /Declined\./);
   t.like((await world.ledger('TRY')).orders[0], { payments: 0, state: 'open' });
   t.regex(await (await choose(page, 'pay')).text(), /Paid\./);
 });
 
-test('no other site can pay, and an unknown address leads nowhere', async (t) => {
+test('a foreign site cannot pay, and an unknown address is not found', async (t) => {
   const page = await newPage('CROSS');
   t.is((await choose(page, 'pay', { 'sec-fetch-site': 'cross-site' })).status, 403);
   t.like((await world.ledger('CROSS')).orders[0], { payments: 0 });

@@ -11,7 +11,7 @@ test.before(async () => {
 });
 test.after.always(() => world?.close());
 
-/** One request by the paths and under the name that a client with a fixed host knows. */
+/** Sends a request with the paths and Host of a client with a fixed host. */
 function ask(url: string, how: { host?: string; method?: string; headers?: object; body?: string } = {}): Promise<Raw> {
   const { host, method = 'GET', body = '' } = how;
   return new Promise((resolve, reject) => {
@@ -38,7 +38,7 @@ for (const host of [
   'api.wechatpay.cn',
   'API.mch.weixin.qq.com:443',
 ]) {
-  test(`a request that is signed for /v3/… of ${host} is served under that name`, async (t) => {
+  test(`a request signed for /v3/… of ${host} is served under that Host`, async (t) => {
     const { wechat } = await world.config();
     const order = nativeOrder(wechat!);
     const created = await call(world, wechat!, 'POST', '/v3/pay/transactions/native', order, {
@@ -54,7 +54,7 @@ for (const host of [
   });
 }
 
-test('WeChat Pay is at the root of its own address, whatever that is called', async (t) => {
+test('WeChat Pay is at the root of its own address under any Host', async (t) => {
   const { wechat } = await world.config();
   const body = nativeOrder(wechat!);
   const created = await call(world, wechat!, 'POST', '/v3/pay/transactions/native', body, { root: rootOf('wechat') });
@@ -64,7 +64,7 @@ test('WeChat Pay is at the root of its own address, whatever that is called', as
 });
 
 for (const host of ['openapi.alipay.com', 'openapi-sandbox.dl.alipaydev.com', 'openapi.alipaydev.com', undefined]) {
-  test(`Alipay's gateway is at the root ${host === undefined ? 'of its own address' : `under the name ${host}`}`, async (t) => {
+  test(`Alipay's gateway is at the root ${host === undefined ? 'of its own address' : `under the Host ${host}`}`, async (t) => {
     const client = await clientFor(world);
     const query = new URLSearchParams(await client.sign('alipay.trade.query', { out_trade_no: 'ROOT' }));
     const root = host === undefined ? rootOf('alipay') : world.url;
@@ -80,7 +80,7 @@ for (const host of [
   'api.sandbox.paypal.com',
   undefined,
 ]) {
-  test(`PayPal's API is at the root ${host === undefined ? 'of its own address' : `under the name ${host}`}`, async (t) => {
+  test(`PayPal's API is at the root ${host === undefined ? 'of its own address' : `under the Host ${host}`}`, async (t) => {
     const { fields } = (await world.config())['paypal']!;
     const basic = Buffer.from(`${fields['clientId']}:${fields['clientSecret']}`).toString('base64');
     const { status, body, headers } = await ask(
@@ -98,8 +98,8 @@ for (const host of [
   });
 }
 
-// wechatpayv3 for Python and wechatpay-node-v3 take the host that they know off the address of a bill, and sign what is left.
-test('the address of a bill is at the root where the bill was asked for', async (t) => {
+// wechatpayv3 for Python and wechatpay-node-v3 strip their known host from the bill URL and sign the rest.
+test('a bill URL is at the root if the bill was requested there', async (t) => {
   const { wechat } = await world.config();
   const order = nativeOrder(wechat!);
   await call(world, wechat!, 'POST', '/v3/pay/transactions/native', order);
@@ -120,7 +120,7 @@ test('the address of a bill is at the root where the bill was asked for', async 
   }
 });
 
-test('under the name of a channel there is the channel alone: neither its control nor its pages', async (t) => {
+test('under a channel Host only the channel is served, without the control API and pages', async (t) => {
   for (const path of ['/sim/config', '/', '/wechat/v3/certificates']) {
     for (const host of ['api.mch.weixin.qq.com', 'openapi.alipay.com', 'api-m.paypal.com'])
       t.is((await ask(`${world.url}${path}`, { host })).status, 404, `${host}${path}`);
@@ -129,7 +129,7 @@ test('under the name of a channel there is the channel alone: neither its contro
   t.is((await ask(`${world.url}/sim/config`)).status, 200);
 });
 
-test('every own address is free again when the simulator has ended, or could not start', async (t) => {
+test('every own address is free again after the simulator ended or failed to start', async (t) => {
   const first = await startWorld({ roots: { wechat: own } });
   const port = Number(new URL(first.simulator.roots.wechat!).port);
   const taken = { host: '127.0.0.1', port };

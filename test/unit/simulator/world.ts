@@ -10,16 +10,16 @@ import type { LedgerEntry } from '../../../server/simulator/trade.ts';
 import { listenOnFreePort } from '../../support/free-port.ts';
 import { giveKeys } from '../../support/simulator.ts';
 
-/** A merchant's notify address: what it received, and what it answers. */
+/** A merchant's notification receiver: its received requests and its response. */
 export interface Receiver {
   url: string;
-  /** `names` are the headers' names as they were written. */
+  /** `names` are the header names as sent. */
   received: { headers: Record<string, unknown>; names: string[]; body: Buffer }[];
   answer: { status: number; body: string };
   close(): void;
 }
 
-/** Starts a receiver of notices that acknowledges in the words given. */
+/** Starts a notification receiver that acknowledges with this body. */
 export async function startReceiver(body = 'success'): Promise<Receiver> {
   const receiver: Receiver = { url: '', received: [], answer: { status: 200, body }, close: () => void 0 };
   const server = createServer((request, response) => {
@@ -41,19 +41,19 @@ export async function startReceiver(body = 'success'): Promise<Receiver> {
 }
 
 const dirs: string[] = [];
-// One listener for all of them: sixteen files share a process, and Node warns of the eleventh.
+// One listener for all folders: sixteen files share a process, and Node warns at the eleventh.
 process.once('exit', () => {
   for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
 });
 
-/** A new folder for a simulator; gone when the process ends. */
+/** Creates a simulator folder that is removed when the process ends. */
 export function newDir(): string {
   const dir = mkdtempSync(join(tmpdir(), 'simulator-'));
   dirs.push(dir);
   return dir;
 }
 
-/** A running simulator with its control API at hand. */
+/** A running simulator with calls of its control API. */
 export interface World {
   simulator: RunningSimulator;
   url: string;
@@ -95,7 +95,7 @@ export async function startWorld(options: Partial<SimulatorOptions> = {}): Promi
   };
 }
 
-/** Resolves as soon as `probe` gives something; the test's own time-out is the limit. */
+/** Resolves once `probe` returns a value; limited by the timeout of the test. */
 export async function until<T>(probe: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
   for (;;) {
     const value = await probe();

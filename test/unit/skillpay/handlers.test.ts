@@ -23,7 +23,7 @@ function answering(status: number, body: Buffer | string = '', headers: Record<s
   return async () => ({ status, headers, body: Buffer.from(body as string) });
 }
 
-test('static content is stored as it will be replayed', async (t) => {
+test('static content is stored exactly as it is replayed', async (t) => {
   const json = await runHandler(nobody, skill({ handler: 'static', content: { b: 1, a: [null] } }));
   t.deepEqual(json, { text: '{"b":1,"a":[null]}', contentType: 'application/json' });
   const text = await runHandler(nobody, skill({ handler: 'static', content: 'hé', contentType: 'text/markdown' }));
@@ -32,7 +32,7 @@ test('static content is stored as it will be replayed', async (t) => {
   t.like(large, { code: 'content_too_large', transient: false });
 });
 
-test('the upstream gets the input, the number as its key, and nothing of the caller', async (t) => {
+test('the upstream receives the input and the number as its key, but no caller data', async (t) => {
   const sent: unknown[] = [];
   const content = await runHandler(
     async (request) => {
@@ -58,7 +58,7 @@ test('the upstream gets the input, the number as its key, and nothing of the cal
   ]);
 });
 
-test('faults that pass may be tried again, others end', async (t) => {
+test('a transient fault may be retried, and any other fault is final', async (t) => {
   for (const status of [500, 502, 503, 504, 408, 425, 429])
     t.true((await failureOf(runHandler(answering(status), skill(http)))).transient, String(status));
   for (const status of [400, 401, 404, 422, 301, 302, 307, 308])
@@ -79,7 +79,7 @@ test('faults that pass may be tried again, others end', async (t) => {
   }
 });
 
-test('only text is content', async (t) => {
+test('only text is accepted as content', async (t) => {
   for (const body of [Buffer.from([0xff, 0xfe]), Buffer.from('a\0b')])
     t.is((await failureOf(runHandler(answering(200, body), skill(http)))).code, 'content_not_text');
 });

@@ -6,7 +6,7 @@ import { postgresDatabase } from '../../support/database.ts';
 const encryption = createEncryption([{ id: 'aaaaaaaa', key: Buffer.alloc(32, 1) }]);
 const now = () => new Date();
 
-test('replicas that need the first key at once make one for each mode', async (t) => {
+test('concurrent replicas create one first key per mode', async (t) => {
   const { store } = await postgresDatabase(t);
   const replicas = Array.from({ length: 8 }, () => createSigningKeys({ store, encryption, now, simulated: true }));
   await Promise.all(replicas.flatMap((keys) => [keys.ensure('simulator'), keys.ensure('live')]));
@@ -19,7 +19,7 @@ test('replicas that need the first key at once make one for each mode', async (t
   for (const key of keys) t.deepEqual(Object.keys(key).toSorted(), ['alg', 'crv', 'kid', 'kty', 'use', 'x']);
 });
 
-test('the newest key signs, older ones stay published; without a key nothing is signed', async (t) => {
+test('the newest key signs, older keys stay published, and signing fails without a key', async (t) => {
   const { store } = await postgresDatabase(t);
   let at = Date.now();
   const keys = createSigningKeys({ store, encryption, now: () => new Date(at), simulated: false });
@@ -39,7 +39,7 @@ test('the newest key signs, older ones stay published; without a key nothing is 
   t.is((await keys.publicKeys()).keys.length, 2);
 });
 
-test('a private key that was moved to another row does not open', async (t) => {
+test('a private key moved to another row cannot be decrypted', async (t) => {
   const { store } = await postgresDatabase(t);
   const keys = createSigningKeys({ store, encryption, now, simulated: true });
   await keys.ensure('live');

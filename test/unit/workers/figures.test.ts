@@ -5,7 +5,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { gatherFigures } from '../../../server/workers/supervisor.ts';
 import type { WorkerWord } from '../../../server/workers/life.ts';
 
-/** A worker without a process; it answers unless it is held up. */
+/** A fake worker that responds unless it is blocked. */
 function fakeWorker() {
   const registry = new Registry();
   const registers = [registry];
@@ -40,7 +40,7 @@ function valueOf(text: string, name: string): number {
   return Number(line?.slice(name.length));
 }
 
-test('figures of workers are added up, each as it says', async (t) => {
+test('worker metrics are merged, each with its own aggregation', async (t) => {
   const figures = gatherFigures();
   const [one, two] = [fakeWorker(), fakeWorker()];
   for (const { worker } of [one, two]) figures.watch(worker);
@@ -57,7 +57,7 @@ test('figures of workers are added up, each as it says', async (t) => {
   t.is(valueOf(text, 'oldest'), 5);
 });
 
-test('what a worker counted stays when it ends, and no counter ever goes back', async (t) => {
+test('the counts of an ended worker remain, and no counter decreases', async (t) => {
   const figures = gatherFigures();
   let [one, two] = [fakeWorker(), fakeWorker()];
   for (const { worker } of [one, two]) figures.watch(worker);
@@ -70,7 +70,7 @@ test('what a worker counted stays when it ends, and no counter ever goes back', 
     const counted = valueOf(await figures.metrics(), 'requests_total{route="/pay"}');
     t.is(counted, before + 11);
     before = counted;
-    // One says its last figures, as a worker that leaves does.
+    // An ending worker reports its last metrics.
     one.requests.inc({ route: '/pay' }, 5);
     await one.say();
     one.end();
@@ -91,7 +91,7 @@ test('what a worker counted stays when it ends, and no counter ever goes back', 
   t.notRegex(await figures.metrics(), /^oldest 4$/m, 'how something is, is over with it');
 });
 
-test('one that is held up counts as it did, and holds up nobody', async (t) => {
+test('a blocked worker keeps its last counts and delays no other worker', async (t) => {
   const figures = gatherFigures(1);
   const [one, two] = [fakeWorker(), fakeWorker()];
   for (const { worker } of [one, two]) figures.watch(worker);
@@ -104,6 +104,6 @@ test('one that is held up counts as it did, and holds up nobody', async (t) => {
   t.is(valueOf(await figures.metrics(), 'requests_total{route="/pay"}'), 8);
 });
 
-test('before the first one is ready there is nothing to tell', async (t) => {
+test('there are no metrics before the first worker is ready', async (t) => {
   t.is((await gatherFigures().metrics()).trim(), '');
 });

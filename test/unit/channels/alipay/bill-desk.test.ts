@@ -29,7 +29,7 @@ function deskSaying(content: object, { now = NEXT_DAY, mode, download = fakeDown
 const ok = (url: string) => ({ code: '10000', msg: 'Success', bill_download_url: url });
 const refusal = (sub_code: string, code = '40004') => ({ code, msg: 'x', sub_code, sub_msg: 'words' });
 
-test('a bill is asked for by type and day, and its address is fetched at once and unchanged', async (t) => {
+test('a bill is requested by type and day, and its URL is fetched immediately and unchanged', async (t) => {
   const zip = billZip([{ ordered: 100 }]);
   const { download, asked } = fakeDownload([zip.subarray(0, 100), zip.subarray(100)]);
   const { desk, sent } = deskSaying(ok(URL_OF_BILL), { download });
@@ -42,13 +42,13 @@ test('a bill is asked for by type and day, and its address is fetched at once an
   t.is((await collect(desk.read(await billFile(t, zip), DAY))).lines.length, 1);
 });
 
-test('what is read must be the configured seller’s', async (t) => {
+test('a bill of another seller than the configured one is refused', async (t) => {
   const { desk } = deskSaying({});
   const other = billZip([], { account: '20880000000000990156' });
   await refused(t, desk.read(await billFile(t, other), DAY), 'wrong_account', { line: 2 });
 });
 
-test('without a bill a day is waited for until another day is over, because a late bill is told alike; then it was empty', async (t) => {
+test('a missing bill is not ready until another day is over, then empty, because a late bill has the same code', async (t) => {
   t.deepEqual(alipayKind.bills, { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 3650 });
   for (const code of ['isp.bill_not_exist', 'BILL_NOT_EXIST', 'NO_BILL_DATA', 'isv.no_bill_data']) {
     const said = async (now: string) => deskSaying(refusal(code), { now: new Date(now) }).desk.fetch(DAY);
@@ -58,13 +58,13 @@ test('without a bill a day is waited for until another day is over, because a la
   }
 });
 
-test('a day that is too long ago is not asked about', async (t) => {
+test('a day before the retention period is not requested', async (t) => {
   const { desk, sent } = deskSaying(ok(URL_OF_BILL));
   t.deepEqual(await desk.fetch('2015-12-31'), { kind: 'gone', code: 'OLDER_THAN_3650_DAYS' });
   t.is(sent.length, 0);
 });
 
-test('a refusal is told in Alipay’s words; what says nothing is unknown', async (t) => {
+test("a refusal keeps Alipay's code and reason, and an unclear response is unknown", async (t) => {
   const answer = async (content: object) => deskSaying(content).desk.fetch(DAY);
   const reason = 'words';
   for (const [code, sub] of [
@@ -83,7 +83,7 @@ test('a refusal is told in Alipay’s words; what says nothing is unknown', asyn
   t.like(await channel.bills?.fetch(DAY), { kind: 'unknown', cause: 'http_status' });
 });
 
-test('nothing is fetched from elsewhere than from Alipay, or from the simulator that is configured', async (t) => {
+test('only bill URLs of Alipay or of the configured simulator are fetched', async (t) => {
   const outcome = async (url: string, mode: How['mode']) => {
     const { download, asked } = fakeDownload([]);
     const { kind } = await deskSaying(ok(url), { mode, download }).desk.fetch(DAY);
@@ -116,7 +116,7 @@ test('nothing is fetched from elsewhere than from Alipay, or from the simulator 
     t.is(await outcome(url, 'simulator'), 'unknown', url);
 });
 
-test('a download that is answered otherwise, or not at all, says nothing', async (t) => {
+test('a failed download is unknown', async (t) => {
   for (const [status, cause] of [
     [302, 'redirected'],
     [403, 'http_status'],
@@ -130,6 +130,6 @@ test('a download that is answered otherwise, or not at all, says nothing', async
   t.like(await deskSaying(ok(URL_OF_BILL), { download }).desk.fetch(DAY), { kind: 'unknown', cause: 'timeout' });
 });
 
-test('a channel that cannot download has no bills', (t) => {
+test('a channel without a download has no bills', (t) => {
   t.is(channelWith(() => http('')).channel.bills, undefined);
 });

@@ -10,7 +10,7 @@ export const HEADER =
 export const SUMMARY_HEADER =
   '门店编号,门店名称,交易订单总笔数,退款订单总笔数,订单金额（元）,商家实收（元）,支付宝优惠（元）,商家优惠（元）,卡消费金额（元）,服务费（元）,分润（元）,实收净额（元）';
 
-/** One row; money in fen as the bill writes it: refunds and fees that were kept are negative. */
+/** One row; amounts in fen, with refunds and charged fees negative as in the bill. */
 export interface Row {
   tradeNo?: string;
   orderNo?: string;
@@ -32,7 +32,7 @@ export interface Row {
 export const yuan = (value: number): string =>
   `${value < 0 ? '-' : ''}${Math.floor(Math.abs(value) / 100)}.${String(Math.abs(value) % 100).padStart(2, '0')}`;
 
-/** The cells of a row, padded as Alipay does it. */
+/** Returns the cells of a row, padded as Alipay does. */
 export function cellsOf(row: Row): string[] {
   const { ordered = 0, time = `${DAY} 10:00:00` } = row;
   return [
@@ -93,7 +93,7 @@ function preamble(title: string, list: string, account: string, day: string): st
   ];
 }
 
-/** The lines of the details. */
+/** Returns the lines of the details file. */
 export function detailLines(rows: readonly Row[], { account = ACCOUNT, day = DAY } = {}): string[] {
   const { payments, refunds, got, back } = sums(rows);
   return [
@@ -107,7 +107,7 @@ export function detailLines(rows: readonly Row[], { account = ACCOUNT, day = DAY
   ];
 }
 
-/** The lines of the sums by shop. */
+/** Returns the lines of the summary by shop. */
 export function summaryLines(rows: readonly Row[], { account = ACCOUNT, day = DAY } = {}): string[] {
   const { payments, refunds, ordered, received, fees, shares } = sums(rows);
   const money = [ordered, received, 0, 0, 0, fees, shares, received + fees + shares];
@@ -124,7 +124,7 @@ export function summaryLines(rows: readonly Row[], { account = ACCOUNT, day = DA
 
 export const gbk = (lines: readonly string[], end = '\r\n'): Buffer => iconv.encode(`${lines.join(end)}${end}`, 'gbk');
 
-/** A file for a zip; what is stated of it may be wrong. */
+/** A zip entry, whose stated metadata may be wrong. */
 export interface Entry {
   name: Buffer | string;
   bytes: Buffer;
@@ -134,7 +134,7 @@ export interface Entry {
   flags?: number;
 }
 
-/** A zip, written byte by byte (PKWARE's APPNOTE): local headers with files, the directory, its end. */
+/** Builds a zip from local headers with files, the directory and its end (PKWARE's APPNOTE). */
 export function zipOf(entries: readonly Entry[]): Buffer {
   const locals: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -176,7 +176,7 @@ export function zipOf(entries: readonly Entry[]): Buffer {
 export const DETAILS_NAME = `${ACCOUNT}_20260301_业务明细.csv`;
 export const SUMMARY_NAME = `${ACCOUNT}_20260301_业务明细(汇总).csv`;
 
-/** A whole bill. */
+/** Builds a whole bill. */
 export function billZip(rows: readonly Row[], how: { account?: string; day?: string } = {}): Buffer {
   return zipOf([
     { name: DETAILS_NAME, bytes: gbk(detailLines(rows, how)) },

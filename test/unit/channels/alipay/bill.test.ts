@@ -20,14 +20,14 @@ async function read(t: ExecutionContext, bytes: Uint8Array, seller = SELLER) {
   return readBill(await billFile(t, bytes), DAY, seller);
 }
 
-/** The details alone, with lines that were changed by hand. */
+/** A details file with changed lines. */
 function changed(rows: readonly files.Row[], change: (lines: string[]) => void): Buffer {
   const lines = files.detailLines(rows);
   change(lines);
   return files.gbk(lines);
 }
 
-test('a payment and its refund are two lines, without signs and blanks, each with its numbers and its fee', async (t) => {
+test('a payment and its refund are two lines without signs and blanks, each with its numbers and fee', async (t) => {
   for (const [bytes, net] of [
     [files.billZip([PAYMENT, REFUND]), 1988n],
     [files.gbk(files.detailLines([PAYMENT, REFUND])), null],
@@ -68,7 +68,7 @@ test('a payment and its refund are two lines, without signs and blanks, each wit
   }
 });
 
-test('shares of others are no fee: what is settled is what the merchant got, less both', async (t) => {
+test('a profit share is not a fee, and the settled sum deducts both', async (t) => {
   const rows = [
     { ...PAYMENT, share: -500 },
     { ...REFUND, share: 200 },
@@ -84,7 +84,7 @@ test('shares of others are no fee: what is settled is what the merchant got, les
   t.is(totals?.[0]?.net, 1688n);
 });
 
-test('a net amount that is not that of the lines refuses nothing: the settlement names it', async (t) => {
+test('a differing net amount does not refuse the bill, and the settlement reports it', async (t) => {
   const summary = files.summaryLines([PAYMENT]).map((line) => line.replace(/34\.79$/, '34.78'));
   const zip = files.zipOf([
     { name: files.DETAILS_NAME, bytes: files.gbk(files.detailLines([PAYMENT])) },
@@ -93,14 +93,14 @@ test('a net amount that is not that of the lines refuses nothing: the settlement
   t.is((await collect(await read(t, zip))).totals?.[0]?.net, 3478n);
 });
 
-test('a bill from before there were shares has none', async (t) => {
+test('a bill of the older format has no share', async (t) => {
   const cut = (line: string, at: number) => line.split(',').toSpliced(at, 1).join(',');
   const details = files.detailLines([PAYMENT]).map((line) => (line.split(',').length > 20 ? cut(line, 23) : line));
   const { lines } = await collect(await read(t, files.gbk(details)));
   t.like(lines[0], { amount: 3580n, fee: 21n, share: 0n });
 });
 
-test('a day without rows is a bill, and so is a zip without sums or with names in UTF-8', async (t) => {
+test('a day without rows, a zip without a summary and a UTF-8 file name are accepted', async (t) => {
   t.deepEqual((await collect(await read(t, files.billZip([])))).totals?.[0]?.payments, 0);
   const bytes = files.gbk(files.detailLines([PAYMENT]), '\n');
   for (const entry of [
@@ -110,7 +110,7 @@ test('a day without rows is a bill, and so is a zip without sums or with names i
     t.is((await collect(await read(t, files.zipOf([entry])))).lines.length, 1);
 });
 
-test('texts of others stay texts: formulas, and commas in the name of the goods or in the remark', async (t) => {
+test('formulas and commas in goods names and remarks stay text', async (t) => {
   const rows = ['=1+1', '+1', '-1', '@SUM(A1)', '茶,热', 'a,b,c', '"a, b"'].flatMap((name): files.Row[] => [
     { ...PAYMENT, name },
     { ...REFUND, remark: name },
@@ -123,7 +123,7 @@ test('texts of others stay texts: formulas, and commas in the name of the goods 
   );
 });
 
-test('a comma in the name of a shop, an operator, a payer or a voucher moves nothing', async (t) => {
+test('a comma in the name of a shop, operator, payer or voucher shifts no column', async (t) => {
   const rows = (['shop', 'operator', 'payer', 'voucher'] as const).flatMap((member): files.Row[] => [
     { ...PAYMENT, [member]: '茶, 热' },
     { ...REFUND, [member]: 'a,b,,c', name: 'x,y', remark: 'z,z' },
@@ -136,14 +136,14 @@ test('a comma in the name of a shop, an operator, a payer or a voucher moves not
   );
 });
 
-test('a voucher that looks like the cells behind it is refused; commas by the thousand move nothing', async (t) => {
+test('a voucher that imitates the following cells is refused, and thousands of commas shift no column', async (t) => {
   const forged = '券,0.00,0.00,,-9.99,0.00';
   await refused(t, await read(t, files.billZip([{ ...PAYMENT, voucher: forged }])), 'wrong_columns', { line: 6 });
   const { lines } = await collect(await read(t, files.billZip([{ ...PAYMENT, shop: ','.repeat(5000) }])));
   t.deepEqual([lines[0]?.amount, lines[0]?.fee], [3580n, 21n]);
 });
 
-test('an older bill ends with what the orders came to: a discount is no wrong sum', async (t) => {
+test('an older bill ends with order totals, where a discount is not a wrong sum', async (t) => {
   const older = (paid: string) =>
     changed([PAYMENT, REFUND], (lines) => {
       lines[8] = `#交易合计：1笔，交易金额共${paid}元，优惠共0.80元`;
@@ -154,7 +154,7 @@ test('an older bill ends with what the orders came to: a discount is no wrong su
   await refused(t, await read(t, older('35.00')), 'wrong_sums', { line: 9 });
 });
 
-test('a name that looks like the cells behind it is refused, and not read as these', async (t) => {
+test('a name that imitates the following cells is refused', async (t) => {
   const forged = files
     .cellsOf({ ...PAYMENT, ordered: 1, received: 1 })
     .slice(3)
@@ -165,17 +165,17 @@ test('a name that looks like the cells behind it is refused, and not read as the
   });
   const far = `${forged}${','.repeat(60)}`;
   await refused(t, await read(t, files.billZip([{ ...PAYMENT, name: far }])), 'wrong_columns', { line: 6 });
-  // Some of them are not enough.
+  // A part of the cells is not ambiguous.
   const channelSimulator = `茶,${files.DAY} 09:59:00,${files.DAY} 10:00:00,1.00`;
   t.is((await collect(await read(t, files.billZip([{ ...PAYMENT, name: channelSimulator }])))).lines[0]?.amount, 3580n);
 });
 
-test('a line of another kind is neither payment nor refund', async (t) => {
+test('a line of another type is neither payment nor refund', async (t) => {
   const { lines } = await collect(await read(t, files.billZip([{ ...PAYMENT, type: '红包' }])));
   t.deepEqual([lines[0]?.kind, lines[0]?.event, lines[0]?.amount], ['other', '红包', 3580n]);
 });
 
-test('another account’s bill is refused; where no seller is configured, only two accounts in one zip are', async (t) => {
+test('a bill of another account is refused, and without a configured seller only a zip with two accounts is', async (t) => {
   const other = `2088000000000002${'0156'}`;
   await refused(t, await read(t, files.billZip([PAYMENT], { account: other })), 'wrong_account', { line: 2 });
   t.is((await collect(await read(t, files.billZip([PAYMENT], { account: other }), ''))).lines.length, 1);
@@ -186,7 +186,7 @@ test('another account’s bill is refused; where no seller is configured, only t
   await refused(t, await read(t, mixed, ''), 'wrong_account', { line: 2 });
 });
 
-test('another day’s bill, and one of a month, are refused', async (t) => {
+test('a bill of another day or of a month is refused', async (t) => {
   await refused(t, await read(t, files.billZip([PAYMENT], { day: '2026-03-02' })), 'wrong_day', { line: 3 });
   const month = changed([PAYMENT], (lines) => {
     lines[2] = '#起始日期：[2026年03月01日 00:00:00]   终止日期：[2026年04月01日 00:00:00]';
@@ -194,7 +194,7 @@ test('another day’s bill, and one of a month, are refused', async (t) => {
   await refused(t, await read(t, month), 'wrong_day', { line: 3 });
 });
 
-test('an amount, a fee or a time that cannot be read is named with line and column', async (t) => {
+test('an unreadable amount, fee or time is reported with line and column', async (t) => {
   const spoil = (column: number, cell: string) =>
     changed([PAYMENT, PAYMENT], (lines) => {
       const cells = files.cellsOf(PAYMENT);
@@ -217,7 +217,7 @@ test('an amount, a fee or a time that cannot be read is named with line and colu
   await refused(t, await read(t, files.billZip([plus])), 'wrong_cell', { line: 6, column: 12 });
 });
 
-test('a column that is missing, or there twice, is named by its line', async (t) => {
+test('a missing or duplicate column is reported with its line', async (t) => {
   const header = (text: string) => changed([PAYMENT], (lines) => lines.splice(4, 1, text));
   await refused(t, await read(t, header(files.HEADER.replace('服务费（元）', '手续费（元）'))), 'wrong_columns', {
     line: 5,
@@ -236,7 +236,7 @@ test('a column that is missing, or there twice, is named by its line', async (t)
   await refused(t, await read(t, behind), 'wrong_columns', { line: 11 });
 });
 
-test('sums that are not those of the rows are refused, each of them, in either file', async (t) => {
+test('a wrong sum in either file refuses the bill', async (t) => {
   const rows = [PAYMENT, REFUND];
   for (const [line, from, to] of [
     [9, '1笔', '2笔'],
@@ -273,7 +273,7 @@ test('sums that are not those of the rows are refused, each of them, in either f
       'wrong_sums',
       { line: 7 },
     );
-  // Sums of money with the refunds left in them are right, too.
+  // Sums that include the refunds are valid too.
   const gross = zip((cells) => cells.splice(4, 2, '35.80', '35.00'));
   t.is((await collect(await read(t, gross))).lines.length, 2);
   await refused(
@@ -287,7 +287,7 @@ test('sums that are not those of the rows are refused, each of them, in either f
   );
 });
 
-test('a bill that ends early is refused, packed or not', async (t) => {
+test('a truncated bill is refused, compressed or not', async (t) => {
   const lines = files.detailLines([PAYMENT, REFUND]);
   for (let count = 1; count < lines.length - 1; count += 1)
     await refused(t, await read(t, files.gbk(lines.slice(0, count))), 'cut_short');
@@ -299,7 +299,7 @@ test('a bill that ends early is refused, packed or not', async (t) => {
   await refused(t, await read(t, files.zipOf([details, { name: files.SUMMARY_NAME, bytes: summary }])), 'cut_short');
 });
 
-test('bytes that are not GBK are named by line and character', async (t) => {
+test('invalid GBK bytes are reported with line and character', async (t) => {
   const bytes = files.gbk(files.detailLines([PAYMENT, { ...PAYMENT, name: '茶?' }]));
   bytes[bytes.lastIndexOf('?')] = 0xff;
   const column =
@@ -312,7 +312,7 @@ test('bytes that are not GBK are named by line and character', async (t) => {
   await t.throwsAsync(collect(await read(t, utf8)), { message: /GB18030|first lines|title/ });
 });
 
-test('what is not a bill is refused: other files, other zips, names with paths', async (t) => {
+test('files other than bills are refused: other files, other zips, names with paths', async (t) => {
   const bytes = files.gbk(files.detailLines([PAYMENT]));
   await refused(t, await read(t, Buffer.from('<html>busy</html>')), 'not_a_bill', { line: 1 });
   await refused(t, await read(t, files.gbk(files.summaryLines([PAYMENT]))), 'not_a_bill', { line: 1 });
@@ -332,7 +332,7 @@ test('what is not a bill is refused: other files, other zips, names with paths',
   await refused(t, await read(t, files.zipOf([{ name: Buffer.from([0xff, 0xff]), bytes }])), 'wrong_charset');
 });
 
-test('a zip that says something else than it holds is refused', async (t) => {
+test('a zip whose stated metadata is wrong is refused', async (t) => {
   const bytes = files.gbk(files.detailLines([PAYMENT]));
   const { DETAILS_NAME: name } = files;
   await refused(t, await read(t, files.zipOf([{ name, bytes, crc: 1 }])), 'wrong_hash');
@@ -345,11 +345,11 @@ test('a zip that says something else than it holds is refused', async (t) => {
   );
 });
 
-test('a zip of zeros is refused by what it says, and by what comes out of it', async (t) => {
+test('a zip of zeros is refused by its stated size or by its unpacked size', async (t) => {
   const { DETAILS_NAME: name } = files;
   const zeros = Buffer.alloc(64 * 1024 * 1024);
   await refused(t, await read(t, files.zipOf([{ name, bytes: zeros }])), 'too_large');
-  // A gigabyte of them, stated; and the same with a lie about it.
+  // One gigabyte, stated correctly; then with a false size.
   const some = Buffer.alloc(1024);
   await refused(t, await read(t, files.zipOf([{ name, bytes: some, size: 1024 ** 3 + 1 }])), 'too_large');
   await refused(t, await read(t, files.zipOf([{ name, bytes: zeros, size: 1000 }])), 'too_large');

@@ -28,7 +28,7 @@ const lower = authority('lower', middle);
 const merchant = authority('merchant', middle, { ca: false });
 const leafOf = (by: Authority) => authority('leaf', by, { ca: false }).certificate;
 
-test('a certificate leads to the root directly, or through what is in its own file, in any order', (t) => {
+test('a certificate leads to the root directly or through certificates of its own file, in any order', (t) => {
   const anchors = [root.certificate];
   t.true(leadsTo(anchors, leafOf(root), []));
   t.true(leadsTo(anchors, leafOf(middle), [middle.certificate]));
@@ -37,19 +37,19 @@ test('a certificate leads to the root directly, or through what is in its own fi
   t.true(leadsTo(readCertificates(fixture('root.crt')), readCertificates(fixture('alipay.crt'))[0]!, []));
 });
 
-test('a root that has ended still vouches, for Alipay publishes such', (t) => {
+test('an expired root is accepted, because Alipay publishes such roots', (t) => {
   const ended = authority('ended', undefined, { days: -0.5 });
   t.true(leadsTo([ended.certificate], leafOf(ended), []));
 });
 
-test('nothing else does', (t) => {
+test('any other certificate is refused', (t) => {
   const anchors = [root.certificate];
   const other = authority('other');
   // Another key under the name of the root.
   const twin = authority('root');
   const wrong: [string, X509Certificate, X509Certificate[]][] = [
     ['signed by itself', other.certificate, []],
-    ['a root of its own beside it', leafOf(other), [other.certificate]],
+    ['with a root of its own', leafOf(other), [other.certificate]],
     ['the name of the root, not its key', leafOf(twin), [twin.certificate]],
     ['the intermediate is left out', leafOf(middle), []],
     ['one of two intermediates is left out', leafOf(lower), [lower.certificate]],

@@ -27,7 +27,7 @@ const fields = { appId: APP_ID, sellerId: SELLER_ID };
 const desk = (said: object) => channelSaying(said, {}, fields).disputes as DisputeDesk;
 const read = (change: object = {}) => desk(complaint(change)).read(ID);
 
-test('a complaint is read with its payment, what it is about in money, and its due date', async (t) => {
+test('a complaint is read with its payment, disputed amount and due date', async (t) => {
   const said = await read();
   if (said.kind !== 'found') return t.fail(JSON.stringify(said));
   t.deepEqual(said.dispute, {
@@ -40,13 +40,10 @@ test('a complaint is read with its payment, what it is about in money, and its d
     dueAt: new Date('2026-03-02T02:00:00Z'),
     openedAt: new Date('2026-03-01T02:00:00Z'),
   });
-  t.false(
-    JSON.stringify({ ...said.dispute, amount: '' }).includes('138'),
-    'the payer’s contact is nothing that is read',
-  );
+  t.false(JSON.stringify({ ...said.dispute, amount: '' }).includes('138'), 'the contact of the payer is not read');
 });
 
-test('every status is a state, and a word that nobody knows ends nothing', async (t) => {
+test('every status maps to a state, and an unknown status ends no complaint', async (t) => {
   const words = {
     WAIT_PROCESS: 'needs_answer',
     OVERDUE: 'needs_answer',
@@ -68,7 +65,7 @@ test('every status is a state, and a word that nobody knows ends nothing', async
   }
 });
 
-test('another merchant’s complaint, another number and nonsense are settled by nobody', async (t) => {
+test('a complaint of another merchant is absent, and another number or an invalid response is unknown', async (t) => {
   t.is((await read({ opposite_pid: '2088000000009999' })).kind, 'absent');
   for (const wrong of [{ id: 77 }, { id: 2 ** 60 }, { gmt_complain: 'yesterday' }, { status: undefined }])
     t.is((await read(wrong)).kind, 'unknown', JSON.stringify(wrong));
@@ -80,7 +77,7 @@ test('another merchant’s complaint, another number and nonsense are settled by
     t.is((await desk(refusal).read(ID)).kind, 'unknown', refusal.code);
 });
 
-test('a list says page by page what there is, and shows what has changed', async (t) => {
+test('the complaint list is read page by page and shows changes', async (t) => {
   const { id, status, gmt_overdue } = complaint();
   const page = (length: number) => ({
     code: '10000',
@@ -98,7 +95,7 @@ test('a list says page by page what there is, and shows what has changed', async
   t.like(await desk({ code: '10000' }).list(since), { kind: 'listed', disputes: [] });
 });
 
-test('a word that Alipay does not say it took is unknown, and a refusal of the business is one', async (t) => {
+test('a response without confirmation is unknown, and a business refusal is refused', async (t) => {
   t.deepEqual(await desk({ code: '10000', complaint_process_success: true }).finish!(ID, 'refunded'), { kind: 'done' });
   for (const said of [{ code: '10000' }, { code: '10000', complaint_process_success: false }, { code: '20000' }])
     t.is((await desk(said).finish!(ID, 'other')).kind, 'unknown', JSON.stringify(said));

@@ -24,7 +24,7 @@ async function download({ fields, pems }: Config): Promise<CertsDownloaded> {
   return alipayKind.downloadCerts!(input);
 }
 
-test("Alipay's next certificate is downloaded by the serial that an answer names; one that is known is not", async (t) => {
+test("Alipay's next certificate is downloaded by the serial of a response, and a known one is not", async (t) => {
   const config = await accountOf('next', 'certificate');
   const before = await download(config);
   t.like(before, { ok: true, certs: [] });
@@ -41,7 +41,7 @@ test("Alipay's next certificate is downloaded by the serial that an answer names
   t.not(new X509Certificate(certs[0]?.pem ?? '').serialNumber, new X509Certificate(stored).serialNumber);
 });
 
-test('what is wrong with the configuration is told instead, with its field', async (t) => {
+test('a wrong configuration is reported with its field', async (t) => {
   const config = await accountOf('wrong', 'certificate');
   const fields = { ...config.fields, appId: '2021000000000000' };
   t.like(await download({ ...config, fields }), { ok: false, field: 'appId' });

@@ -34,7 +34,7 @@ const class1 = authority('Ant Financial Certification Authority Class 1 R1', roo
 const strangers = authority('Ant Financial Certification Authority R1');
 const strangersClass2 = authority(CLASS_2, strangers);
 
-/** A certificate for the key that Alipay takes next, with the one that issued it behind it. */
+/** A certificate for Alipay's next key, followed by its issuer. */
 function issued(by: Authority, holder = HOLDER, { days = 800, key = keys.next, alone = false } = {}): string {
   const publicKey = new X509Certificate(fixture('alipay2.crt')).publicKey;
   const subjectKey = key === keys.next ? publicKey : key;
@@ -57,7 +57,7 @@ const current = (() => {
 })();
 const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-/** A channel whose answers are signed with the next key and name `pem`; what it may download, and what it kept. */
+/** A channel whose responses are signed with the next key and name `pem`, with records of downloads and stored certificates. */
 function changed(
   pem: string,
   { offered = pem, distrusted = [] as string[], now = new Date(), named = serialOf(pem) } = {},
@@ -99,11 +99,11 @@ function changed(
 const good: [string, string][] = [
   ['the same authority', issued(class2)],
   ['the next authority of the same class', issued(nextClass2)],
-  ['the same authority, which is only in the file before', issued(class2, HOLDER, { alone: true })],
-  ['its file the other way round', class2.pem + issued(class2, HOLDER, { alone: true })],
+  ['the same authority, present only in the previous file', issued(class2, HOLDER, { alone: true })],
+  ['its file in reverse order', class2.pem + issued(class2, HOLDER, { alone: true })],
 ];
 for (const [name, offered] of good) {
-  test(`Alipay's next certificate verifies once it is downloaded and is kept whole: ${name}`, async (t) => {
+  test(`Alipay's next certificate verifies after its download and is stored completely: ${name}`, async (t) => {
     const leaf = readCertificates(offered).find(({ ca }) => !ca)!;
     const { channel, downloads, kept } = changed(leaf.toString(), { offered });
     for (let n = 0; n < 3; n += 1) t.like(await channel.query(ref), { kind: 'paid' });
@@ -129,24 +129,24 @@ for (const [name, offered] of good) {
 }
 
 const wrong: [string, string, Parameters<typeof changed>[1]?][] = [
-  ['issued by the authority of apps', issued(class1)],
-  ['issued by the authority of apps, to an app', issued(class1, `${PID}-${APP_ID}`)],
+  ['issued by the app authority', issued(class1)],
+  ['issued by the app authority to an app', issued(class1, `${PID}-${APP_ID}`)],
   ['issued by the root itself', issued(root)],
   ['issued by an authority of the right name below another root', issued(strangersClass2)],
-  ['the same, and that root with it', issued(strangersClass2) + strangers.pem],
+  ['issued by that authority, with its root', issued(strangersClass2) + strangers.pem],
   ["issued by the holder of an app's certificate", issued({ ...class1, name: class2.name })],
   ['for another merchant', issued(class2, `${COMPANY}-2088000000000008`)],
   ['for another holder', issued(class2, `Alipay-${PID}`)],
-  ['for the name with something behind it', issued(class2, `${HOLDER} `)],
+  ['for the name with a suffix', issued(class2, `${HOLDER} `)],
   ['ended', issued(class2, HOLDER, { days: -0.5 })],
-  ['not begun', issued(class2), { now: new Date(Date.now() - 3 * 86_400_000) }],
-  ['by an authority that has ended', issued(authority(CLASS_2, root, -0.5))],
-  ['of another serial', issued(class2), { offered: current.pem }],
-  ['of an elliptic key', issued(class2, HOLDER, { key: elliptic.publicKey })],
-  ['no certificate', issued(class2), { offered: 'garbage' }],
+  ['not yet valid', issued(class2), { now: new Date(Date.now() - 3 * 86_400_000) }],
+  ['issued by an expired authority', issued(authority(CLASS_2, root, -0.5))],
+  ['with another serial', issued(class2), { offered: current.pem }],
+  ['with an elliptic-curve key', issued(class2, HOLDER, { key: elliptic.publicKey })],
+  ['not a certificate', issued(class2), { offered: 'garbage' }],
 ];
 for (const [name, pem, options] of wrong) {
-  test(`a downloaded certificate verifies nothing and is not kept: ${name}`, async (t) => {
+  test(`a downloaded certificate is rejected and not stored: ${name}`, async (t) => {
     const { channel, downloads, kept } = changed(pem, options);
     t.like(await channel.query(ref), { kind: 'unknown', cause: 'serial_unknown' });
     t.is(downloads.length, 1);
@@ -154,7 +154,7 @@ for (const [name, pem, options] of wrong) {
   });
 }
 
-test('what is no serial has nothing downloaded', async (t) => {
+test('an invalid serial causes no download', async (t) => {
   for (const named of ['', 'F'.repeat(32), '1'.repeat(33)]) {
     const { channel, downloads } = changed(issued(class2), { named });
     t.like(await channel.query(ref), { kind: 'unknown', cause: 'serial_unknown' });
@@ -162,14 +162,14 @@ test('what is no serial has nothing downloaded', async (t) => {
   }
 });
 
-test('one that an administrator distrusts is not even asked for', async (t) => {
+test('a certificate distrusted by an administrator is not requested', async (t) => {
   const pem = issued(class2);
   const { channel, downloads, kept } = changed(pem, { distrusted: [pem] });
   t.like(await channel.query(ref), { kind: 'unknown', cause: 'serial_unknown' });
   t.deepEqual([downloads, kept], [[], []]);
 });
 
-test('the key is young: a notice that it signs is one to confirm', async (t) => {
+test('a notification signed by a freshly downloaded key needs confirmation', async (t) => {
   const pem = issued(class2);
   const now = new Date();
   const { channel } = changed(pem, { now });

@@ -18,7 +18,7 @@ export function fixture(name: string): string {
   return readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8');
 }
 
-/** The key pairs that the tests sign with: the app's, the channel's, and the channel's next one. */
+/** The key pairs of the app, of the channel and of the channel's next certificate. */
 export const keys = {
   app: createPrivateKey(fixture('app.key')),
   channel: createPrivateKey(fixture('alipay.key')),
@@ -73,19 +73,19 @@ export function publicPem(key: KeyObject): string {
   return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
 }
 
-/** An HTTP answer with this body. */
+/** An HTTP response with this body. */
 export function http(body: string | Buffer, status = 200): WireAnswer {
   return { status, headers: {}, body: Buffer.from(body) };
 }
 
-/** What the channel signs an answer with. */
+/** The signing options of a response. */
 export interface Signing {
   key?: KeyObject;
   certificate?: string;
   member?: string;
 }
 
-/** A signed answer of the channel to a method. */
+/** A signed channel response to a method. */
 export async function said(method: string, content: object, signing: Signing = {}): Promise<WireAnswer> {
   const { key = keys.channel, certificate, member = `${method.replaceAll('.', '_')}_response` } = signing;
   const raw = JSON.stringify(content);
@@ -100,7 +100,7 @@ export function serialOf(name: string): string {
   return certSerial(certificate);
 }
 
-/** A channel whose transport answers with `reply`; `sent` collects the requests. */
+/** A channel whose transport returns `reply`; `sent` records the requests. */
 export function channelWith(
   reply: (request: WireRequest) => WireAnswer | Promise<WireAnswer>,
   options: {
@@ -128,7 +128,7 @@ export function channelWith(
   return { channel, sent };
 }
 
-/** A channel that answers every call with this signed content. */
+/** A channel that returns this signed content for every call. */
 export function channelSaying(content: object, signing: Signing = {}, fields?: Record<string, string>): Channel {
   return channelWith(({ about }) => said(about.call, content, signing), { fields }).channel;
 }

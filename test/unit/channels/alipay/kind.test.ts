@@ -25,7 +25,7 @@ const keyForms: [string, Record<string, string[]>][] = [
   ['bare public key', { ...keyMode, alipay_public_key: [` ${bare(publicPem(keys.channel))}\r\n`] }],
 ];
 for (const [name, pems] of keyForms) {
-  test(`a key is taken as ${name}`, async (t) => {
+  test(`a key is accepted as ${name}`, async (t) => {
     const { channel } = channelWith(({ about }) => said(about.call, paid), { pems });
     t.like(await channel.query(ref), { kind: 'paid' });
   });
@@ -46,20 +46,20 @@ const wrong: [string, Record<string, string[]>, string][] = [
   ['an empty root', { ...certificateMode, alipay_root_cert: ['none'] }, 'alipay_root_cert'],
   ['no public certificate', { ...certificateMode, alipay_public_cert: [] }, 'alipay_public_cert'],
   [
-    'half a certificate',
+    'a truncated certificate',
     { ...certificateMode, alipay_public_cert: [fixture('alipay.crt').slice(0, 200)] },
     'alipay_public_cert',
   ],
 ];
 for (const [name, pems, field] of wrong) {
-  test(`misconfigured: ${name} blames ${field} and shows no key`, (t) => {
+  test(`misconfigured: ${name} reports ${field} and shows no key`, (t) => {
     const error = t.throws(() => channelWith(() => http(''), { pems }), { instanceOf: ChannelMisconfigured });
     t.is(error?.field, field);
     t.notRegex(`${error?.message}${String(error?.cause)}`, /BEGIN|MII|garbage/);
   });
 }
 
-test('what is missing is named', (t) => {
+test('missing fields are reported', (t) => {
   const missing = (kinds: string[], fields = {}) => alipayKind.missing('live', fields, new Set(kinds));
   t.deepEqual(missing([]), ['appId', 'alipay_app_key', 'alipay_public_key']);
   t.deepEqual(missing(['alipay_app_cert'], { appId: APP_ID }), [
@@ -71,12 +71,12 @@ test('what is missing is named', (t) => {
   t.deepEqual(missing(Object.keys(certificateMode), { appId: APP_ID }), []);
 });
 
-test('orders pin the app id', (t) => {
+test('an order pins the app id', (t) => {
   t.is(alipayKind.accountOf({ appId: APP_ID }), APP_ID);
   t.is(channelWith(() => http('')).channel.account, APP_ID);
 });
 
-test('the gateway is fixed by the mode', async (t) => {
+test('the gateway follows from the mode', async (t) => {
   const urls: string[] = [];
   for (const mode of ['live', 'sandbox', 'simulator'] as const) {
     const channel = alipayKind.create({
@@ -138,14 +138,14 @@ for (const [name, content, isSigned, expected] of probes) {
 const forbidden = { code: '40004', sub_code: 'ACQ.ACCESS_FORBIDDEN' };
 const noPermission = { code: '40006', sub_code: 'isv.insufficient-isv-permissions' };
 const products: [name: string, refusals: Record<string, object>, qrProductCode: string, says: RegExp | null][] = [
-  ['has what Alipay takes without a word', { QR_CODE_OFFLINE: forbidden }, '', null],
-  ['has what the configuration says', { FACE_TO_FACE_PAYMENT: forbidden }, 'QR_CODE_OFFLINE', null],
-  ['has the other one', { FACE_TO_FACE_PAYMENT: forbidden }, '', /set qrProductCode to QR_CODE_OFFLINE/],
-  ['has the other one', { QR_CODE_OFFLINE: noPermission }, 'QR_CODE_OFFLINE', /to FACE_TO_FACE_PAYMENT/],
+  ['has the default product', { QR_CODE_OFFLINE: forbidden }, '', null],
+  ['has the configured product', { FACE_TO_FACE_PAYMENT: forbidden }, 'QR_CODE_OFFLINE', null],
+  ['has only the other product', { FACE_TO_FACE_PAYMENT: forbidden }, '', /set qrProductCode to QR_CODE_OFFLINE/],
+  ['has only the other product', { QR_CODE_OFFLINE: noPermission }, 'QR_CODE_OFFLINE', /to FACE_TO_FACE_PAYMENT/],
   ['has none', { FACE_TO_FACE_PAYMENT: forbidden, QR_CODE_OFFLINE: forbidden }, '', /Sign for/],
 ];
 for (const [name, refusals, qrProductCode, says] of products) {
-  test(`probe: the merchant ${name} (${qrProductCode || 'no word'})`, async (t) => {
+  test(`probe: the merchant ${name} (${qrProductCode || 'no code configured'})`, async (t) => {
     const reply = (body: string | undefined) => {
       const content = JSON.parse(new URLSearchParams(body).get('biz_content') ?? '{}') as Record<string, string>;
       return refusals[content.product_code ?? ''] ?? { code: '40004', sub_code: 'ACQ.TRADE_NOT_EXIST' };
@@ -159,12 +159,12 @@ for (const [name, refusals, qrProductCode, says] of products) {
     else t.like(result, { ok: true, note: undefined });
     t.true(
       sent.every(({ body }) => !body?.includes('notify_url')),
-      'nobody is told of a code that nobody sees',
+      'the test code has no notification',
     );
   });
 }
 
-test('probe: an answer of another key blames the verify key of the mode', async (t) => {
+test('probe: a response signed with another key reports the verification key of the mode', async (t) => {
   const probe = (pems: Record<string, string[]>) =>
     channelWith(({ about }) => said(about.call, {}, { key: keys.app }), { pems }).channel.probe();
   t.like(await probe(keyMode), { ok: false, field: 'alipay_public_key', code: 'signature_invalid' });

@@ -44,7 +44,7 @@ const refused: [string, string, NotificationNotGenuine['why']][] = [
   ['no sign', genuine.replace(/&sign=[^&]*/, ''), 'unsigned'],
   ['an empty sign', genuine.replace(/&sign=[^&]*/, '&sign='), 'unsigned'],
   ['a repeated key', `${genuine}&total_amount=0.01`, 'duplicate_key'],
-  ['a repeated key in disguise', `${genuine}&total%5Famount=0.01`, 'duplicate_key'],
+  ['an escaped repeated key', `${genuine}&total%5Famount=0.01`, 'duplicate_key'],
   ['nothing', '', 'malformed'],
   ['JSON', '{"trade_status":"TRADE_SUCCESS"}', 'malformed'],
   ['a broken escape', `${genuine}&x=%zz`, 'malformed'],
@@ -52,7 +52,7 @@ const refused: [string, string, NotificationNotGenuine['why']][] = [
   ['another app', await form({ ...paid, app_id: '2021000000000002' }), 'wrong_account'],
   ['another seller', await form({ ...paid, seller_id: '2088000000000002' }), 'wrong_account'],
   ['no app', await form({ ...paid, app_id: '' }), 'wrong_account'],
-  ['an amount that is none', await form({ ...paid, total_amount: '12,34' }), 'malformed'],
+  ['an invalid amount', await form({ ...paid, total_amount: '12,34' }), 'malformed'],
   ['no id', await form({ ...paid, notify_id: '' }), 'malformed'],
   ['success without a trade number', await form({ ...paid, trade_no: '' }), 'malformed'],
 ];
@@ -68,7 +68,7 @@ const message = {
   biz_content: '{"complain_event_id":"2020092300102000000001459758"}',
 };
 
-test('what Alipay tells the app besides payments is genuine, names no merchant, and is nobody’s payment', async (t) => {
+test('a non-payment message of Alipay is genuine, but belongs to no merchant and no order', async (t) => {
   t.deepEqual(await read(await form(message)), {
     notificationId: 'm1',
     account: APP_ID,
@@ -87,7 +87,7 @@ test('what Alipay tells the app besides payments is genuine, names no merchant, 
   t.is(await why({ ...message, notify_id: '' }), 'malformed');
 });
 
-test("what the payer's bank says to a refund is about that refund only when the bank did not take it", async (t) => {
+test('a bank message about a refund counts only if the bank rejected the refund', async (t) => {
   const bank = (content: object | string) =>
     form({
       ...message,
@@ -108,7 +108,7 @@ test("what the payer's bank says to a refund is about that refund only when the 
     );
 });
 
-test('a payment is settled from the notice', async (t) => {
+test('a payment is settled from its notification', async (t) => {
   t.deepEqual(await read(await form(paid)), {
     notificationId: 'n1',
     account: APP_ID,
@@ -126,7 +126,7 @@ test('a payment is settled from the notice', async (t) => {
   });
 });
 
-test('the amount is the one that was written', async (t) => {
+test('the notified amount is reported unchanged', async (t) => {
   const { outcome } = await read(await form({ ...paid, total_amount: '0.01' }));
   t.like(outcome, { kind: 'paid', amount: { minor: 1n, currency: 'CNY' } });
 });
@@ -139,7 +139,7 @@ test('a partial refund repeats the success, names the refund and leaves its amou
   t.is(notification.refund, undefined);
 });
 
-test('closed: unpaid is closed, refunded in full was paid', async (t) => {
+test('a closed trade is closed if unpaid, and paid if fully refunded', async (t) => {
   const { gmt_payment: _, ...unpaid } = { ...paid, trade_status: 'TRADE_CLOSED' };
   t.deepEqual((await read(await form(unpaid))).outcome, { kind: 'closed' });
   t.like((await read(await form({ ...unpaid, gmt_refund: '2026-03-01 12:00:00', refund_fee: '12.34' }))).outcome, {
@@ -148,13 +148,13 @@ test('closed: unpaid is closed, refunded in full was paid', async (t) => {
   });
 });
 
-test('closed: a sum of refunds alone shows that it was paid; a sum of nothing does not', async (t) => {
+test('a closed trade with a refunded sum was paid, and one with a zero sum was not', async (t) => {
   const { gmt_payment: _, ...unpaid } = { ...paid, trade_status: 'TRADE_CLOSED' };
   t.like((await read(await form({ ...unpaid, refund_fee: '12.34' }))).outcome, { kind: 'paid', at: NOW });
   t.deepEqual((await read(await form({ ...unpaid, refund_fee: '0.00' }))).outcome, { kind: 'closed' });
 });
 
-test('unlisted words are pending; a notice about something else is a hint', async (t) => {
+test('an unlisted status is pending, and a notification about another subject is a hint', async (t) => {
   t.deepEqual((await read(await form({ ...paid, trade_status: 'TRADE_NEW' }))).outcome, { kind: 'pending' });
   const { trade_status: _, ...other } = { ...paid, notify_type: 'dut_user_sign' };
   const notification = await read(await form(other));
@@ -162,7 +162,7 @@ test('unlisted words are pending; a notice about something else is a hint', asyn
   t.is(notification.outcome, undefined);
 });
 
-test('GBK: the signature is checked over the bytes as they were sent', async (t) => {
+test('a GBK signature is verified over the received bytes', async (t) => {
   const subject = Buffer.from([0xb2, 0xe8]);
   const params: Record<string, string> = { ...paid, charset: 'GBK', subject: subject.toString('latin1') };
   const sign = await signRsa2(Buffer.from(notificationText(params), 'latin1'), keys.channel);
@@ -179,7 +179,7 @@ for (const [name, body, why] of refused) {
   });
 }
 
-test('every single changed byte of the signed part is refused', async (t) => {
+test('every changed byte of the signed part is refused', async (t) => {
   const end = genuine.indexOf('&sign=');
   for (let at = 0; at < end; at += 7) {
     const changed = Buffer.from(genuine);
@@ -188,7 +188,7 @@ test('every single changed byte of the signed part is refused', async (t) => {
   }
 });
 
-test('certificate mode reads notices with any of its certificates; a simulator key is not one of them', async (t) => {
+test('certificate mode verifies notifications with any of its certificates, but not with a simulator key', async (t) => {
   const { channel: certificates } = channelWith(
     () => {
       throw new Error('unused');
@@ -199,7 +199,7 @@ test('certificate mode reads notices with any of its certificates; a simulator k
   await t.throwsAsync(read(await form(paid, keys.next), certificates), { instanceOf: NotificationNotGenuine });
 });
 
-test('only the exact word stops the channel from sending again', (t) => {
+test('only the exact acknowledgement stops further deliveries', (t) => {
   t.like(channel.ackNotification('accepted'), { status: 200, body: 'success' });
   t.not(channel.ackNotification('refused').body, 'success');
   t.is(channel.ackNotification('refused').status, 400);

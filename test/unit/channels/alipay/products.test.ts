@@ -37,7 +37,7 @@ for (const [signMode, keys] of [
   ['key', ["Alipay's public key: ok"]],
   ['certificate', ['App certificate: ok', "Alipay's root certificates: ok", "Alipay's public certificate: ok"]],
 ] as const) {
-  test(`a good merchant in ${signMode} mode: what can be proven is, and of the rest it is said why not`, async (t) => {
+  test(`a valid merchant in ${signMode} mode: every provable item is proven, and the others state the reason`, async (t) => {
     const result = await probe(await accountOf(`good-${signMode}`, { signMode }), EVERY);
     t.true(result.ok);
     t.deepEqual(words(result), [
@@ -64,7 +64,7 @@ for (const [scene, missing, field] of [
   ['jsapi', 'JSAPI_PAY', null],
   ['mini', 'JSAPI_PAY', null],
 ] as const) {
-  test(`a merchant who has not signed for ${missing}: the scene ${scene} fails with Alipay's code and support id`, async (t) => {
+  test(`a merchant without ${missing}: the scene ${scene} fails with Alipay's code and support id`, async (t) => {
     const products = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE', 'JSAPI_PAY'].filter((one) => one !== missing);
     const result = await probe(await accountOf(`without-${scene}`, { products }), [scene]);
     t.like(result, { ok: false, code: 'ACQ.ACCESS_FORBIDDEN', field });
@@ -75,7 +75,7 @@ for (const [scene, missing, field] of [
   });
 }
 
-/** The result, and the methods that Alipay was called with, the query of the credentials left out. */
+/** Returns the result and the called Alipay methods, without the credentials query. */
 async function counted(config: Config, products?: readonly Scene[]) {
   const send = createTransport({ timeoutMs: 20_000 });
   const methods: string[] = [];
@@ -88,7 +88,7 @@ async function counted(config: Config, products?: readonly Scene[]) {
 
 const [MAKE, CANCEL] = ['alipay.trade.precreate', 'alipay.trade.cancel'];
 
-test("one code that nobody sees proves the seller's row and the product's, with or without a wish for products", async (t) => {
+test('one unused QR code proves both seller and product, with or without requested products', async (t) => {
   const account = await accountOf('counted');
   t.truthy(account.fields['sellerId']);
   for (const products of [undefined, ['qr'], ['qr', 'code']] as const) {
@@ -99,7 +99,7 @@ test("one code that nobody sees proves the seller's row and the product's, with 
   }
 });
 
-test('a code that is refused is asked for once, too, and both rows have the support id of that answer', async (t) => {
+test('a refused code is requested once, and both rows have its support id', async (t) => {
   const { fields, pems } = await accountOf('refused', { products: ['JSAPI_PAY'] });
   const { result, calls } = await counted({ fields, pems });
   t.deepEqual(calls, [MAKE, MAKE], 'one of each product that QR codes can be sold as');
@@ -110,14 +110,14 @@ test('a code that is refused is asked for once, too, and both rows have the supp
   t.truthy(code?.supportId);
 });
 
-test('a seller whom the app does not collect for is named, without any wish for products', async (t) => {
+test('a seller that the app may not collect for is reported, even without requested products', async (t) => {
   const { fields, pems } = await accountOf('seller');
   const result = await probe({ fields: { ...fields, sellerId: '2088999999999999' }, pems });
   t.like(result, { ok: false, field: 'sellerId', code: 'ACQ.PARTNER_ERROR' });
   t.like(named(result, 'App ID'), { status: 'ok' });
 });
 
-test('a wrong key is the only thing that fails, and no product is tried with it', async (t) => {
+test('a wrong key is the only failure, and no product is tested with it', async (t) => {
   const { fields, pems } = await accountOf('wrong');
   const other = await accountOf('other');
   const result = await probe({ fields, pems: { ...pems, alipay_app_key: other.pems['alipay_app_key']! } }, [

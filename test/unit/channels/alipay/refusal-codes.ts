@@ -1,20 +1,19 @@
 /**
- * What becomes of a call that Alipay refuses with code 40004 and one of its sub_codes (without `ACQ.`). The codes of each call are
- * those of its error model in Alipay's own Java SDK (repository alipay/alipay-sdk-java-all, v3, API definition of 2026-09-23);
- * what they mean for money is ours.
+ * The meaning of each sub_code (without `ACQ.`) of a 40004 refusal. The codes of each call are those of its error model in Alipay's
+ * Java SDK (repository alipay/alipay-sdk-java-all, v3, API definition of 2026-09-23); their meaning for money is ours.
  */
 export type Meaning =
-  /** Refused: nothing of it can exist. A refund ends once two questions know nothing of it. */
+  /** Refused: no effect is possible. A refund ends once two queries report it absent. */
   | 'final'
-  /** The same, and it is the payer who has to do something: pay with other means, or from another account. */
+  /** Refused, and the payer must act: use another means of payment or another account. */
   | 'payer'
   /** Refused, but a trade of this number exists or may exist. */
   | 'hides-trade'
-  /** Nothing is known: the channel is asked again. */
+  /** Unknown: the channel is queried again. */
   | 'ask'
-  /** There is no such trade. */
+  /** No such trade. */
   | 'absent'
-  /** The state of the trade forbids it: it is looked up at once. */
+  /** The trade state forbids it: the trade is queried immediately. */
   | 'look-up';
 
 export type Codes = Readonly<Record<string, Meaning>>;
@@ -112,7 +111,7 @@ export const QUERY: Codes = {
   ENTERPRISE_PAY_BIZ_ERROR: 'ask',
 };
 
-/** The list has TRADE_NOT_EXIST without `ACQ.` too, which answers.test.ts tries. */
+/** The list also has TRADE_NOT_EXIST without `ACQ.`, which answers.test.ts covers. */
 export const REFUND_QUERY: Codes = {
   SYSTEM_ERROR: 'ask',
   INVALID_PARAMETER: 'ask',
@@ -120,7 +119,7 @@ export const REFUND_QUERY: Codes = {
   ENTERPRISE_PAY_BIZ_ERROR: 'ask',
 };
 
-/** A payer's code: alipay.trade.pay. */
+/** Code payment: alipay.trade.pay. */
 export const PAY: Codes = {
   ...all(
     'ask',
@@ -172,7 +171,7 @@ export const PAY: Codes = {
   ),
 };
 
-/** A mini program: alipay.trade.create. */
+/** Mini program: alipay.trade.create. */
 export const CREATE: Codes = {
   ...all(
     'ask',
@@ -211,7 +210,7 @@ export const CREATE: Codes = {
   ),
 };
 
-/** A payer's code that is cancelled; the list has SYSTEM_ERROR a second time as AQC.SYSTEM_ERROR. */
+/** Cancelled code payment; the list repeats SYSTEM_ERROR as AQC.SYSTEM_ERROR. */
 export const CANCEL: Codes = {
   SYSTEM_ERROR: 'ask',
   INVALID_PARAMETER: 'look-up',
@@ -223,10 +222,10 @@ export const CANCEL: Codes = {
   CANCEL_NOT_ALLOWED: 'look-up',
 };
 
-/** Words of Alipay's that no list has, but which say that it is busy. */
+/** Unlisted Alipay codes that mean it is busy. */
 export const BUSY_WORDS: Codes = { SYSTEM_BUSY: 'ask', TRADE_BUSY_RETRY: 'ask' };
 
-/** The codes of a text, which all mean the same. */
+/** Maps all codes of a text to one meaning. */
 function all(meaning: Meaning, codes: string): Codes {
   const names = codes.trim().split(/\s+/);
   return Object.fromEntries(names.map((code) => [code, meaning]));

@@ -10,7 +10,7 @@ import { connect, newOrder, newRefund, show } from '../promises/subject.ts';
 import * as codesOf from './refusal-codes.ts';
 import type { Codes, Meaning } from './refusal-codes.ts';
 
-/** Every way of being Alipay's merchant: how it verifies, and for whom it collects. */
+/** Every combination of signing mode and merchant. */
 const WAYS = [
   { name: 'key mode', signMode: 'key' },
   { name: 'certificate mode', signMode: 'certificate' },
@@ -21,7 +21,7 @@ const WAYS = [
 type Configs = { alipay: Pick<ChannelInput, 'fields' | 'pems'> };
 interface Merchant {
   channel: Channel;
-  /** Paid, so that nothing but the fault refuses anything about it. */
+  /** A paid order, so that only the fault refuses a call. */
   order: PlaceOrder & OrderRef;
 }
 
@@ -57,11 +57,11 @@ async function control<T>(path: string, body: object): Promise<T> {
   return (await response.json()) as T;
 }
 
-/** What each meaning is in the words of the channel; `code` is the whole sub_code. */
+/** The expected channel outcome of each meaning; `code` is the whole sub_code. */
 type Expected = (code: string) => Partial<Record<Meaning, object>>;
 
 interface Table {
-  /** As faults name it. */
+  /** The name of the call in faults. */
   call: string;
   scene?: string;
   codes: Codes;
@@ -124,7 +124,7 @@ const TABLES: readonly Table[] = [
   },
 ];
 
-test("the lists are as long as Alipay's", (t) => {
+test("the code lists have the same length as Alipay's", (t) => {
   const { PRECREATE, CREATE, PAY, REFUND, CLOSE, CANCEL, QUERY, REFUND_QUERY } = codesOf;
   const lists = [PRECREATE, CREATE, PAY, REFUND, CLOSE, CANCEL, QUERY, REFUND_QUERY];
   t.deepEqual(
@@ -135,7 +135,7 @@ test("the lists are as long as Alipay's", (t) => {
 
 for (const { name } of WAYS) {
   for (const { call, scene = 'any scene', codes, ask, expected } of TABLES) {
-    test.serial(`${name}: every refusal of ${call}, ${scene}`, async (t) => {
+    test.serial(`${name}: every refusal of ${call}, ${scene}, has its outcome`, async (t) => {
       const merchant = merchants.get(name)!;
       const { orderNo } = merchant.order;
       for (const [code, meaning] of Object.entries(codes)) {

@@ -56,31 +56,27 @@ const faults: [string, WireAnswer | (() => never), string][] = [
     'too_large',
   ],
   [
-    'a fault of ours',
+    'a local fault',
     () => {
       throw new TypeError('bug');
     },
     'network',
   ],
   ['502', http('<html>', 502), 'http_status'],
-  ['a genuine answer under 500', http(genuine, 500), 'http_status'],
+  ['a genuine response with status 500', http(genuine, 500), 'http_status'],
   ['redirect', http(genuine, 302), 'redirected'],
   ['html', http('<html><body>busy</body></html>'), 'unparsable'],
   ['nothing', http(''), 'unparsable'],
-  ['half a body', http(genuine.slice(0, 60)), 'unparsable'],
+  ['a truncated body', http(genuine.slice(0, 60)), 'unparsable'],
   ['text after the object', http(`${genuine}{}`), 'unparsable'],
-  [
-    'bytes that are no UTF-8',
-    http(Buffer.concat([Buffer.from(genuine.slice(0, -1)), Buffer.from([0x80])])),
-    'unparsable',
-  ],
+  ['invalid UTF-8', http(Buffer.concat([Buffer.from(genuine.slice(0, -1)), Buffer.from([0x80])])), 'unparsable'],
   ['not an object', http('[]'), 'unparsable'],
-  ['a member that is no object', http(`{"${MEMBER}":"${order.orderNo}","sign":"${sign}"}`), 'unparsable'],
+  ['a member that is not an object', http(`{"${MEMBER}":"${order.orderNo}","sign":"${sign}"}`), 'unparsable'],
   ["another method's member", http(genuine.replace(MEMBER, 'alipay_trade_close_response')), 'unparsable'],
-  ['success as an error', await said(METHOD, paid, { member: 'error_response' }), 'unparsable'],
+  ['a success in error_response', await said(METHOD, paid, { member: 'error_response' }), 'unparsable'],
   ['no signature', http(`{"${MEMBER}":${raw}}`), 'unsigned'],
   ['an empty signature', http(`{"${MEMBER}":${raw},"sign":""}`), 'unsigned'],
-  ['a signature that is no text', http(`{"${MEMBER}":${raw},"sign":1}`), 'unsigned'],
+  ['a signature that is not a text', http(`{"${MEMBER}":${raw},"sign":1}`), 'unsigned'],
   ['an unsigned "not exist"', http(JSON.stringify({ [MEMBER]: notExist })), 'unsigned'],
   [
     'an unsigned clock refusal',
@@ -93,17 +89,17 @@ const faults: [string, WireAnswer | (() => never), string][] = [
     'misconfigured',
   ],
   ['tampered', http(genuine.replace('12.34', '12.35')), 'signature_invalid'],
-  ['a blank more', http(genuine.replace('"10000",', '"10000", ')), 'signature_invalid'],
-  ['wrong key', await said(METHOD, paid, { key: keys.app }), 'signature_invalid'],
-  ['a signature that is no base64', http(genuine.replace(sign, '!!!')), 'signature_invalid'],
+  ['an extra blank', http(genuine.replace('"10000",', '"10000", ')), 'signature_invalid'],
+  ['a signature of another key', await said(METHOD, paid, { key: keys.app }), 'signature_invalid'],
+  ['a signature that is not base64', http(genuine.replace(sign, '!!!')), 'signature_invalid'],
   ['a second member before', http(genuine.replace('{', `{"${MEMBER}":{"code":"40004"},`)), 'duplicate_key'],
   ['a second member after', http(genuine.replace(/}$/, `,"${MEMBER}":{"code":"40004"}}`)), 'duplicate_key'],
-  ['a second sign in disguise', http(genuine.replace(/}$/, ',"s\\u0069gn":"x"}')), 'duplicate_key'],
+  ['an escaped second sign', http(genuine.replace(/}$/, ',"s\\u0069gn":"x"}')), 'duplicate_key'],
   ['a second key inside', http(genuine.replace('"trade_no":"1"', '"trade_no":"1","trade_no":"2"')), 'duplicate_key'],
   ['deep nesting', http('{"a":'.repeat(50_000) + '1' + '}'.repeat(50_000)), 'unparsable'],
 ];
 for (const [name, answer, cause] of faults) {
-  test(`broken answer: ${name} is ${cause}, whatever was asked`, async (t) => {
+  test(`broken response: ${name} is ${cause} for every call`, async (t) => {
     const { channel } = channelWith(() => (typeof answer === 'function' ? answer() : answer));
     t.like(await channel.query(ref), { kind: 'unknown', cause });
     if (name.includes('member')) return;
@@ -123,10 +119,10 @@ for (const [name, answer, cause] of faults) {
   });
 }
 
-/** Beside the rest, characters whose second byte is an ASCII \\ [ { } or |, and one of four bytes. */
+/** Includes characters whose second byte is an ASCII \\ [ { } or |, and one of four bytes. */
 const CHINESE = '余额不足，甛乕亄亇亅，㐀';
 
-/** An answer in GBK, signed over its own bytes. */
+/** A GBK response, signed over its own bytes. */
 async function saidInGbk(method: string, content: object): Promise<WireAnswer> {
   const member = iconv.encode(JSON.stringify(content), 'gb18030');
   const name = `{"${method.replaceAll('.', '_')}_response":`;
@@ -135,7 +131,7 @@ async function saidInGbk(method: string, content: object): Promise<WireAnswer> {
   );
 }
 
-test('a signed refusal in GBK is read as it is meant, whatever was asked', async (t) => {
+test('a signed GBK refusal is read correctly for every call', async (t) => {
   const refusal = { code: '40004', sub_code: 'ACQ.SELLER_BALANCE_NOT_ENOUGH', sub_msg: CHINESE };
   const { channel } = channelWith(({ about }) =>
     saidInGbk(
@@ -151,7 +147,7 @@ test('a signed refusal in GBK is read as it is meant, whatever was asked', async
   t.deepEqual(await channel.close(ref), refused);
 });
 
-test('an answer in GBK is judged by its bytes, and what is signed in UTF-8 is never read as GBK', async (t) => {
+test('a GBK response is verified by its bytes, and a text signed in UTF-8 is never read as GBK', async (t) => {
   const answer = await saidInGbk(METHOD, { ...notExist, sub_msg: CHINESE });
   const causeOf = async (body: Buffer) => {
     const outcome = await channelWith(() => http(body)).channel.query(ref);
@@ -184,22 +180,22 @@ test('an unsigned refusal keeps its sub_code for the operator', async (t) => {
   }
 });
 
-test('a signed refusal in error_response counts', async (t) => {
+test('a signed refusal in error_response is accepted', async (t) => {
   const channel = channelSaying(notExist, { member: 'error_response' });
   t.deepEqual(await channel.query(ref), { kind: 'absent' });
 });
 
-test('braces, quotes and escapes inside strings do not move the signed part', async (t) => {
+test('braces, quotes and escapes inside strings do not shift the signed part', async (t) => {
   const content = { ...paid, subject: '"},"sign":"x\\', note: '\u8336 {[' };
   t.like(await channelSaying(content).query(ref), { kind: 'paid' });
 });
 
-test('blanks around the members are no part of what is signed', async (t) => {
+test('blanks around the members are not signed', async (t) => {
   const { channel } = channelWith(() => http(` {\n "${MEMBER}" : ${raw} ,\n "sign" : "${sign}" }\n`));
   t.like(await channel.query(ref), { kind: 'paid' });
 });
 
-test('key mode: every configured key verifies, so a change of keys loses no answer', async (t) => {
+test('key mode: every configured key verifies, so a key change loses no response', async (t) => {
   const pems = { ...keyMode, alipay_public_key: [publicPem(keys.next), publicPem(keys.channel)] };
   for (const key of [keys.channel, keys.next]) {
     const { channel } = channelWith(({ about }) => said(about.call, paid, { key }), { pems });
@@ -207,7 +203,7 @@ test('key mode: every configured key verifies, so a change of keys loses no answ
   }
 });
 
-test('certificate mode: the serial names the key; unknown, missing and foreign ones fail closed', async (t) => {
+test('certificate mode: the serial selects the key, and an unknown, missing or foreign serial is rejected', async (t) => {
   const both = { ...certificateMode, alipay_public_cert: [fixture('alipay.crt'), fixture('alipay2.crt')] };
   const ask = (pems: Record<string, string[]>, signing: Parameters<typeof said>[2]) =>
     channelWith(({ about }) => said(about.call, paid, signing), { pems }).channel.query(ref);
@@ -221,7 +217,7 @@ test('certificate mode: the serial names the key; unknown, missing and foreign o
   t.like(await ask(both, {}), { kind: 'unknown', cause: 'serial_unknown' });
 });
 
-test('whatever happens to the bytes on the way, the answer says the same or nothing', async (t) => {
+test('a response with any changed bytes gives the same outcome or unknown', async (t) => {
   const { channel: sound } = channelWith(() => http(genuine));
   const expected = await sound.query(ref);
   const change = fc.record({ at: fc.nat(genuine.length), drop: fc.nat(3), put: fc.string({ maxLength: 3 }) });

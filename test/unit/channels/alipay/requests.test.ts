@@ -42,7 +42,7 @@ const passedOn = {
   goods_detail: [{ goods_id: 'G1', goods_name: 'tea', quantity: 2, price: '6.17' }],
 };
 
-test('a create carries our number, yuan with two decimals and the expiry in UTC+8', (t) => {
+test('a create has our number, yuan with two decimals and the expiry in UTC+8', (t) => {
   const { method, content, notifyUrl } = placeCall(order, 'qr', {
     sellerId: SELLER_ID,
     qrProductCode: '',
@@ -59,13 +59,13 @@ test('a create carries our number, yuan with two decimals and the expiry in UTC+
   });
 });
 
-test('a QR code names its product when there is a word for it; the other scenes have their own', (t) => {
+test('a QR code has the configured product code, and each other scene its own', (t) => {
   const seller = { sellerId: '', qrProductCode: 'QR_CODE_OFFLINE', miniAppId: '' };
   t.is(placeCall(order, 'qr', seller).content.product_code, 'QR_CODE_OFFLINE');
   t.is(placeCall(order, 'page', seller).content.product_code, 'FAST_INSTANT_TRADE_PAY');
 });
 
-test('a mini program names itself and its user, a till the code that was read', (t) => {
+test('a mini program sends its id and user, and a till sends the scanned code', (t) => {
   const create = (scene: 'mini' | 'jsapi' | 'code', also: object) =>
     placeCall({ ...order, ...also, scene }, scene, { ...NOBODY, miniAppId: '2021000000000005' });
   const mini = create('mini', { openId: '074a-x_Y' });
@@ -80,7 +80,7 @@ test('a mini program names itself and its user, a till the code that was read', 
   t.like(till.content, { operator_id: 'O1', terminal_id: 'T1', passback_params: 'a=1&b=2' });
 });
 
-test("a payer's code is cancelled, everything else is closed", async (t) => {
+test('a code payment is cancelled, and any other order is closed', async (t) => {
   for (const scene of ['code', 'qr', 'mini', 'page'] as const) {
     const { channel, sent } = channelWith(({ about }) => said(about.call, {}));
     await channel.close({ ...refund, scene });
@@ -88,7 +88,7 @@ test("a payer's code is cancelled, everything else is closed", async (t) => {
   }
 });
 
-test('a subject loses what Alipay forbids and is cut without breaking a character', (t) => {
+test('a subject loses the characters that Alipay forbids and is cut between characters', (t) => {
   const subject = (text: string) => String(placeCall({ ...order, subject: text }, 'qr', NOBODY).content.subject);
   t.is(subject('tea/milk=2&\u0000cake\n'), 'tea\uff0fmilk\uff1d2\uff06 cake');
   t.is(subject('\u0007'), order.orderNo);
@@ -97,7 +97,7 @@ test('a subject loses what Alipay forbids and is cut without breaking a characte
   t.true(subject('\ud800tea').isWellFormed());
 });
 
-test('what the merchant asks for beyond the order is passed on by the names of Alipay, and nothing else', (t) => {
+test("only the known merchant options are passed on, under Alipay's names", (t) => {
   const plain = placeCall(order, 'qr', NOBODY).content;
   const options = { alipay: asked, wechat: { attach: 'no' } };
   const { content } = placeCall({ ...order, options }, 'qr', NOBODY);
@@ -110,7 +110,7 @@ test('what the merchant asks for beyond the order is passed on by the names of A
   t.deepEqual(disabled, { ...plain, disable_pay_channels: 'pcredit' });
 });
 
-test('what a payer opens has no till, and its text that comes back is escaped', (t) => {
+test('a page, wap or app order has no till members, and its passback text is escaped', (t) => {
   for (const scene of ['page', 'wap', 'app'] as const) {
     const plain = placeCall(order, scene, NOBODY).content;
     const { content } = placeCall({ ...order, options: { alipay: asked } }, scene, NOBODY);
@@ -118,7 +118,7 @@ test('what a payer opens has no till, and its text that comes back is escaped', 
   }
 });
 
-test('a refund of a payment whose number is known goes by that: ours may mean another one', (t) => {
+test('a refund uses the trade number if known, because ours may belong to another payment', (t) => {
   const known = { ...refund, reason: '', channelTradeNo: '2026112822' };
   t.deepEqual(refundCall(known).content, {
     trade_no: '2026112822',
@@ -130,7 +130,7 @@ test('a refund of a payment whose number is known goes by that: ours may mean an
   t.deepEqual(refundQueryCall(known).content['trade_no'], '2026112822');
 });
 
-test('a refund carries its own number; empty values are not sent', (t) => {
+test('a refund has its own number, and empty values are not sent', (t) => {
   t.deepEqual(refundCall({ ...refund, reason: '' }).content, {
     out_trade_no: order.orderNo,
     out_request_no: refund.refundNo,
@@ -149,7 +149,7 @@ test('a refund carries its own number; empty values are not sent', (t) => {
   ]);
 });
 
-test('the refund query asks for the time of the refund', (t) => {
+test('the refund query requests the time of the refund', (t) => {
   t.deepEqual(refundQueryCall(refund).content, {
     out_trade_no: order.orderNo,
     out_request_no: refund.refundNo,
@@ -157,7 +157,7 @@ test('the refund query asks for the time of the refund', (t) => {
   });
 });
 
-test('the charset stands in the address, and is signed like everything else', async (t) => {
+test('the charset is in the URL and is signed like other members', async (t) => {
   const { channel, sent } = channelWith(({ about }) => said(about.call, {}));
   await channel.query(refund);
   const [request] = sent;
@@ -168,13 +168,13 @@ test('the charset stands in the address, and is signed like everything else', as
   t.true(verifyRsa2(requestText(params), params.sign ?? '', createPublicKey(keys.app)));
 });
 
-test('times are written and read in UTC+8', (t) => {
+test('times are formatted and parsed in UTC+8', (t) => {
   t.is(chinaTime(new Date('2026-02-28T16:00:00Z')), '2026-03-01 00:00:00');
   t.is(readChinaTime('2026-03-01 00:00:00')?.toISOString(), '2026-02-28T16:00:00.000Z');
   for (const bad of ['', '2026-03-01', '2026-13-01 00:00:00', 'x', 1, undefined]) t.is(readChinaTime(bad), undefined);
 });
 
-test('a re-send within ten minutes is the same bytes; later only timestamp and sign change', async (t) => {
+test('a repeated request is identical within ten minutes, and later only timestamp and sign change', async (t) => {
   const bodies = [];
   for (const minutes of [0, 9, 11]) {
     const now = new Date(NOW.getTime() + minutes * 60_000);
@@ -189,7 +189,7 @@ test('a re-send within ten minutes is the same bytes; later only timestamp and s
   t.is(createTime(NOW, new Date(NOW.getTime() + 600_001)).getTime(), NOW.getTime() + 600_001);
 });
 
-test('page, wap and app are signed here and nothing is sent', async (t) => {
+test('page, wap and app orders are signed locally and nothing is sent', async (t) => {
   const { channel, sent } = channelWith(() => t.fail() as never);
   for (const [scene, method] of [
     ['page', 'alipay.trade.page.pay'],
@@ -208,7 +208,7 @@ test('page, wap and app are signed here and nothing is sent', async (t) => {
   t.is(sent.length, 0);
 });
 
-test('certificate mode names the serials of the app and of the roots', async (t) => {
+test('certificate mode sends the serials of the app and root certificates', async (t) => {
   const { channel, sent } = channelWith(({ about }) => said(about.call, {}), { pems: certificateMode });
   await channel.query({ ...refund });
   const params = new URLSearchParams(sent[0]?.body);
@@ -216,7 +216,7 @@ test('certificate mode names the serials of the app and of the roots', async (t)
   t.regex(params.get('alipay_root_cert_sn') ?? '', /^[0-9a-f]{32}$/);
 });
 
-test('another currency or scene is refused for certain and nothing is sent', async (t) => {
+test('an unsupported currency or scene is definitely refused and nothing is sent', async (t) => {
   const channel = channelSaying({});
   for (const wrong of [{ scene: 'h5' as const }, { amount: { minor: 1n, currency: 'USD' } }]) {
     const outcome = await channel.place({ ...order, ...wrong });

@@ -20,16 +20,16 @@ const sdk = new AlipaySdk({
   alipayPublicKey: publicPem(keys.channel),
 });
 
-test('the request text drops sign and empty values, sorts by key and keeps values raw', (t) => {
+test('the request text omits sign and empty values, sorts by key and keeps values unescaped', (t) => {
   const params = { b: '2&=', sign_type: 'RSA2', a: '1', sign: 'x', empty: '', A: '\u4f60' };
   t.is(requestText(params), 'A=\u4f60&a=1&b=2&=&sign_type=RSA2');
 });
 
-test('the notice text drops sign and sign_type', (t) => {
+test('the notification text omits sign and sign_type', (t) => {
   t.is(notificationText({ b: '2', sign_type: 'RSA2', a: '', sign: 'x' }), 'a=&b=2');
 });
 
-test('a request signed by alipay-sdk verifies here', (t) => {
+test('a request signed by alipay-sdk is verified', (t) => {
   const text = sdk.sdkExecute('alipay.trade.app.pay', {
     bizContent: { subject: '\u8336 & cake', total_amount: '1.00' },
   });
@@ -38,14 +38,14 @@ test('a request signed by alipay-sdk verifies here', (t) => {
   t.false(verifyRsa2(requestText({ ...params, app_id: '1' }), params.sign ?? '', createPublicKey(keys.app)));
 });
 
-test('alipay-sdk verifies a notice signed here, and refuses it changed', async (t) => {
+test('alipay-sdk verifies our signed notification and refuses a changed one', async (t) => {
   const params = { app_id: APP_ID, trade_status: 'TRADE_SUCCESS', subject: '\u8336 100%', sign_type: 'RSA2' };
   const sign = await signRsa2(notificationText(params), keys.channel);
   t.true(sdk.checkNotifySignV2({ ...params, sign }));
   t.false(sdk.checkNotifySignV2({ ...params, trade_status: 'TRADE_CLOSED', sign }));
 });
 
-test('alipay-sdk verifies an answer signed here, and refuses it changed', async (t) => {
+test('alipay-sdk verifies our signed response and refuses a changed one', async (t) => {
   const raw = '{"code":"10000","msg":"Success","qr_code":"https:\\/\\/qr.example.test\\/1"}';
   const sign = await signRsa2(raw, keys.channel);
   const check = (content: string) => () =>
@@ -54,7 +54,7 @@ test('alipay-sdk verifies an answer signed here, and refuses it changed', async 
   t.throws(check(raw.replace('qr.example', 'qr.other')));
 });
 
-test('certificate serials are those of alipay-sdk, with an SM2 root in the file and a comma in an issuer', (t) => {
+test('certificate serials match alipay-sdk, with an SM2 root in the file and a comma in an issuer', (t) => {
   const { config } = new AlipaySdk({
     appId: APP_ID,
     privateKey: fixture('app.key'),
@@ -70,7 +70,7 @@ test('certificate serials are those of alipay-sdk, with an SM2 root in the file 
   t.is(rootCertSerial(roots), config.alipayRootCertSn);
 });
 
-test('a signature is of exactly one text and one key; garbage is false and never throws', async (t) => {
+test('a signature is valid for exactly one text and key, and invalid input returns false without throwing', async (t) => {
   const sign = await signRsa2('text', keys.channel);
   const key = createPublicKey(keys.channel);
   t.true(verifyRsa2('text', sign, key));
@@ -81,7 +81,7 @@ test('a signature is of exactly one text and one key; garbage is false and never
   }
 });
 
-test('what is signed verifies, whatever the values are', async (t) => {
+test('a signed text verifies for any values', async (t) => {
   const key = createPublicKey(keys.app);
   await fc.assert(
     fc.asyncProperty(fc.dictionary(fc.string(), fc.string({ unit: 'binary' })), async (params) => {

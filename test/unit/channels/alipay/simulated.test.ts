@@ -50,7 +50,7 @@ function world(signMode: 'key' | 'certificate' = 'key'): Subject {
 }
 
 for (const scene of ['page', 'wap', 'app'] as const) {
-  test(`${scene}: the channel takes what was signed, and the payment is found`, async (t) => {
+  test(`${scene}: the channel accepts the signed request, and the payment is found`, async (t) => {
     const subject = world('certificate');
     const order = { ...newOrder(alipayKind), scene };
     const outcome = await subject.channel.place(order);
@@ -62,7 +62,7 @@ for (const scene of ['page', 'wap', 'app'] as const) {
   });
 }
 
-test('the channel takes what the merchant asks for beyond the order, in every scene', async (t) => {
+test('the channel accepts the merchant options in every scene', async (t) => {
   const alipay = {
     storeId: 'S1',
     sysServiceProviderId: '2088000000000007',
@@ -90,7 +90,7 @@ test('the channel takes what the merchant asks for beyond the order, in every sc
   }
 });
 
-test("a payer's code that is cancelled after it was paid gives the money back, once, and says so", async (t) => {
+test('a code payment cancelled after payment is refunded once, and the close reports the refund', async (t) => {
   const { channel } = world('certificate');
   const order = { ...newOrder(alipayKind), scene: 'code' as const, payCode: shownCode('cancelled') };
   t.like(await channel.place(order), { kind: 'paid', amount: order.amount });
@@ -101,7 +101,7 @@ test("a payer's code that is cancelled after it was paid gives the money back, o
   t.like(await driver.ledger(order.orderNo), { paid: 1234, refunded: 1234, refunds: 1 });
 });
 
-test('before the scan the trade does not exist, for close neither; after it close works', async (t) => {
+test('before the scan a query and a close report the trade absent, and after it the close succeeds', async (t) => {
   const { channel } = world();
   const order = await placed(world(), newOrder(alipayKind));
   t.deepEqual(await channel.query(order), { kind: 'absent' });
@@ -110,7 +110,7 @@ test('before the scan the trade does not exist, for close neither; after it clos
   t.is((await channel.query(order)).kind, 'pending');
 });
 
-test('a refund of everything leaves a trade that was paid', async (t) => {
+test('a full refund leaves a paid trade', async (t) => {
   const subject = world();
   const order = await paid(subject);
   const refund = { ...newRefund(order), refundAmount: order.amount };
@@ -118,7 +118,7 @@ test('a refund of everything leaves a trade that was paid', async (t) => {
   t.like(await subject.channel.query(order), { kind: 'paid', refundsHint: true, amount: order.amount });
 });
 
-test('several refunds: each is its own amount, although the channel tells only the sum', async (t) => {
+test('each of several refunds has its own amount, although the channel reports only the sum', async (t) => {
   const subject = world();
   const order = await paid(subject);
   for (let n = 0; n < 3; n += 1) {
@@ -128,7 +128,7 @@ test('several refunds: each is its own amount, although the channel tells only t
   t.like(await driver.ledger(order.orderNo), { refunds: 3, refunded: 702 });
 });
 
-test('a refund that the channel has taken but not done moved nothing yet, then it is found', async (t) => {
+test('an accepted refund has no effect until the channel completes it, then a query finds it', async (t) => {
   const subject = world();
   const refund = newRefund(await paid(subject));
   await driver.fault('refund', 'pending-refund', refund.orderNo);
@@ -144,7 +144,7 @@ test('a refund that the channel has taken but not done moved nothing yet, then i
   );
 });
 
-test('what the channel refuses in GBK is refused, in its own words', async (t) => {
+test('a GBK refusal by the channel keeps its reason', async (t) => {
   const subject = world('certificate');
   const unwanted = newOrder(alipayKind);
   await driver.fault('create', 'refused-in-gbk', unwanted.orderNo, 'BUYER_BALANCE_NOT_ENOUGH');
@@ -160,7 +160,7 @@ test('what the channel refuses in GBK is refused, in its own words', async (t) =
   t.deepEqual(await subject.channel.refund(refund), { kind: 'refused', code: 'ACQ.SELLER_BALANCE_NOT_ENOUGH', reason });
 });
 
-test('a refund that the channel lost is absent, and the same number makes it', async (t) => {
+test('a refund lost by the channel is absent, and a repeat with the same number makes it', async (t) => {
   const subject = world();
   const refund = newRefund(await paid(subject));
   await driver.fault('refund', 'lost-refund', refund.orderNo);
@@ -170,7 +170,7 @@ test('a refund that the channel lost is absent, and the same number makes it', a
   t.like(await driver.ledger(refund.orderNo), { refunds: 1, refunded: 234 });
 });
 
-test('the same refund number with another amount says nothing', async (t) => {
+test('a refund number reused with another amount is unknown', async (t) => {
   const subject = world();
   const refund = newRefund(await paid(subject));
   await subject.channel.refund(refund);
@@ -179,7 +179,7 @@ test('the same refund number with another amount says nothing', async (t) => {
   t.like(await driver.ledger(refund.orderNo), { refunds: 1 });
 });
 
-test('more than is left is refused', async (t) => {
+test('a refund above the remaining amount is refused', async (t) => {
   const subject = world();
   const order = await paid(subject);
   const refund = newRefund(order);
@@ -188,7 +188,7 @@ test('more than is left is refused', async (t) => {
   t.like(await subject.channel.refund(second), { kind: 'refused', code: 'ACQ.REFUND_AMT_NOT_EQUAL_TOTAL' });
 });
 
-test('a refund from the portal is announced by number and left to a query', async (t) => {
+test('a portal refund is notified by number and left to a query', async (t) => {
   const subject = world();
   const order = await paid(subject);
   await control('POST', '/refund-elsewhere', { payWay: 'alipay', orderNo: order.orderNo, amount: '1.00' });
@@ -204,7 +204,7 @@ test('a refund from the portal is announced by number and left to a query', asyn
   t.like(found, { kind: 'succeeded', amount: { minor: 100n, currency: 'CNY' } });
 });
 
-test('a notice with another amount carries that amount', async (t) => {
+test('a notification with another amount keeps that amount', async (t) => {
   const subject = world();
   const order = await placed(subject, newOrder(alipayKind));
   await driver.fault('notice', 'wrong-amount', order.orderNo);
@@ -217,7 +217,7 @@ test('a notice with another amount carries that amount', async (t) => {
   t.like(notification.outcome, { kind: 'paid', amount: { minor: 1235n, currency: 'CNY' } });
 });
 
-test('a clock that the channel does not believe is clock_skew, and moves nothing', async (t) => {
+test('a timestamp that the channel rejects is clock_skew and has no effect', async (t) => {
   const subject = world();
   const order = await paid(subject);
   for (const call of ['query', 'close', 'refund', 'refund-query'])
@@ -228,7 +228,7 @@ test('a clock that the channel does not believe is clock_skew, and moves nothing
   for (const outcome of await Promise.all(outcomes)) t.like(outcome, { kind: 'unknown', cause: 'clock_skew' });
 });
 
-test('a code whose order the channel refuses (0.02) is refused; one that it does not list is not definite', async (t) => {
+test('a refused code (0.02) is definitely refused, and an unlisted refusal is not definite', async (t) => {
   const { channel } = world();
   const order = { ...newOrder(alipayKind), amount: { minor: 2n, currency: 'CNY' } };
   t.like(await channel.place(order), { kind: 'declined', code: 'ACQ.ACCESS_FORBIDDEN', definite: true });
@@ -236,7 +236,7 @@ test('a code whose order the channel refuses (0.02) is refused; one that it does
   t.like(await channel.place(known), { kind: 'declined', code: 'ACQ.TRADE_HAS_SUCCESS', definite: false });
 });
 
-test("the channel's next certificate is downloaded by its serial, once, and a key that changes without one is not", async (t) => {
+test("the channel's next certificate is downloaded once by its serial, and a new key without a certificate is not", async (t) => {
   for (const signMode of ['certificate', 'key'] as const) {
     const account = `next-${signMode}`;
     const { alipay } = (await control('POST', '/accounts', { payWay: 'alipay', name: account, signMode })) as Configs;
@@ -285,13 +285,13 @@ const wrong: [string, 'key' | 'certificate', (input: Subject['input']) => Partia
   ],
 ];
 for (const [name, signMode, change, field] of wrong) {
-  test(`the probe names a wrong ${name}`, async (t) => {
+  test(`the probe reports a wrong ${name}`, async (t) => {
     const { input } = world(signMode);
     t.like(await connect(alipayKind, { ...input, ...change(input) }).probe(), { ok: false, field });
   });
 }
 
-test("Alipay's certificate and the root file are refused unless the one issued the other", (t) => {
+test("Alipay's certificate and the root file are refused unless the root issued the certificate", (t) => {
   const { input } = world('certificate');
   const other = { alipay_public_cert: [fixture('alipay.crt')], alipay_root_cert: [fixture('root.crt')] };
   for (const kind of ['alipay_public_cert', 'alipay_root_cert'] as const) {
@@ -302,7 +302,7 @@ test("Alipay's certificate and the root file are refused unless the one issued t
   t.notThrows(() => connect(alipayKind, { ...input, pems: { ...input.pems, ...other } }), 'each other');
 });
 
-test('a merchant that signed only for the other QR product is told so, and its codes work once the configuration says it', async (t) => {
+test('a merchant with only the other QR product gets that reason, and codes work once it is configured', async (t) => {
   const account = { payWay: 'alipay', name: 'offline', products: ['QR_CODE_OFFLINE'] };
   const { alipay } = (await control('POST', '/accounts', account)) as Configs;
   const input = { mode: 'simulator', simulatorUrl: simulator.url, ...alipay } as const;
@@ -318,7 +318,7 @@ test('a merchant that signed only for the other QR product is told so, and its c
   t.is((await after.place(order)).kind, 'pending');
 });
 
-test('the probe says when nobody is there', async (t) => {
+test('the probe reports an unreachable channel', async (t) => {
   const channel = connect(alipayKind, { ...world().input, simulatorUrl: 'http://127.0.0.1:1' });
   t.like(await channel.probe(), { ok: false, field: null, code: 'network' });
 });

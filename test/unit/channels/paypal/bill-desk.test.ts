@@ -8,7 +8,7 @@ import { json, MERCHANT, refusal, type Script, scripted } from './scripted.ts';
 const LATER = new Date('2026-03-02T03:00:00Z');
 const REFRESHED = '2026-03-02T02:59:59+0000';
 
-/** A question as PayPal gets it. */
+/** The query of a report request. */
 interface Asked {
   first: number;
   last: number;
@@ -28,7 +28,7 @@ function readAsked(url: string): Asked {
   };
 }
 
-/** PayPal tells no balances unless `balances` does. */
+/** PayPal returns no balances unless `balances` does. */
 function deskWith(
   script: Script,
   now = LATER,
@@ -63,7 +63,7 @@ const tooLarge = (): WireAnswer =>
 
 const timeOf = (row: Row): number => Date.parse(String(row['transaction_initiation_date']).replace('+0000', 'Z'));
 
-/** Shows rows by window and page as PayPal does: both ends of a window belong to it, and no window may have more than `most`. */
+/** Returns rows by window and page as PayPal does: both window ends are inclusive, and a window has at most `most` rows. */
 function reporting(rows: readonly Row[], most = 10_000): Script {
   return ({ url }) => {
     const { first, last, size, page: number } = readAsked(url);
@@ -75,7 +75,7 @@ function reporting(rows: readonly Row[], most = 10_000): Script {
 
 const MIDNIGHT = Date.parse(`${DAY}T00:00:00Z`);
 
-/** Payments, one every `spacing` seconds from an offset on. */
+/** Payments every `spacing` seconds from an offset. */
 function payments(count: number, spacing: number, offset = 0): Row[] {
   return Array.from({ length: count }, (_, at) => {
     const time = new Date(MIDNIGHT + (offset + at * spacing) * 1000).toISOString().slice(0, 19);
@@ -83,7 +83,7 @@ function payments(count: number, spacing: number, offset = 0): Row[] {
   });
 }
 
-/** The numbers of the payments in the bill of the day, as the reader gives them. */
+/** Returns the payment numbers in the bill of the day, as the reader reports them. */
 async function numbersIn(t: Parameters<typeof billFile>[0], desk: BillDesk): Promise<(string | null)[]> {
   const file = await billFile(t, await bytesOf(await desk.fetch(DAY)));
   const { lines } = await collect(desk.read(file, DAY));
@@ -96,7 +96,7 @@ async function numbersIn(t: Parameters<typeof billFile>[0], desk: BillDesk): Pro
 
 const ids = (rows: readonly Row[]): unknown[] => rows.map((row) => row['transaction_id']);
 
-test('the transactions of a day of UTC are asked for, and become a file that can be read', async (t) => {
+test('the transactions of a UTC day are requested and become a readable file', async (t) => {
   t.deepEqual(paypalKind.bills, {
     utcOffsetMinutes: 0,
     readyAfterMinutes: 180,
@@ -124,11 +124,11 @@ test('the transactions of a day of UTC are asked for, and become a file that can
       ['refund', 230n],
     ],
   );
-  // The same day is the same file.
+  // The same day gives the same file.
   t.true(bytes.equals(await bytesOf(await desk.fetch(DAY))));
 });
 
-test('pages are read one after the other until all are there', async (t) => {
+test('pages are read one after another until complete', async (t) => {
   const rows = payments(1234, 60);
   const { desk, asked } = deskWith(reporting(rows));
   t.deepEqual(await numbersIn(t, desk), ids(rows));
@@ -138,7 +138,7 @@ test('pages are read one after the other until all are there', async (t) => {
   );
 });
 
-test('a window with too many is halved until none has, without a gap, and each transaction comes once', async (t) => {
+test('a window with too many transactions is halved without gaps, and each transaction is read once', async (t) => {
   const rows = payments(3000, 20);
   const twice = rows.flatMap((row, at) => (at % 100 === 0 ? [row, row] : [row]));
   for (const all of [rows, twice]) {
@@ -146,7 +146,7 @@ test('a window with too many is halved until none has, without a gap, and each t
     t.deepEqual(await numbersIn(t, desk), ids(rows));
     const windows = asked.filter(({ page: number }) => number === 1);
     for (const { first, last } of windows) t.true(last >= first && last % 1000 === 0);
-    // Every second of the day belongs to one of the smallest windows, and to no other.
+    // Every second of the day is in exactly one of the smallest windows.
     const leaves = windows.filter((one) =>
       windows.every((other) => other.first < one.first || other.last > one.last || sameWindow(one, other)),
     );
@@ -159,7 +159,7 @@ test('a window with too many is halved until none has, without a gap, and each t
 
 const sameWindow = (one: Asked, other: Asked): boolean => one.first === other.first && one.last === other.last;
 
-test('what both windows show counts once; another event, or another amount, of the same number counts, too', async (t) => {
+test('a transaction in two windows counts once, but another event or amount of the same number counts separately', async (t) => {
   const noon = `${DAY}T11:59:59+0000`;
   const same = payment({ transaction_initiation_date: noon });
   const other = payment({ transaction_initiation_date: noon, transaction_event_code: 'T1106' });
@@ -184,7 +184,7 @@ test('what both windows show counts once; another event, or another amount, of t
   );
 });
 
-test('a total above ten thousand is too many, too, and so is a page that is too long to be received', async (t) => {
+test('a total above ten thousand and a page that is too large also halve the window', async (t) => {
   const rows = payments(20, 3600);
   for (const tooMany of [
     () => page([], 10_001),
@@ -203,7 +203,7 @@ test('a total above ten thousand is too many, too, and so is a page that is too 
   t.like(await desk.fetch(DAY), { kind: 'unknown', cause: 'too_large' });
 });
 
-test('a day whose first hours are empty is not empty', async (t) => {
+test('a day with empty first hours is not empty', async (t) => {
   const rows = payments(30, 60, 20 * 3600);
   t.deepEqual(await numbersIn(t, deskWith(reporting(rows, 20)).desk), ids(rows));
   t.deepEqual(await deskWith(reporting([])).desk.fetch(DAY), {
@@ -213,12 +213,12 @@ test('a day whose first hours are empty is not empty', async (t) => {
   });
 });
 
-test('a window that changes while it is read is read again, and given up after a while', async (t) => {
+test('a window that changes during reading is read again, up to a limit', async (t) => {
   const rows = payments(600, 60);
   let calls = 0;
   const { desk, asked } = deskWith((request) => {
     calls += 1;
-    // The second page of the first try speaks of one more.
+    // The second page of the first attempt states one row more.
     return calls === 2 ? page(rows.slice(500), 601) : reporting(rows)(request);
   });
   t.deepEqual(await numbersIn(t, desk), ids(rows));
@@ -228,7 +228,7 @@ test('a window that changes while it is read is read again, and given up after a
   );
   const changing: readonly [Script, number][] = [
     [({ url }) => page(rows.slice(0, 500), 600 + readAsked(url).page), 6],
-    // Fewer than it says, and more.
+    // Fewer rows than stated, and more.
     [({ url }) => page(readAsked(url).page === 1 ? rows.slice(0, 500) : [], 600), 6],
     [() => page(rows.slice(0, 500), 600), 6],
     [() => page(rows.slice(0, 3), 2), 3],
@@ -240,7 +240,7 @@ test('a window that changes while it is read is read again, and given up after a
   }
 });
 
-test('one that is on two pages may stand for one that slipped between them, so the window is read again', async (t) => {
+test('a transaction on two pages may hide a missed one, so the window is read again', async (t) => {
   const rows = payments(600, 60);
   const slipped = [...rows.slice(0, 500), rows[499]!, ...rows.slice(501)];
   let calls = 0;
@@ -249,7 +249,7 @@ test('one that is on two pages may stand for one that slipped between them, so t
     return reporting(calls <= 2 ? slipped : rows)(request);
   });
   t.deepEqual(await numbersIn(t, desk), ids(rows));
-  // When PayPal has it twice each time, it does.
+  // A duplicate that PayPal returns every time is accepted.
   const { desk: always } = deskWith(reporting(slipped));
   t.deepEqual(
     await numbersIn(t, always),
@@ -257,20 +257,20 @@ test('one that is on two pages may stand for one that slipped between them, so t
   );
 });
 
-test('a day is not ready until PayPal says that it shows all of it', async (t) => {
+test("a day is not ready until PayPal's refresh time covers it", async (t) => {
   const answer = async (refreshed: unknown) => deskWith(() => page([payment()], 1, refreshed)).desk.fetch(DAY);
   for (const early of ['2026-03-01T23:59:58Z', '2026-03-01T20:00:00+0000', '2026-03-02T07:00:00+0800', 'soon'])
     t.deepEqual(await answer(early), { kind: 'not_ready', code: `REFRESHED_${early}` });
   t.deepEqual(await answer(null), { kind: 'not_ready', code: 'REFRESHED_NEVER' });
   for (const late of ['2026-03-01T23:59:59Z', '2026-03-02T02:59:59+0000', '2026-03-02T08:00:00+0800'])
     t.is((await answer(late)).kind, 'bill', late);
-  // An empty day, too, is empty only then.
+  // An empty day is also empty only then.
   const none = async (refreshed: string) => deskWith(() => page([], 0, refreshed)).desk.fetch(DAY);
   t.is((await none('2026-03-01T20:00:00Z')).kind, 'not_ready');
   t.is((await none('2026-03-02T00:00:00Z')).kind, 'empty');
 });
 
-test('a window that begins after the data end is not ready', async (t) => {
+test("a window after the end of PayPal's data is not ready", async (t) => {
   const words = 'Data for the given start date is not available.';
   for (const detail of [{ issue: words }, { issue: 'INVALID', description: words }]) {
     const { desk } = deskWith(() => json(400, { name: 'INVALID_REQUEST', message: 'x', details: [detail] }));
@@ -278,7 +278,7 @@ test('a window that begins after the data end is not ready', async (t) => {
   }
 });
 
-test('a report about another account than the configured one is a bill that is refused', async (t) => {
+test('a report of another account than the configured one is refused', async (t) => {
   const fetched = async (account: string) =>
     bytesOf(await deskWith(() => page([payment()], 1, REFRESHED, account)).desk.fetch(DAY));
   t.true((await fetched(MERCHANT)).length > 0);
@@ -286,14 +286,14 @@ test('a report about another account than the configured one is a bill that is r
   t.like(error, { fault: 'wrong_account', message: 'The report is about the account SOMEBODYELSE1.' });
 });
 
-test('a day that is too long ago is not asked about', async (t) => {
+test('a day before the retention period is not requested', async (t) => {
   const { desk, asked } = deskWith(reporting([]));
   t.deepEqual(await desk.fetch('2023-03-01'), { kind: 'gone', code: 'OLDER_THAN_1095_DAYS' });
   t.is(asked.length, 0);
   t.is((await desk.fetch('2023-03-04')).kind, 'empty');
 });
 
-test('a refusal is told in PayPal’s words; what says nothing is unknown', async (t) => {
+test("a refusal keeps PayPal's code and reason, and an unclear response is unknown", async (t) => {
   const answer = async (script: Script) => deskWith(script).desk.fetch(DAY);
   t.like(await answer(() => refusal(400, 'INVALID_REQUEST')), { kind: 'refused', code: 'INVALID_REQUEST' });
   const denied = await answer(() => refusal(403, 'NOT_AUTHORIZED'));
@@ -317,7 +317,7 @@ test('a refusal is told in PayPal’s words; what says nothing is unknown', asyn
     t.is(await cause(() => json(200, body)), 'unparsable', JSON.stringify(body));
 });
 
-test('a bill that stops in the middle of the day fails like a download, and what came of it is no bill', async (t) => {
+test('a bill that fails in the middle of the day is a failed download, and its part is not a bill', async (t) => {
   const rows = payments(30, 2400);
   for (const [stop, why] of [
     [() => json(503, {}), 'network'],
@@ -346,13 +346,13 @@ test('a bill that stops in the middle of the day fails like a download, and what
 
 const usd = (value: string) => ({ currency: 'USD', total_balance: money(value) });
 
-/** Balances as of the instant that was asked for; `more` overwrites members. */
+/** Balances as of the requested time; `more` overwrites members. */
 function balancesOf(balances: unknown, more: Row = {}): (asOf: string) => WireAnswer {
   return (asOf) =>
     json(200, { balances, account_id: MERCHANT, as_of_time: asOf, last_refresh_time: '2026-03-02T02:00:00Z', ...more });
 }
 
-/** The balances of the day before and of the day, and what was asked for. */
+/** The balances of the day before and of the day, with the recorded queries. */
 function saying(...answers: ((asOf: string) => WireAnswer)[]) {
   const asked: (string | null)[][] = [];
   const script: Script = ({ url }) => {
@@ -363,7 +363,7 @@ function saying(...answers: ((asOf: string) => WireAnswer)[]) {
   return { script, asked };
 }
 
-test('the balances of the last second before the day and of its own last second come with the bill', async (t) => {
+test('the bill has the balances of the last second before the day and of its own last second', async (t) => {
   const others = [
     { currency: 'JPY', total_balance: money('500', 'JPY') },
     { currency: 'BTC', total_balance: money('0.00000001', 'BTC') },
@@ -390,7 +390,7 @@ test('the balances of the last second before the day and of its own last second 
   ]);
 });
 
-test('a day without transactions is a bill without lines where there are balances', async (t) => {
+test('a day with balances but no transactions is a bill without lines', async (t) => {
   const { script } = saying(balancesOf([usd('1.00')]), balancesOf([usd('1.00')]));
   const { desk } = deskWith(reporting([]), LATER, script);
   const { lines, totals } = await collect(desk.read(await billFile(t, await bytesOf(await desk.fetch(DAY))), DAY));
@@ -417,7 +417,7 @@ const UNUSABLE: Readonly<Record<string, (asOf: string) => WireAnswer>> = {
   'no number': balancesOf([usd('1,00')]),
 };
 
-test('balances that PayPal does not tell, or that cannot be read, cost the comparison and not the bill', async (t) => {
+test('missing or unreadable balances omit the comparison, but not the bill', async (t) => {
   for (const [name, answer] of Object.entries(UNUSABLE))
     for (const answers of [
       [answer, answer],
@@ -431,7 +431,7 @@ test('balances that PayPal does not tell, or that cannot be read, cost the compa
     }
 });
 
-test('silence about balances is asked again with the bill for a day, then the bill counts without them', async (t) => {
+test('a balance timeout repeats the bill for a day, then the bill counts without balances', async (t) => {
   const silence: Script = () => {
     throw new TransportFailed('timeout', 'silence');
   };

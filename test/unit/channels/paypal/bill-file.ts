@@ -5,7 +5,7 @@ export const DAY = '2026-03-01';
 
 export const money = (value: string, currency_code = 'USD') => ({ currency_code, value });
 
-/** One transaction_info, as PayPal writes it; what is undefined is left out. */
+/** One transaction_info as PayPal writes it, without undefined members. */
 export type Row = Record<string, unknown>;
 
 export const payment = (more: Row = {}): Row => ({
@@ -33,7 +33,7 @@ export const refund = (more: Row = {}): Row =>
     ...more,
   });
 
-/** The lines of a whole file; `head` and `tail` overwrite members. */
+/** Returns the lines of a whole file; `head` and `tail` overwrite members. */
 export function fileLines(rows: readonly Row[], head: Row = {}, tail: Row = {}): string[] {
   const begin = { bill: FORMAT, account: FIELDS.clientId, startDate: `${DAY}T00:00:00.000Z`, endDate: NEXT_DAY };
   return [{ ...begin, ...head }, ...rows, { end: FORMAT, rows: rows.length, ...tail }].map((one) =>
@@ -43,7 +43,7 @@ export function fileLines(rows: readonly Row[], head: Row = {}, tail: Row = {}):
 
 const NEXT_DAY = '2026-03-02T00:00:00.000Z';
 
-/** A whole file. */
+/** Returns a whole file. */
 export function billText(rows: readonly Row[], head: Row = {}, tail: Row = {}): string {
   return `${fileLines(rows, head, tail).join('\n')}\n`;
 }

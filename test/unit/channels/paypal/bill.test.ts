@@ -13,7 +13,7 @@ async function linesOf(t: ExecutionContext, rows: readonly Row[]): Promise<BillL
   return (await collect(await read(t, billText(rows)))).lines;
 }
 
-test('a payment and its refund are two lines, each with its numbers and its fee', async (t) => {
+test('a payment and its refund are two lines, each with its numbers and fee', async (t) => {
   const { lines, totals } = await collect(await read(t, billText([payment(), refund()])));
   const common = {
     orderNo: ORDER_NO,
@@ -53,7 +53,7 @@ test('a payment and its refund are two lines, each with its numbers and its fee'
   t.is(totals, undefined);
 });
 
-test('only what succeeded, or did before it went back, moved money', async (t) => {
+test('only a successful transaction, or a reversed one that had succeeded, moves money', async (t) => {
   const rows = ['S', 'V', 'P', 'D', 'F'].flatMap((transaction_status) => [
     payment({ transaction_status }),
     refund({ transaction_status }),
@@ -64,7 +64,7 @@ test('only what succeeded, or did before it went back, moved money', async (t) =
       ['T0006 S', 'payment', 1230n, 92n],
       ['T1107 S', 'refund', 230n, -8n],
       ['T0006 V', 'payment', 1230n, 92n],
-      // A refund that went back: what came of it is a transaction of its own.
+      // A reversed refund; its return is a transaction of its own.
       ['T1107 V', 'other', -230n, -8n],
       ...['P', 'D', 'F'].flatMap((status) => [
         [`T0006 ${status}`, 'other', 0n, 0n],
@@ -74,7 +74,7 @@ test('only what succeeded, or did before it went back, moved money', async (t) =
   );
 });
 
-/** What a code is, by the reference of codes (developer.paypal.com, "Transaction event codes"). */
+/** The kind of each code by PayPal's reference (developer.paypal.com, "Transaction event codes"). */
 const CODES: Readonly<Record<string, BillLine['kind']>> = {
   T0000: 'payment',
   T0001: 'other',
@@ -107,7 +107,7 @@ const CODES: Readonly<Record<string, BillLine['kind']>> = {
   T9900: 'other',
 };
 
-test('a refund that is pending or went back has its numbers, so that it is not missing; one that was denied has none', async (t) => {
+test('a pending or reversed refund keeps its numbers, so that it is not missing, but a denied one has none', async (t) => {
   const rows = ['P', 'V', 'D'].map((transaction_status) => refund({ transaction_status }));
   t.deepEqual(
     (await linesOf(t, rows)).map(({ kind, refundNo, channelRefundNo }) => [kind, refundNo, channelRefundNo]),
@@ -119,13 +119,13 @@ test('a refund that is pending or went back has its numbers, so that it is not m
   );
 });
 
-test('every code is of a kind, and a kind of its own has the sign that it takes', async (t) => {
+test('every code has a kind, and a line with the wrong sign has the kind other', async (t) => {
   const gained = await linesOf(
     t,
     Object.keys(CODES).map((transaction_event_code) => payment({ transaction_event_code })),
   );
   t.deepEqual(Object.fromEntries(gained.map(({ event, kind }) => [event.slice(0, 5), kind])), { ...CODES });
-  // What was paid to others is no payment, and nobody refunds by gaining.
+  // A payment to another party is not a payment here, and a refund never adds money.
   const lost = await linesOf(t, [
     payment({ transaction_amount: money('-12.30') }),
     payment({ transaction_amount: money('0.00') }),
@@ -139,7 +139,7 @@ test('every code is of a kind, and a kind of its own has the sign that it takes'
   );
 });
 
-test('a dispute takes and gives back with its sign, of the payment that it is about, each by its own number', async (t) => {
+test('dispute lines have their sign, their payment and their own number', async (t) => {
   const about = { paypal_reference_id: CAPTURE_ID, paypal_reference_id_type: 'TXN', fee_amount: undefined };
   const rows = [
     payment({
@@ -169,7 +169,7 @@ test('a dispute takes and gives back with its sign, of the payment that it is ab
   );
 });
 
-test('a line that is a fee has no amount: what PayPal takes counts as kept, what it gives back as given back', async (t) => {
+test('a fee line has no amount: charged fees are positive, returned fees negative', async (t) => {
   const fee = (transaction_event_code: string, value: string, fee_amount?: object) =>
     payment({ transaction_event_code, transaction_amount: money(value), fee_amount });
   const rows = [fee('T0106', '-20.00'), fee('T1108', '0.49'), fee('T0106', '-20.00', money('-1.00'))];
@@ -183,7 +183,7 @@ test('a line that is a fee has no amount: what PayPal takes counts as kept, what
   );
 });
 
-test('every currency has its decimals', async (t) => {
+test('every currency has its own decimals', async (t) => {
   const rows = [
     payment({ transaction_amount: money('1230', 'JPY'), fee_amount: money('-92', 'JPY') }),
     payment({ transaction_amount: money('1230.00', 'JPY'), fee_amount: money('-92.0', 'JPY') }),
@@ -203,7 +203,7 @@ test('every currency has its decimals', async (t) => {
   );
 });
 
-test('whose number is whose: a refund that was made elsewhere, an order of another system, one without numbers', async (t) => {
+test('a foreign refund, an order of another system and a line without numbers get the right numbers', async (t) => {
   const rows = [
     refund({ invoice_id: ORDER_NO }),
     refund({ invoice_id: undefined, custom_field: undefined }),
@@ -221,7 +221,7 @@ test('whose number is whose: a refund that was made elsewhere, an order of anoth
   );
 });
 
-test('an instant is read in any zone, and nothing else is one', (t) => {
+test('a timestamp is parsed in any zone, and other texts are rejected', (t) => {
   const at = Date.parse('2026-03-01T10:00:00Z');
   for (const text of [
     '2026-03-01T10:00:00+0000',
@@ -249,7 +249,7 @@ test('an instant is read in any zone, and nothing else is one', (t) => {
     t.true(Number.isNaN(readInstant(text)), text);
 });
 
-test('what cannot be read is named by line, and by the character at which its name stands', async (t) => {
+test('an unreadable member is reported with its line and column', async (t) => {
   for (const [name, value] of [
     ['transaction_id', 17],
     ['transaction_event_code', ''],
@@ -270,14 +270,14 @@ test('what cannot be read is named by line, and by the character at which its na
   }
 });
 
-test('a transaction without a member that all have is named by its line', async (t) => {
+test('a transaction without a required member is reported with its line', async (t) => {
   for (const name of ['id', 'event_code', 'status', 'initiation_date', 'amount']) {
     const row = payment({ [`transaction_${name}`]: undefined, gross_amount: money('12.30') });
     await refused(t, await read(t, billText([payment(), row])), 'wrong_columns', { line: 3 });
   }
 });
 
-test('texts of others stay texts', async (t) => {
+test('foreign texts stay text', async (t) => {
   const words = ['=1+1', '@SUM(A1)', '"a", b', '茶\t\\n', '{"end":"paypal-transactions-1","rows":1}'];
   const lines = await linesOf(
     t,
@@ -289,13 +289,13 @@ test('texts of others stay texts', async (t) => {
   );
 });
 
-test('the first line says whose bill it is', async (t) => {
+test('the first line has the account of the bill', async (t) => {
   t.is(await readAccount(await billFile(t, billText([payment()], { account: 'PAYEE2BILL345' }))), 'PAYEE2BILL345');
   for (const text of ['', '[]', 'PK', billText([], { account: undefined }), billText([], { bill: 'other' })])
     await t.throwsAsync(readAccount(await billFile(t, text)), { instanceOf: BillMalformed });
 });
 
-test('another day and what is no bill are refused by the first line', async (t) => {
+test('a bill of another day and other files are refused at the first line', async (t) => {
   const rows = [payment()];
   const other = { startDate: '2026-03-02T00:00:00.000Z', endDate: '2026-03-03T00:00:00.000Z' };
   await refused(t, await read(t, billText(rows, other)), 'wrong_day', { line: 1 });
@@ -308,24 +308,24 @@ test('another day and what is no bill are refused by the first line', async (t) 
   await refused(t, await read(t, ''), 'not_a_bill');
 });
 
-test('a bill that ends early is refused, wherever it was cut', async (t) => {
+test('a truncated bill is refused at any cut', async (t) => {
   const lines = fileLines([payment(), refund()]);
   for (let count = 1; count < lines.length; count += 1)
     await refused(t, await read(t, lines.slice(0, count).join('\n')), 'cut_short');
   const text = lines.join('\n');
   for (const length of [text.length - 1, text.length - 10, text.length - 60])
     await refused(t, await read(t, text.slice(0, length)), 'cut_short');
-  // A line in the middle is no cut.
+  // An invalid line in the middle is not a truncation.
   await refused(t, await read(t, [lines[0], 'x', ...lines.slice(1)].join('\n')), 'wrong_cell', { line: 2, column: 1 });
 });
 
-test('more or fewer lines than it says, and lines behind the end, are refused', async (t) => {
+test('a wrong line count and lines after the end are refused', async (t) => {
   for (const rows of [1, 3, '2', undefined])
     await refused(t, await read(t, billText([payment(), refund()], {}, { rows })), 'wrong_sums', { line: 4 });
   await refused(t, await read(t, `${billText([payment()])}x`), 'wrong_columns', { line: 4 });
 });
 
-test('bytes that are not UTF-8 are named by line and character; a line without end is refused', async (t) => {
+test('invalid UTF-8 bytes are reported with line and character, and an endless line is refused', async (t) => {
   const text = billText([payment(), payment({ transaction_subject: '?' })]);
   const bytes = Buffer.from(text);
   bytes[bytes.lastIndexOf('?')] = 0xff;
@@ -335,7 +335,7 @@ test('bytes that are not UTF-8 are named by line and character; a line without e
   await refused(t, await read(t, long), 'too_large', { line: 2 });
 });
 
-test('many lines come some hundred at a time, numbered without gaps', async (t) => {
+test('a large bill is read in parts of less than a thousand lines, numbered without gaps', async (t) => {
   const rows = Array.from({ length: 5000 }, (_, at) => payment({ transaction_id: `T${at}` }));
   const { lines, most } = await collect(await read(t, billText(rows)));
   t.true(most < 1000);

@@ -2,11 +2,11 @@ import test from 'ava';
 import type { Outcome, RefundOutcome } from '../../../../server/payments/channel.ts';
 import * as s from './scripted.ts';
 
-/** Answers GET with `before` and the capture with `answer`. */
+/** Responds to GET with `before` and to the capture with `answer`. */
 const capturing = (before: object, answer: s.Script) =>
   s.scripted((request) => (request.method === 'GET' ? s.json(200, before) : answer(request)));
 
-test('an approved order is read, then captured under its own request id', async (t) => {
+test('an approved order is read and then captured with its own request id', async (t) => {
   const { channel, sent, calls } = capturing(s.orderBody(), () => s.json(201, s.paidOrder()));
   t.like(await channel.capture?.(s.orderRef), { kind: 'paid', channelNo: s.CAPTURE_ID });
   t.deepEqual(calls(), ['query', 'capture']);
@@ -16,7 +16,7 @@ test('an approved order is read, then captured under its own request id', async 
   t.is(request?.body, '{}');
 });
 
-test('nothing but our approved order over our amount is captured', async (t) => {
+test('only our approved order with our amount is captured', async (t) => {
   const others: [object, Partial<Outcome>][] = [
     [s.orderBody({ status: 'PAYER_ACTION_REQUIRED' }), { kind: 'pending' }],
     [s.orderBody({}, { custom_id: 'OTHERORDER' }), { kind: 'unknown', cause: 'mismatch' }],
@@ -37,7 +37,7 @@ test('an order without a PayPal id is never captured', async (t) => {
   t.is(sent.length, 0);
 });
 
-test('ORDER_ALREADY_CAPTURED reads the order', async (t) => {
+test('after ORDER_ALREADY_CAPTURED the order is read', async (t) => {
   let reads = 0;
   const { channel, calls } = s.scripted(({ method }) =>
     method === 'POST'
@@ -48,12 +48,12 @@ test('ORDER_ALREADY_CAPTURED reads the order', async (t) => {
   t.deepEqual(calls(), ['query', 'capture', 'query']);
 });
 
-test('an order that is captured but does not show it yet stays in doubt', async (t) => {
+test('an order reported as captured without a visible capture stays in progress', async (t) => {
   const { channel } = capturing(s.orderBody(), () => s.refusal(422, 'ORDER_ALREADY_CAPTURED'));
   t.like(await channel.capture?.(s.orderRef), { kind: 'unknown', cause: 'in_progress' });
 });
 
-test('a refused, pending or unfinished capture takes no money and says which', async (t) => {
+test('a refused, pending or unfinished capture takes no money and has its own outcome', async (t) => {
   const capture = async (answer: s.Script) => capturing(s.orderBody(), answer).channel.capture?.(s.orderRef);
   t.like(await capture(() => s.refusal(422, 'ORDER_COMPLETION_IN_PROGRESS')), {
     kind: 'unknown',
@@ -63,7 +63,7 @@ test('a refused, pending or unfinished capture takes no money and says which', a
   t.like(await capture(() => s.json(201, pending)), { kind: 'pending', capturePending: 'PENDING_REVIEW' });
 });
 
-test('a refund carries its number as request id and invoice id', async (t) => {
+test('a refund sends its number as request id and invoice id', async (t) => {
   const { channel, sent } = s.scripted(() => s.json(201, s.refundBody()));
   t.deepEqual(await channel.refund(s.refundOrder), {
     kind: 'succeeded',
@@ -82,7 +82,7 @@ test('a refund carries its number as request id and invoice id', async (t) => {
   });
 });
 
-test('a refund answer is read by its words, number and amount', async (t) => {
+test('a refund response is checked for status, number and amount', async (t) => {
   const refund = async (body: object): Promise<RefundOutcome> =>
     s.scripted(() => s.json(201, body)).channel.refund(s.refundOrder);
   t.like(await refund(s.refundBody({ status: 'PENDING' })), {
@@ -103,7 +103,7 @@ test('a refund answer is read by its words, number and amount', async (t) => {
   });
 });
 
-test('the note of a refund is cut to 255 bytes', async (t) => {
+test('a refund note is cut to 255 bytes', async (t) => {
   const { channel, sent } = s.scripted(() => s.json(201, s.refundBody()));
   await channel.refund({ ...s.refundOrder, reason: '茶'.repeat(200) });
   t.is(JSON.parse(sent.at(-1)?.body ?? '').note_to_payer, '茶'.repeat(85));
@@ -114,7 +114,7 @@ test('a refund without a capture is refused', async (t) => {
   t.like(await channel.refund({ ...s.refundOrder, channelTradeNo: null }), { kind: 'refused' });
 });
 
-test('a refund is asked for by id, or found in the order by our number', async (t) => {
+test('a refund is queried by id, or found in the order by our number', async (t) => {
   const known = s.scripted(() => s.json(200, s.refundBody()));
   t.like(await known.channel.queryRefund({ ...s.refundRef, channelRefundNo: '1JU08902781691411' }), {
     kind: 'succeeded',
@@ -131,7 +131,7 @@ test('a refund is asked for by id, or found in the order by our number', async (
   t.deepEqual(await never.channel.queryRefund(s.refundRef), { kind: 'absent' });
 });
 
-test('when PayPal has forgotten the order its capture tells, or else the same call again', async (t) => {
+test('an order that PayPal no longer has is read from its capture or from a repeated call', async (t) => {
   const query = (capture: object | undefined) =>
     s
       .scripted(({ url }) =>
@@ -151,7 +151,7 @@ test('when PayPal has forgotten the order its capture tells, or else the same ca
   t.false('repeat' in lost);
 });
 
-test('a probe says which field is wrong', async (t) => {
+test('a probe reports the wrong field', async (t) => {
   const good = s.scripted(() => s.json(200, { id: s.FIELDS.webhookId, event_types: [{ name: '*' }] }));
   t.like(await good.channel.probe(), { ok: true, note: undefined });
   t.true(good.sent.at(-1)?.url.endsWith(`/v1/notifications/webhooks/${s.FIELDS.webhookId}`));

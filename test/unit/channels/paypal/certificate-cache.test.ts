@@ -21,7 +21,7 @@ function world() {
   return { find: createCertificateCache(settings, send, () => new Date()), asked };
 }
 
-test('messages that name certificates which do not exist never push out a good one', async (t) => {
+test('messages with unknown certificate names never evict a valid certificate', async (t) => {
   const { find, asked } = world();
   await find(CERT_URL);
   for (let number = 0; number < 200; number += 1)
@@ -30,7 +30,7 @@ test('messages that name certificates which do not exist never push out a good o
   t.is(asked.filter((url) => url === CERT_URL).length, 1);
 });
 
-test('what was refused is not asked for again at once, and only some at a time are asked for', async (t) => {
+test('a refused certificate is not fetched again immediately, and concurrent fetches are limited', async (t) => {
   const { find, asked } = world();
   const missing = CERT_URL.replace(/CERT-.*/, 'CERT-missing');
   for (let round = 0; round < 3; round += 1) await t.throwsAsync(find(missing), { instanceOf: NotificationNotGenuine });

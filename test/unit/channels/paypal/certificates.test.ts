@@ -35,15 +35,15 @@ function judge(file: string, roots: readonly string[] = [root], intermediates: r
 }
 
 for (const [name, file, roots] of [
-  ['an intermediate that ended before the one that followed it', leaf + pastMiddle + middle, [root]],
-  ['the one that followed before an intermediate that ended', leaf + middle + pastMiddle, [root]],
-  ['a root that ended before the one that followed it', leaf + middle, [pastRoot, root]],
+  ['an expired intermediate before its successor', leaf + pastMiddle + middle, [root]],
+  ['a valid intermediate before an expired one', leaf + middle + pastMiddle, [root]],
+  ['an expired root before its successor', leaf + middle, [pastRoot, root]],
 ] as const)
-  test(`a chain is found beside ${name}, of the same name and key`, (t) => {
+  test(`a chain is found next to ${name} of the same name and key`, (t) => {
     t.true(judge(file, roots).isChained);
   });
 
-test('a way that leads to no root does not hide the one that does', (t) => {
+test('a certificate path without a root does not hide the valid path', (t) => {
   const aside = issue('Middle', middleKeys.publicKey, 'Elsewhere', otherKeys.privateKey, true);
   t.true(judge(leaf + aside, [root], [middle]).isChained);
   t.false(judge(leaf + aside).isChained, 'alone it is incomplete');
@@ -65,25 +65,20 @@ const long = Array.from({ length: 7 }, (_, at) =>
 );
 
 for (const [name, file, roots, intermediates] of [
-  ['an intermediate that ended is the only one', leaf + pastMiddle, [root], []],
-  ['the root has ended', leaf + middle, [pastRoot], []],
+  ['the only intermediate has expired', leaf + pastMiddle, [root], []],
+  ['the root has expired', leaf + middle, [pastRoot], []],
+  ['the root is not a CA', leaf + middle, [issue('Root', rootKeys.publicKey, 'Root', rootKeys.privateKey, false)], []],
   [
-    'the root is no authority',
-    leaf + middle,
-    [issue('Root', rootKeys.publicKey, 'Root', rootKeys.privateKey, false)],
-    [],
-  ],
-  [
-    'the intermediate is no authority',
+    'the intermediate is not a CA',
     leaf + issue('Middle', middleKeys.publicKey, 'Root', rootKeys.privateKey, false),
     [root],
     [],
   ],
-  ['somebody of the same name did not sign it', leaf + byOther, [root], []],
-  ['authorities only sign each other', leaf + loop, [root], []],
-  ['the way is too long', issue(CN, leafKeys.publicKey, 'Step 6', middleKeys.privateKey, false), [root], long],
+  ['an authority of the same name did not sign it', leaf + byOther, [root], []],
+  ['the authorities only sign each other', leaf + loop, [root], []],
+  ['the chain is too long', issue(CN, leafKeys.publicKey, 'Step 6', middleKeys.privateKey, false), [root], long],
   [
-    'the leaf has ended',
+    'the leaf has expired',
     issue(CN, leafKeys.publicKey, 'Middle', middleKeys.privateKey, false, PAST) + middle,
     [root],
     [],

@@ -25,7 +25,7 @@ const desk = (answer: () => ReturnType<typeof json>) => {
 };
 const read = (change: object = {}): Promise<DisputeOutcome> => desk(() => json(200, body(change))).desk.read(ID);
 
-/** What is said of a resolved dispute, in the channel-independent words; `unknown` = it is asked again. */
+/** Returns the channel-independent result of a resolved dispute; `unknown` = it is queried again. */
 async function endOf(outcome_code: string, more: object = {}): Promise<unknown> {
   const outcome = { outcome_code, amount_refunded: money('10.00') };
   const said = await read({ status: 'RESOLVED', dispute_outcome: outcome, ...more });
@@ -34,7 +34,7 @@ async function endOf(outcome_code: string, more: object = {}): Promise<unknown> 
   return lost ? [state, lost.amount.minor, lost.booked] : [state];
 }
 
-test('every status is a state, and a word that nobody knows decides nothing', async (t) => {
+test('every status maps to a state, and an unknown status decides nothing', async (t) => {
   const words = {
     OPEN: 'open',
     WAITING_FOR_SELLER_RESPONSE: 'needs_answer',
@@ -49,7 +49,7 @@ test('every status is a state, and a word that nobody knows decides nothing', as
   }
 });
 
-test('only an outcome for the payer that names money is a loss', async (t) => {
+test('only an outcome for the payer with an amount is a loss', async (t) => {
   for (const code of ['RESOLVED_BUYER_FAVOUR', 'ACCEPTED'])
     t.deepEqual(await endOf(code), ['lost', 1000n, false], code);
   for (const code of ['RESOLVED_SELLER_FAVOUR', 'RESOLVED_WITH_PAYOUT', 'CANCELED_BY_BUYER', 'DENIED', 'NONE'])
@@ -59,7 +59,7 @@ test('only an outcome for the payer that names money is a loss', async (t) => {
   t.is(await endOf('ACCEPTED', { dispute_outcome: undefined }), 'unknown');
 });
 
-test('what was moved from the merchant says more than the outcome; fees and other parties do not count', async (t) => {
+test('money moved from the merchant overrides the outcome, and fees and other parties do not count', async (t) => {
   const move = (type: string, value: string, more: object = {}) => {
     const usual = { affected_party: 'SELLER', reason: 'DISPUTE_SETTLEMENT', initiated_time: '2026-02-02T08:00:00Z' };
     return { ...usual, type, amount: money(value), ...more };
@@ -72,7 +72,7 @@ test('what was moved from the merchant says more than the outcome; fees and othe
   t.deepEqual(await movements(fee, buyer), ['lost', 1000n, false]);
 });
 
-test('a dispute of another payee, another id or nonsense is settled by nobody', async (t) => {
+test('a dispute of another payee is absent, and another id or an invalid response is unknown', async (t) => {
   const stranger = { disputed_transactions: [{ seller: { merchant_id: 'SOMEBODYELSE1' } }] };
   t.is((await read(stranger)).kind, 'absent');
   t.is((await read({ dispute_id: 'PP-OTHER' })).kind, 'unknown');
@@ -84,7 +84,7 @@ test('a dispute of another payee, another id or nonsense is settled by nobody', 
   t.like(denied, { kind: 'unknown', refusal: { code: 'PERMISSION_DENIED' } }, 'its words reach who answered');
 });
 
-test('evidence goes where PayPal asks for it, a message before, and nothing when nothing is offered', async (t) => {
+test('evidence is sent where PayPal requests it, before that a message, and nothing if PayPal offers neither', async (t) => {
   for (const [rel, verb] of [
     ['provide_evidence', 'provide-evidence'],
     ['send_message', 'send-message'],
@@ -102,7 +102,7 @@ test('evidence goes where PayPal asks for it, a message before, and nothing when
   t.true(sent.every(({ method, about }) => method === 'GET' || about.call === 'token'));
 });
 
-test('those about one payment are listed by its number, and an app that may not read them is told so', async (t) => {
+test('the disputes of a payment are listed by its number, and an app without permission gets a refusal', async (t) => {
   const { desk: paypal, sent } = desk(() => json(200, { items: [{ dispute_id: ID, status: 'RESOLVED' }], links: [] }));
   const said = await paypal.listOf!('3C679366HH908993F', 'two=');
   t.like(said, { kind: 'listed', disputes: [{ channelDisputeNo: ID }], next: undefined });
@@ -114,7 +114,7 @@ test('those about one payment are listed by its number, and an app that may not 
   t.like(denied, { kind: 'unknown', refusal: { code: 'PERMISSION_DENIED' } });
 });
 
-test('the list is read page by page, and says what has changed', async (t) => {
+test('the dispute list is read page by page and shows changes', async (t) => {
   const pages = ['a', 'b'].map((id, at) => ({
     items: [{ dispute_id: `PP-${id}`, update_time: `2026-02-0${at + 1}`, status: 'OPEN' }],
     links:

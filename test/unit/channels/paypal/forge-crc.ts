@@ -4,8 +4,8 @@ import { crc32 } from 'node:zlib';
 const PAD = 64;
 
 /**
- * A body of the forger's choice with the CRC32 of `genuine`: CRC32 is linear, so the right pattern of `0` and `1` in a
- * member that nobody reads gives any checksum, and the body stays valid JSON.
+ * Forges a body with the CRC32 of `genuine`: CRC32 is linear, so a pattern of `0` and `1` in an unused member gives any
+ * checksum, in valid JSON.
  */
 export function forgeTwin(genuine: Buffer, body: (pad: string) => string): Buffer {
   const forged = Buffer.from(body('0'.repeat(PAD)), 'utf8');
@@ -23,7 +23,7 @@ export function forgeTwin(genuine: Buffer, body: (pad: string) => string): Buffe
   return forged;
 }
 
-/** Independent effects on the checksum, each with the flips that cause it; every leading bit occurs once. */
+/** Independent checksum effects, each with its flips; every leading bit occurs once. */
 function basis(forged: Buffer, start: number, plain: number): { effect: number; from: bigint }[] {
   const rows: { effect: number; from: bigint }[] = [];
   for (let i = 0; i < PAD; i += 1) {

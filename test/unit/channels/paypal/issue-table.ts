@@ -1,11 +1,11 @@
 /**
- * Every issue that PayPal documents for a create, a capture and a refund, and what it must come to here.
+ * Every documented PayPal issue of a create, capture and refund, by its outcome.
  *
  * Source: OpenAPI documents of Orders v2 and Payments v2 (github.com/paypal/paypal-rest-api-specifications, 2024-02-03: responses 400 and
  * 422 of the three calls), with the issues that only the error pages at developer.paypal.com/api name.
  */
 export const CREATE_ISSUES = {
-  /** The order fails, once its first call is answered so: the merchant hears `channel_refused` and `order.failed`. */
+  /** The order fails if its first call is refused so: the merchant receives `channel_refused` and `order.failed`. */
   final: [
     'INVALID_CURRENCY_CODE',
     'CURRENCY_NOT_SUPPORTED',
@@ -26,7 +26,7 @@ export const CREATE_ISSUES = {
     'PAYEE_ACCOUNT_LOCKED_OR_CLOSED',
     'PAYEE_NOT_ENABLED_FOR_CARD_PROCESSING',
   ],
-  /** The merchant hears `channel_refusal_inconclusive` with the order's number, and a retry goes on. */
+  /** The merchant receives `channel_refusal_inconclusive` with the order number, and retries continue. */
   doubt: [
     'INVALID_ARRAY_MAX_ITEMS',
     'INVALID_ARRAY_MIN_ITEMS',
@@ -125,9 +125,9 @@ export const CREATE_ISSUES = {
   ],
 } as const;
 
-/** As above, for captures. */
+/** The issues of a capture. */
 export const CAPTURE_ISSUES = {
-  /** The payer is sent back to PayPal; the order waits for another approval. */
+  /** The payer is sent back to PayPal, and the order waits for another approval. */
   payer: [
     'INSTRUMENT_DECLINED',
     'PAYER_ACTION_REQUIRED',
@@ -137,7 +137,7 @@ export const CAPTURE_ISSUES = {
     'REFERENCED_CARD_EXPIRED',
     'CARD_BRAND_NOT_SUPPORTED',
   ],
-  /** The order is closed with the issue as its failure: the merchant hears `order.closed`. */
+  /** The order is closed with the issue as its failure: the merchant receives `order.closed`. */
   nobody: [
     'TRANSACTION_REFUSED',
     'PAYER_CANNOT_PAY',
@@ -154,7 +154,7 @@ export const CAPTURE_ISSUES = {
     'TRANSACTION_RECEIVING_LIMIT_EXCEEDED',
     'MAX_NUMBER_OF_PAYMENT_ATTEMPTS_EXCEEDED',
   ],
-  /** The order is read again before anything else is tried. */
+  /** The order is queried before any other step. */
   doubt: [
     'INVALID_PARAMETER_VALUE',
     'MISSING_REQUIRED_PARAMETER',
@@ -212,9 +212,9 @@ export const CAPTURE_ISSUES = {
   ],
 } as const;
 
-/** As above, for refunds. */
+/** The issues of a refund. */
 export const REFUND_ISSUES = {
-  /** The refund fails at once, its amount is free again: the merchant hears `refund.failed`. */
+  /** The refund fails immediately and its amount is free again: the merchant receives `refund.failed`. */
   final: [
     'CAPTURE_FULLY_REFUNDED',
     'CAPTURED_AMOUNT_FULLY_REFUNDED',
@@ -234,7 +234,7 @@ export const REFUND_ISSUES = {
     'CANNOT_BE_NEGATIVE',
     'CANNOT_BE_ZERO_OR_NEGATIVE',
   ],
-  /** The refund fails once PayPal shows twice that it does not exist; until then it is asked about. */
+  /** The refund fails once PayPal reports it absent twice; until then it is queried. */
   ask: [
     'MISSING_REQUIRED_PARAMETER',
     'INVALID_PARAMETER_SYNTAX',

@@ -3,7 +3,7 @@ import { CAPTURE_ISSUES, CREATE_ISSUES, REFUND_ISSUES } from './issue-table.ts';
 import * as s from './scripted.ts';
 
 for (const [meaning, issues] of Object.entries(CREATE_ISSUES))
-  test(`a create refused with what is ${meaning}`, async (t) => {
+  test(`a create refused with an issue of "${meaning}" is declined`, async (t) => {
     for (const code of issues) {
       const outcome = await s.scripted(() => s.refusal(422, code)).channel.place(s.placeOrder);
       t.like(outcome, { kind: 'declined', code, definite: meaning === 'final' });
@@ -12,7 +12,7 @@ for (const [meaning, issues] of Object.entries(CREATE_ISSUES))
   });
 
 for (const [meaning, issues] of Object.entries(CAPTURE_ISSUES))
-  test(`a capture refused with what is for ${meaning}`, async (t) => {
+  test(`a capture refused with an issue of "${meaning}" is declined`, async (t) => {
     for (const code of issues) {
       const { channel } = s.scripted(({ method }) =>
         method === 'GET' ? s.json(200, s.orderBody()) : s.refusal(422, code),
@@ -25,14 +25,14 @@ for (const [meaning, issues] of Object.entries(CAPTURE_ISSUES))
   });
 
 for (const [meaning, issues] of Object.entries(REFUND_ISSUES))
-  test(`a refund refused with what is ${meaning}`, async (t) => {
+  test(`a refund refused with an issue of "${meaning}" is refused`, async (t) => {
     for (const code of issues) {
       const outcome = await s.scripted(() => s.refusal(422, code)).channel.refund(s.refundOrder);
       t.like(outcome, { kind: 'refused', code, definite: meaning === 'final' });
     }
   });
 
-test('what is still being worked on is no refusal', async (t) => {
+test('a request still in progress is not a refusal', async (t) => {
   for (const code of ['ORDER_COMPLETION_IN_PROGRESS', 'PREVIOUS_REQUEST_IN_PROGRESS'])
     t.like(await s.scripted(() => s.refusal(422, code)).channel.refund(s.refundOrder), {
       kind: 'unknown',

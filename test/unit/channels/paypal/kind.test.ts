@@ -25,7 +25,7 @@ function fieldAtFault(more: Partial<ChannelInput>): string | undefined {
   return undefined;
 }
 
-test('what is missing is named; the simulator’s authority only in its mode', (t) => {
+test('missing fields are reported, and the simulator CA only in its mode', (t) => {
   const { clientId, clientSecret } = FIELDS;
   t.deepEqual(paypalKind.missing('live', { clientId }, new Set()), ['clientSecret', 'webhookId']);
   t.deepEqual(paypalKind.missing('live', FIELDS, new Set()), []);
@@ -33,7 +33,7 @@ test('what is missing is named; the simulator’s authority only in its mode', (
   t.deepEqual(paypalKind.missing('simulator', { clientId, clientSecret }, new Set([SIMULATOR_CA])), ['webhookId']);
 });
 
-test('only the client secret is a secret, and the client id is the account', (t) => {
+test('only the client secret is secret, and the client id is the account', (t) => {
   t.deepEqual(
     paypalKind.fields.filter(({ secret }) => secret).map(({ name }) => name),
     ['clientSecret'],
@@ -42,7 +42,7 @@ test('only the client secret is a secret, and the client id is the account', (t)
   t.is(paypalKind.create(input).account, FIELDS.clientId);
 });
 
-test('a configuration that cannot work names the field', (t) => {
+test('an invalid configuration reports the field', (t) => {
   t.is(fieldAtFault({}), undefined);
   for (const field of ['clientId', 'clientSecret', 'webhookId']) {
     t.is(fieldAtFault({ fields: { ...FIELDS, [field]: '' } }), field);
@@ -54,7 +54,7 @@ test('a configuration that cannot work names the field', (t) => {
   t.is(fieldAtFault({ pems: { [WEBHOOK_INTERMEDIATE]: [PEMS.root.replace('MII', 'AAA')] } }), WEBHOOK_INTERMEDIATE);
 });
 
-test('each mode has its own fixed address, and only the simulator hears of the notify address', async (t) => {
+test('each mode has its own fixed address, and only the simulator receives the notification address', async (t) => {
   const urls = {
     live: 'https://api-m.paypal.com',
     sandbox: 'https://api-m.sandbox.paypal.com',
@@ -76,7 +76,7 @@ test('each mode has its own fixed address, and only the simulator hears of the n
   }
 });
 
-test('every currency it offers is one whose decimals are known', (t) => {
+test('every offered currency has known decimals', (t) => {
   t.true(paypalKind.currencies.includes(paypalKind.defaultCurrency));
   for (const currency of paypalKind.currencies) t.not(exponentOf(currency), undefined, currency);
 });

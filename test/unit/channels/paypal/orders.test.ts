@@ -6,7 +6,7 @@ import * as s from './scripted.ts';
 
 const created = (more: object = {}): object => s.orderBody({ status: 'PAYER_ACTION_REQUIRED', ...more });
 
-test('a create carries our number three times, the amount in major units and asks for the whole order', async (t) => {
+test('a create has our number three times, the amount in major units and requests the whole order', async (t) => {
   const { channel, sent } = s.scripted(() => s.json(201, created()));
   t.deepEqual(await channel.place(s.placeOrder), {
     kind: 'pending',
@@ -44,7 +44,7 @@ test('a create carries our number three times, the amount in major units and ask
   });
 });
 
-test('what the merchant asks of PayPal beyond the order is passed on, and nothing else', async (t) => {
+test('only the known merchant options are passed on', async (t) => {
   const { channel, sent } = s.scripted(() => s.json(201, created()));
   const paypal = {
     brandName: `The Kettle\n${'茶'.repeat(60)}`,
@@ -71,7 +71,7 @@ test('what the merchant asks of PayPal beyond the order is passed on, and nothin
   ]);
 });
 
-test('an order that pays for a call takes no money that comes later, whatever the merchant asked for', async (t) => {
+test('a pay-per-call order always requires immediate payment, whatever the merchant options', async (t) => {
   const { channel, sent } = s.scripted(() => s.json(201, created()));
   for (const options of [{}, { paypal: { immediatePayment: false } }])
     await channel.place({ ...s.placeOrder, options, isForCall: true });
@@ -83,7 +83,7 @@ test('an order that pays for a call takes no money that comes later, whatever th
   t.is(sent.length, 3);
 });
 
-test('a payment says what PayPal keeps of it, where that can be read', async (t) => {
+test('a payment has the amount that PayPal keeps, where readable', async (t) => {
   const read = async (seller_receivable_breakdown: object) => {
     const outcome = await s
       .scripted(() => s.json(200, s.paidOrder({ seller_receivable_breakdown })))
@@ -105,7 +105,7 @@ test('a payment says what PayPal keeps of it, where that can be read', async (t)
   t.is(await read({ paypal_fee: 7 }), undefined, 'nonsense about the fee is no reason to doubt the payment');
 });
 
-test('a payment that was held says when it was completed, unless something else changed it since', async (t) => {
+test('a held payment has its completion time, unless another change followed', async (t) => {
   const seller_receivable_breakdown = { paypal_fee: { currency_code: 'USD', value: '0.73' } };
   const completedAt = async (more: Record<string, unknown>) => {
     const { channel } = s.scripted(() => s.json(200, s.paidOrder({ seller_receivable_breakdown, ...more })));
@@ -122,7 +122,7 @@ test('a payment that was held says when it was completed, unless something else 
     t.is(await completedAt(more), undefined, JSON.stringify(more));
 });
 
-test('a pending capture says whether it waits for the merchant', async (t) => {
+test('a pending capture states whether it waits for the merchant', async (t) => {
   const reasons: [string, boolean][] = [
     ['RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION', true],
     ['VERIFICATION_REQUIRED', true],
@@ -142,20 +142,20 @@ test('a pending capture says whether it waits for the merchant', async (t) => {
   }
 });
 
-test('the same order is sent again byte for byte', async (t) => {
+test('a repeated order request is byte-identical', async (t) => {
   const { channel, sent } = s.scripted(() => s.json(200, created()));
   await channel.place(s.placeOrder);
   await channel.place({ ...s.placeOrder, sentAt: new Date(0) });
   t.is(sent[1]?.body, sent[2]?.body);
 });
 
-test('CREATED with an approve link is accepted too', async (t) => {
+test('CREATED with an approve link is accepted', async (t) => {
   const href = 'https://www.sandbox.paypal.com/approve/1';
   const { channel } = s.scripted(() => s.json(201, created({ status: 'CREATED', links: [{ rel: 'approve', href }] })));
   t.like(await channel.place(s.placeOrder), { kind: 'pending', pay: { type: 'redirect', url: href } });
 });
 
-test('a link that is not a page of PayPal is not handed to a payer', async (t) => {
+test('a link outside PayPal is not passed to a payer', async (t) => {
   for (const href of [
     'https://paypal.com.evil.example/',
     'http://www.paypal.com/',
@@ -167,7 +167,7 @@ test('a link that is not a page of PayPal is not handed to a payer', async (t) =
   }
 });
 
-test('every currency is written with the decimals that PayPal takes', async (t) => {
+test('every currency is written with the decimals that PayPal accepts', async (t) => {
   for (const currency of paypalKind.currencies) {
     const exponent = exponentOf(currency);
     t.is(exponent, ['HUF', 'JPY', 'TWD'].includes(currency) ? 0 : 2, currency);
@@ -186,7 +186,7 @@ test('every currency is written with the decimals that PayPal takes', async (t) 
   }
 });
 
-test('subjects are cut to 127 bytes of UTF-8, whole characters, without controls', async (t) => {
+test('subjects are cut to 127 bytes of UTF-8 between characters, without control characters', async (t) => {
   for (const [subject, sent] of [
     [`a\u0000\nb${'😀'.repeat(100)}`, `a b${'😀'.repeat(31)}`],
     ['茶'.repeat(127), '茶'.repeat(42)],
@@ -212,7 +212,7 @@ test('a refused create is final only for codes that cannot hide an order', async
   t.like(await refused('PREVIOUS_REQUEST_IN_PROGRESS'), { kind: 'unknown', cause: 'in_progress' });
 });
 
-test('an answer about another order, payee, number or amount is a mismatch', async (t) => {
+test('a response about another order, payee, number or amount is a mismatch', async (t) => {
   const strangers = [
     s.orderBody({ id: 'OTHERORDER0000001' }),
     s.orderBody({}, { custom_id: 'P2' }),
@@ -228,13 +228,13 @@ test('an answer about another order, payee, number or amount is a mismatch', asy
   }
 });
 
-test('without a merchant id the payee is not looked at', async (t) => {
+test('without a merchant id the payee is not checked', async (t) => {
   const { merchantId: _, ...fields } = s.FIELDS;
   const { channel } = s.scripted(() => s.json(200, s.orderBody({}, { payee: { merchant_id: 'X' } })), { fields });
   t.like(await channel.query(s.orderRef), { kind: 'approved' });
 });
 
-test('money is read from the capture, not from the order', async (t) => {
+test('the paid amount comes from the capture, not from the order', async (t) => {
   const query = async (body: object): Promise<Outcome> => s.scripted(() => s.json(200, body)).channel.query(s.orderRef);
   t.deepEqual(await query(s.paidOrder()), {
     kind: 'paid',
@@ -258,7 +258,7 @@ test('money is read from the capture, not from the order', async (t) => {
   t.like(await query(s.orderBody({ status: 'SOMETHING_NEW' })), { kind: 'pending' });
 });
 
-test('what a unit leaves out may come with its capture, and must agree all the same', async (t) => {
+test('members missing in a unit may come from its capture and must match', async (t) => {
   const query = async (unit: object, capture: object): Promise<Outcome> => {
     const captures = [s.captureBody({ payee: { merchant_id: s.MERCHANT }, ...capture })];
     const bare = { amount: undefined, custom_id: undefined, invoice_id: undefined, payee: undefined };
@@ -275,18 +275,18 @@ test('what a unit leaves out may come with its capture, and must agree all the s
   t.like(await query({}, { status: 'DECLINED' }), { kind: 'unknown', cause: 'mismatch' });
 });
 
-test('a capture over another amount is reported with that amount', async (t) => {
+test('a capture with another amount is reported with that amount', async (t) => {
   const { channel } = s.scripted(() => s.json(200, s.paidOrder({ amount: { currency_code: 'USD', value: '1.00' } })));
   t.like(await channel.query(s.orderRef), { kind: 'paid', amount: { minor: 100n, currency: 'USD' } });
 });
 
-test('a declined capture does not hide a later good one', async (t) => {
+test('a declined capture does not hide a later successful one', async (t) => {
   const captures = [s.captureBody({ id: 'DECLINED1', status: 'DECLINED' }), s.captureBody()];
   const { channel } = s.scripted(() => s.json(200, s.orderBody({ status: 'COMPLETED' }, { payments: { captures } })));
   t.like(await channel.query(s.orderRef), { kind: 'paid', channelNo: s.CAPTURE_ID });
 });
 
-test('an order PayPal does not know is absent; without its id nothing is asked', async (t) => {
+test('an order unknown to PayPal is absent, and an order without an id is not queried', async (t) => {
   const { channel, sent } = s.scripted(() => s.refusal(404, 'INVALID_RESOURCE_ID'));
   t.deepEqual(await channel.query(s.orderRef), { kind: 'absent' });
   sent.length = 0;
@@ -294,7 +294,7 @@ test('an order PayPal does not know is absent; without its id nothing is asked',
   t.is(sent.length, 0);
 });
 
-test('a paid order that PayPal no longer lists is read from its capture', async (t) => {
+test('a paid order that PayPal no longer has is read from its capture', async (t) => {
   const { channel, sent } = s.scripted(({ url }) =>
     url.includes('/captures/') ? s.json(200, s.captureBody()) : s.refusal(404, 'RESOURCE_NOT_FOUND'),
   );
@@ -305,7 +305,7 @@ test('a paid order that PayPal no longer lists is read from its capture', async 
   t.true(sent.at(-1)?.url.endsWith(`/v2/payments/captures/${s.CAPTURE_ID}`));
 });
 
-test('every way to say nothing has its own cause', async (t) => {
+test('every unclear response has its own cause', async (t) => {
   const raw = (status: number, text: string) => ({ status, headers: {}, body: Buffer.from(text) });
   const cases: [string, s.Script][] = [
     ['timeout', () => Promise.reject(new TransportFailed('timeout', 'No answer.'))],
@@ -334,7 +334,7 @@ test('every way to say nothing has its own cause', async (t) => {
   }
 });
 
-test('close is ours alone: closed when nothing was captured, else the truth', async (t) => {
+test('a close sends nothing to PayPal: it is closed if nothing was captured, else the actual state', async (t) => {
   const close = async (body: object) => s.scripted(() => s.json(200, body)).channel.close(s.orderRef);
   t.deepEqual(await close(created()), { kind: 'closed' });
   t.deepEqual(await close(s.orderBody()), { kind: 'closed' });

@@ -27,7 +27,7 @@ function probe({ fields, pems }: Config, wish?: { products: ['redirect'] }): Pro
 const words = ({ checks }: ProbeResult) => checks?.map(({ name, status }) => `${name}: ${status}`);
 const products = { products: ['redirect'] } as { products: ['redirect'] };
 
-test('a good client: token, webhook and an order that nobody is sent to', async (t) => {
+test('a valid client has a token, a webhook and an order that no payer receives', async (t) => {
   const result = await probe(await accountOf('good'), products);
   t.true(result.ok);
   t.deepEqual(words(result), [
@@ -41,7 +41,7 @@ test('a good client: token, webhook and an order that nobody is sent to', async 
   t.is((await probe(await accountOf('plain'))).checks?.length, 4, 'no order without the wish');
 });
 
-test('a wrong secret is named, and nothing else is tried', async (t) => {
+test('a wrong secret is reported, and no other check is made', async (t) => {
   const { fields, pems } = await accountOf('secret');
   const result = await probe({ fields: { ...fields, clientSecret: 'x'.repeat(40) }, pems }, products);
   t.like(result, { ok: false, field: 'clientSecret', code: 'invalid_client' });
@@ -51,7 +51,7 @@ test('a wrong secret is named, and nothing else is tried', async (t) => {
   );
 });
 
-test("another account's webhook is named with PayPal's support id; orders are tried all the same", async (t) => {
+test("a webhook of another account is reported with PayPal's support id, and orders are still tested", async (t) => {
   const { fields, pems } = await accountOf('hook');
   const result = await probe({ fields: { ...fields, webhookId: 'NOBODYS00001' }, pems }, products);
   t.like(result, { ok: false, field: 'webhookId' });
@@ -62,7 +62,7 @@ test("another account's webhook is named with PayPal's support id; orders are tr
   t.truthy(result.checks?.[1]?.supportId);
 });
 
-test('an account that may take no orders is told so with the issue of PayPal', async (t) => {
+test("an account that may not accept orders is reported with PayPal's issue", async (t) => {
   const config = await accountOf('restricted');
   const fault = { payWay: 'paypal', account: 'restricted', call: 'create', fault: 'refused' };
   await world.post('/sim/faults', { ...fault, word: 'PAYEE_ACCOUNT_RESTRICTED' });
@@ -71,7 +71,7 @@ test('an account that may take no orders is told so with the issue of PayPal', a
   t.truthy(result.checks?.at(-1)?.supportId);
 });
 
-test('a merchant ID that is not the payee of the client is named', async (t) => {
+test('a merchant id that is not the payee of the client is reported', async (t) => {
   const { fields, pems } = await accountOf('payee');
   const result = await probe({ fields: { ...fields, merchantId: 'ZZZZZZZZZZZZ9' }, pems }, products);
   t.like(result, { ok: false, field: 'merchantId', code: 'payee' });

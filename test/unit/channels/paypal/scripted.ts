@@ -46,7 +46,7 @@ export function refusal(status: number, issue: string): WireAnswer {
 export const token = (text = 'A21-token', seconds = 32400): WireAnswer =>
   json(200, { access_token: text, token_type: 'Bearer', expires_in: seconds });
 
-/** A channel whose token call always works and whose other calls go to `script`; `sent` lists them all. */
+/** A channel whose token call always succeeds and whose other calls go to `script`; `sent` records all calls. */
 export function scripted(
   script: Script,
   input: Partial<ChannelInput> = {},
@@ -71,7 +71,7 @@ export function scripted(
   };
 }
 
-/** An order as PayPal shows it; `unit` and `order` overwrite members. */
+/** A PayPal order; `unit` and `order` overwrite members. */
 export function orderBody(order: Record<string, unknown> = {}, unit: Record<string, unknown> = {}): object {
   return {
     id: PAYPAL_ORDER,
@@ -161,7 +161,7 @@ export const refundOrder: RefundOrder = {
 
 export const refundRef: RefundRef = { ...refundOrder, channelRefundNo: null };
 
-/** What the adapter makes of an order with a status that no table lists. */
+/** Returns the adapter's outcome for an order with an unlisted status. */
 export function unknownWord(order: OrderRef): Promise<Outcome> {
   const unit = {
     custom_id: order.orderNo,

@@ -32,7 +32,7 @@ const root = issue('Root', 'Root', rootKeys.publicKey, rootKeys.privateKey, true
 const middle = issue('Middle', 'Root', otherKeys.publicKey, rootKeys.privateKey, true);
 const leafOnly = issue(CN, 'Root', keys.publicKey, rootKeys.privateKey);
 
-/** Certificate files, good and bad. */
+/** Valid and invalid certificate files. */
 export const PEMS = {
   root,
   good: leafOnly,
@@ -49,7 +49,7 @@ export const PEMS = {
   empty: '',
 };
 
-/** Headers for a body, signed as PayPal publishes it. */
+/** Headers for a body, signed by PayPal's published algorithm. */
 export function signedHeaders(
   body: Buffer,
   more: Record<string, string | undefined> = {},
@@ -68,7 +68,7 @@ export function signedHeaders(
   };
 }
 
-/** A channel in simulator mode whose certificate address answers with `file`. */
+/** A simulator-mode channel whose certificate URL returns `file`. */
 export function withCertificate(
   file: string | WireAnswer = PEMS.good,
   input: Partial<ChannelInput> = {},

@@ -34,7 +34,7 @@ test('the token call is a form with Basic credentials', (t) => {
   t.is(basic, `${FIELDS.clientId}:${FIELDS.clientSecret}`);
 });
 
-test('50 callers at once make one token request', async (t) => {
+test('50 concurrent callers share one token request', async (t) => {
   const { tokens, sent } = source([() => token('one')]);
   const replies = await Promise.all(Array.from({ length: 50 }, () => tokens.get()));
   t.is(sent.length, 1);
@@ -51,7 +51,7 @@ test('a token is renewed at 90 % of its life, not before', async (t) => {
   t.is(sent.length, 2);
 });
 
-test('in its last tenth a token outlives a failed renewal; after its end it does not', async (t) => {
+test('a token in its last tenth survives a failed renewal, and an expired one does not', async (t) => {
   const { tokens, clock } = source([() => token('one', 1000), () => json(503, {})]);
   await tokens.get();
   clock.at = 950_000;
@@ -60,7 +60,7 @@ test('in its last tenth a token outlives a failed renewal; after its end it does
   t.like(await tokens.get(), { kind: 'unknown', cause: 'http_status' });
 });
 
-test('a failure is not kept: the next caller asks again', async (t) => {
+test('a failure is not cached, and the next caller requests again', async (t) => {
   const fail = (): WireAnswer => {
     throw new TransportFailed('timeout', 'No answer.');
   };
@@ -69,7 +69,7 @@ test('a failure is not kept: the next caller asks again', async (t) => {
   t.deepEqual(await tokens.get(), { kind: 'token', token: 'one' });
 });
 
-test('dropping an older token leaves the newer one', async (t) => {
+test('dropping an older token keeps the newer one', async (t) => {
   const { tokens, sent } = source([() => token('one'), () => token('two')]);
   await tokens.get();
   tokens.drop('one');
@@ -79,14 +79,14 @@ test('dropping an older token leaves the newer one', async (t) => {
   t.is(sent.length, 2);
 });
 
-test('wrong credentials are named as such', async (t) => {
+test('wrong credentials are a misconfiguration', async (t) => {
   const { tokens } = source([
     () => json(401, { error: 'invalid_client', error_description: 'Client Authentication failed' }),
   ]);
   t.like(await tokens.get(), { kind: 'unknown', cause: 'misconfigured' });
 });
 
-test('an answer without a usable token is unparsable', async (t) => {
+test('a response without a usable token is unparsable', async (t) => {
   for (const body of [
     {},
     { access_token: '', expires_in: 10 },
@@ -98,7 +98,7 @@ test('an answer without a usable token is unparsable', async (t) => {
   }
 });
 
-test('a 401 renews the token once and sends the call again', async (t) => {
+test('a 401 renews the token once and repeats the call', async (t) => {
   let calls = 0;
   const { channel, sent } = scripted(() =>
     ++calls === 1 ? json(401, { name: 'invalid_token' }) : json(200, orderBody()),
@@ -110,7 +110,7 @@ test('a 401 renews the token once and sends the call again', async (t) => {
   );
 });
 
-test('a second 401 is a misconfiguration, not a loop', async (t) => {
+test('a second 401 is a misconfiguration without another repeat', async (t) => {
   const { channel, sent } = scripted(() => json(401, { name: 'invalid_token' }));
   t.like(await channel.query(orderRef), { kind: 'unknown', cause: 'misconfigured' });
   t.is(sent.length, 4);

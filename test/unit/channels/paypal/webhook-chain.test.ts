@@ -22,7 +22,7 @@ async function refusedBecause(t: ExecutionContext, reading: Promise<Notification
   t.is(error?.why, why);
 }
 
-/** A channel whose certificate comes without the intermediate, and what PayPal says when it is asked about the webhook. */
+/** A channel whose certificate lacks the intermediate, with PayPal's response to the verification. */
 function unchained(says: WireAnswer | 'silence', input: Partial<ChannelInput> = {}) {
   const sent: WireRequest[] = [];
   const send: Transport = async (request) => {
@@ -39,7 +39,7 @@ function unchained(says: WireAnswer | 'silence', input: Partial<ChannelInput> = 
 
 const vouches = (verification_status: string) => json(200, { verification_status });
 
-test('when only the chain is incomplete PayPal itself verifies, with the very bytes that came', async (t) => {
+test('a message with only an incomplete chain is verified by PayPal with the received bytes', async (t) => {
   const odd = Buffer.from(captured.toString().replace('{"id"', '{ "amount_text" : "1.0\\u20ac" , "id"'));
   const { channel, asked } = unchained(vouches('SUCCESS'));
   t.like(await channel.readNotification(signedHeaders(odd), odd), { orderNo: ORDER_NO, amiss: 'chain_incomplete' });
@@ -58,7 +58,7 @@ test('when only the chain is incomplete PayPal itself verifies, with the very by
   });
 });
 
-test('what PayPal does not vouch for is not genuine, and its silence decides nothing', async (t) => {
+test('a message that PayPal does not verify is not genuine, and no response leaves it undecided', async (t) => {
   const read = (says: Parameters<typeof unchained>[0]) =>
     unchained(says).channel.readNotification(signedHeaders(captured), captured);
   await refusedBecause(t, read(vouches('FAILURE')), 'chain_incomplete');
@@ -66,14 +66,14 @@ test('what PayPal does not vouch for is not genuine, and its silence decides not
     await t.throwsAsync(read(says), { instanceOf: NotificationUndecided });
 });
 
-test('nobody is asked about what the certificate itself did not sign', async (t) => {
+test('a message not signed by the certificate is not sent to PayPal for verification', async (t) => {
   const { channel, asked } = unchained(vouches('SUCCESS'));
   const headers = signedHeaders(captured, { 'paypal-transmission-id': 'other' });
   await refusedBecause(t, channel.readNotification(headers, captured), 'signature_invalid');
   t.deepEqual(asked(), []);
 });
 
-test('a try-out of the dashboard is genuine and names nothing', async (t) => {
+test('a test event of the dashboard is genuine and names no order', async (t) => {
   const headers = signedHeaders(captured, {}, 'WEBHOOK_ID');
   const { notificationId: _, ...notification } = await withCertificate().channel.readNotification(headers, captured);
   t.deepEqual(notification, {
@@ -86,7 +86,7 @@ test('a try-out of the dashboard is genuine and names nothing', async (t) => {
   });
 });
 
-test('the simulator’s authority is worth nothing in the other modes', async (t) => {
+test('the simulator CA is not trusted in other modes', async (t) => {
   const url = 'https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1';
   const { channel, asked } = unchained(vouches('FAILURE'), { mode: 'sandbox' });
   const headers = signedHeaders(captured, { 'paypal-cert-url': url });

@@ -46,7 +46,7 @@ async function refusedBecause(
   t.is(error?.why, why, note);
 }
 
-test('a webhook signed by the published rule gives ids and nothing else', async (t) => {
+test('a webhook signed by the published algorithm gives only ids', async (t) => {
   const { channel, fetched } = withCertificate();
   const { notificationId, ...notification } = await channel.readNotification(signedHeaders(captured), captured);
   t.deepEqual(notification, {
@@ -61,7 +61,7 @@ test('a webhook signed by the published rule gives ids and nothing else', async 
   t.deepEqual(fetched(), [CERT_URL]);
 });
 
-test('each event leads to its order and refund', async (t) => {
+test('each event names its order and refund', async (t) => {
   const read = async (body: Buffer) => withCertificate().channel.readNotification(signedHeaders(body), body);
   const at = '2026-03-01T08:04:00.123Z';
   t.like(await read(event('CHECKOUT.ORDER.APPROVED', orderBody(), { create_time: at })), {
@@ -92,7 +92,7 @@ test('each event leads to its order and refund', async (t) => {
   });
 });
 
-test('a body with another amount and the same CRC32 is at most a hint, and takes nobody’s place', async (t) => {
+test('a forged body with the same CRC32 is at most a hint, under its own notification id', async (t) => {
   const { channel } = withCertificate();
   const headers = signedHeaders(captured);
   const twin = forgeTwin(captured, (pad) => {
@@ -112,7 +112,7 @@ test('a body with another amount and the same CRC32 is at most a hint, and takes
 const UP = `https://api-m.sandbox.paypal.com/v2/payments/captures/${CAPTURE_ID}`;
 const refundAtPaypal = (more: object = {}) => ({ ...refundBody(), links: [{ rel: 'up', href: UP }], ...more });
 
-/** Reads a refund webhook while PayPal itself says this about the refund and its capture. */
+/** Reads a refund webhook while PayPal returns these for the refund and its capture. */
 async function readRefundNotification(told: object, refund: object | null, capture: object | null = {}) {
   const certificate = { status: 200, headers: {}, body: Buffer.from(PEMS.good) };
   const answers = (call: string, body: object | null) => (body ? json(200, body) : refusal(404, `NO_${call}`));
@@ -126,7 +126,7 @@ async function readRefundNotification(told: object, refund: object | null, captu
   return withCertificate('', { send }).channel.readNotification(signedHeaders(body), body);
 }
 
-test('a refund is told as PayPal itself tells it, never as the message does', async (t) => {
+test("a refund is reported from PayPal's response, never from the message", async (t) => {
   const lie = refundAtPaypal({
     amount: { currency_code: 'USD', value: '999.00' },
     invoice_id: 'ROTHER00001',
@@ -172,7 +172,7 @@ test('a refund that PayPal does not confirm for this payee stays a hint', async 
   }
 });
 
-test('a reversal whose refund PayPal does not show says so, and names the capture that it is of', async (t) => {
+test('a reversal whose refund PayPal does not return is flagged and names its capture', async (t) => {
   const told = { id: '9CHARGEBACK00001', status: 'COMPLETED', links: [{ rel: 'up', href: UP }] };
   const reading = (event: string, answer: () => WireAnswer | Promise<WireAnswer>, resource: object = told) => {
     const certificate = { status: 200, headers: {}, body: Buffer.from(PEMS.good) };
@@ -201,7 +201,7 @@ test('a reversal whose refund PayPal does not show says so, and names the captur
   });
 });
 
-test('a genuine resend two days later counts, under its first id', async (t) => {
+test('a genuine delivery repeated two days later is accepted under its first id', async (t) => {
   const clock = { at: Date.now() };
   const { channel, fetched } = withCertificate(PEMS.good, { now: () => new Date(clock.at) });
   const headers = signedHeaders(captured);
@@ -227,7 +227,7 @@ test('a changed body, header or webhook id is not genuine', async (t) => {
   await refusedBecause(t, other.readNotification(signedHeaders(captured), captured), 'signature_invalid');
 });
 
-test('a signed message that is no event is malformed', async (t) => {
+test('a signed message that is not an event is malformed', async (t) => {
   const { channel } = withCertificate();
   for (const text of [
     '',
@@ -241,7 +241,7 @@ test('a signed message that is no event is malformed', async (t) => {
   }
 });
 
-test('a certificate is fetched from the listed addresses of its mode only', (t) => {
+test('a certificate is fetched only from the listed hosts of its mode', (t) => {
   const path = '/v1/notifications/certs/CERT-360caa42-fca2a594';
   const live = ['https://api.paypal.com', 'https://api-m.paypal.com'];
   const sandbox = ['https://api.sandbox.paypal.com', 'https://api-m.sandbox.paypal.com'];
@@ -271,19 +271,19 @@ test('a certificate is fetched from the listed addresses of its mode only', (t) 
   t.false(isCertificateUrl(`https://api.paypal.com${path}`, 'simulator', `${SIMULATOR_URL}/paypal`));
 });
 
-test('an address outside the list is refused without a request', async (t) => {
+test('a certificate URL outside the list is refused without a request', async (t) => {
   const { channel, fetched } = withCertificate();
   const headers = signedHeaders(captured, { 'paypal-cert-url': 'https://evil.example/v1/notifications/certs/CERT-1' });
   await refusedBecause(t, channel.readNotification(headers, captured), 'serial_unknown');
   t.deepEqual(fetched(), []);
 });
 
-test('a chain through an intermediate is good', async (t) => {
+test('a chain with an intermediate is accepted', async (t) => {
   const { channel } = withCertificate(PEMS.chained);
   t.like(await channel.readNotification(signedHeaders(captured), captured), { orderNo: ORDER_NO });
 });
 
-test('an intermediate that PayPal leaves out may come from the configuration; it is no root', async (t) => {
+test('a missing intermediate may come from the configuration, but it is not a root', async (t) => {
   const read = (pems: Record<string, string[]>) =>
     withCertificate(PEMS.withoutMiddle, { pems }).channel.readNotification(signedHeaders(captured), captured);
   const both = { [SIMULATOR_CA]: [PEMS.root], [WEBHOOK_INTERMEDIATE]: [PEMS.middle] };
@@ -312,7 +312,7 @@ for (const [name, message] of BAD) {
   });
 }
 
-test('redirects, errors and large files are no certificate, each with its own word', async (t) => {
+test('redirects, errors and large files are not certificates, each with its own cause', async (t) => {
   const answers = [
     ['redirected', { status: 302, headers: { location: CERT_URL }, body: Buffer.from(PEMS.good) }],
     ['http_status', { status: 503, headers: {}, body: Buffer.from(PEMS.good) }],
@@ -331,14 +331,14 @@ test('redirects, errors and large files are no certificate, each with its own wo
   );
 });
 
-test('50 webhooks at once fetch the certificate once', async (t) => {
+test('50 concurrent webhooks fetch the certificate once', async (t) => {
   const { channel, fetched } = withCertificate();
   const headers = signedHeaders(captured);
   await Promise.all(Array.from({ length: 50 }, () => channel.readNotification(headers, captured)));
   t.is(fetched().length, 1);
 });
 
-test('a flood of invented certificate names is bounded', async (t) => {
+test('the fetches for invented certificate names are limited', async (t) => {
   const { channel, fetched } = withCertificate({ status: 404, headers: {}, body: Buffer.alloc(0) });
   const reads = Array.from({ length: 20 }, (_, i) =>
     channel.readNotification(signedHeaders(captured, { 'paypal-cert-url': `${CERT_URL}-${i}` }), captured),
@@ -348,7 +348,7 @@ test('a flood of invented certificate names is bounded', async (t) => {
   t.is(fetched().length, 4);
 });
 
-test('a notice is answered 200 when taken, 400 when refused and 503 when we could not keep it', (t) => {
+test('a notification is acknowledged with 200, a refused one gets 400 and an unstored one 503', (t) => {
   const { channel } = withCertificate();
   t.is(channel.ackNotification('accepted').status, 200);
   t.is(channel.ackNotification('refused').status, 400);

@@ -9,7 +9,7 @@ const events = (...names: string[]) => names.map((name) => ({ name }));
 const EVERY = events(...NEEDED_EVENTS, 'PAYMENT.REFUND.PENDING', 'PAYMENT.REFUND.FAILED');
 const webhook = (id: string, url: string, event_types: object[]) => ({ id, url, event_types });
 
-/** Registers with a PayPal that lists these webhooks; every other call goes to `script`. */
+/** Registers the webhook at a PayPal with these webhooks; other calls go to `script`. */
 async function register(
   listed: object[],
   script: (request: WireRequest) => WireAnswer,
@@ -35,7 +35,7 @@ async function register(
 
 const nothing = (): WireAnswer => s.refusal(500, 'NOBODY_ASKED');
 
-test('a webhook that leads here and brings every event is taken as it is', async (t) => {
+test('a webhook with our URL and every event is used unchanged', async (t) => {
   const others = [webhook('OTHER0001', 'https://pay.example/notify/paypal/other', EVERY)];
   for (const event_types of [EVERY, events('*'), [...EVERY, ...events('CUSTOMER.DISPUTE.CREATED')]]) {
     const { said, changes } = await register([...others, webhook('HERE00001', NOTIFY, event_types)], nothing);
@@ -44,7 +44,7 @@ test('a webhook that leads here and brings every event is taken as it is', async
   }
 });
 
-test('one that lacks events gets them beside its own', async (t) => {
+test('a webhook with missing events gets them in addition to its own', async (t) => {
   const own = events('CUSTOMER.DISPUTE.CREATED', 'PAYMENT.CAPTURE.COMPLETED');
   const { said, changes } = await register([webhook('HERE00001', NOTIFY, own)], () =>
     s.json(200, webhook('HERE00001', NOTIFY, EVERY)),
@@ -63,7 +63,7 @@ test('one that lacks events gets them beside its own', async (t) => {
   );
 });
 
-test('without one a webhook is made, with the events that PayPal lists', async (t) => {
+test('without a webhook one is created with the events that PayPal offers', async (t) => {
   const { said, changes } = await register(
     [webhook('OTHER0001', `${NOTIFY}/x`, EVERY)],
     () => s.json(201, webhook('NEWONE001', NOTIFY, EVERY)),
@@ -74,7 +74,7 @@ test('without one a webhook is made, with the events that PayPal lists', async (
   t.deepEqual(JSON.parse(changes[0]?.body ?? ''), { url: NOTIFY, event_types: events(...NEEDED_EVENTS) });
 });
 
-test('what stands in the way is said', async (t) => {
+test('an obstacle to the registration is reported', async (t) => {
   const full = await register([], () => s.refusal(400, 'WEBHOOK_NUMBER_LIMIT_EXCEEDED'));
   t.like(full.said, { ok: false, field: 'webhookId', code: 'WEBHOOK_NUMBER_LIMIT_EXCEEDED' });
   const plain = await register([], nothing, { input: { notifyUrl: 'http://127.0.0.1:8080/notify/paypal/default' } });
@@ -84,7 +84,7 @@ test('what stands in the way is said', async (t) => {
   await t.throwsAsync(async () => register([], nothing, { input: { fields: {} } }), { message: /clientId/ });
 });
 
-test('the test call says where the webhook leads and what it does not bring', async (t) => {
+test('the probe reports the webhook URL and the missing events', async (t) => {
   const probe = async (body: object, notifyUrl: string | undefined = NOTIFY) =>
     s.scripted(() => s.json(200, body), { notifyUrl }).channel.probe();
   t.like(await probe(webhook('HERE00001', NOTIFY, EVERY)), { ok: true, note: undefined });

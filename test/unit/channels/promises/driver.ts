@@ -1,40 +1,40 @@
 import type { PayWay } from '../../../../server/payments/channel.ts';
 
-/** A silent channel does after this what it did not say, and keeps the connection for longer than anybody waits. */
+/** A silent channel takes effect after `delayMs` and keeps the connection longer than any client waits. */
 const SILENCE = { delayMs: 2_500, hangUpMs: 120_000 };
 
-/** A delivery of a notice as the simulator recorded it, whether or not anybody listened. */
+/** A notification delivery recorded by the simulator, received or not. */
 interface RecordedNotification {
   event: string;
   headers: Record<string, string>;
   body: Buffer;
 }
 
-/** What the simulator's own ledger says about one order; sums in minor units. */
+/** The simulator's ledger sums of one order, in minor units. */
 interface LedgerSums {
   created: number;
   paid: number;
   refunded: number;
   refunds: number;
-  /** How often money was taken. */
+  /** The number of payments taken. */
   payments: number;
 }
 
-/** What a test may do at a channel, apart from being its client. */
+/** The controls of a simulated channel. */
 export interface Driver {
-  /** The payer pays, at this address first where the order begins with it; PayPal: agrees. */
+  /** Pays as the payer, first opening this URL where the scene needs it; at PayPal it approves. */
   pay(orderNo: string, payUrl?: string): Promise<void>;
-  /** The next call of this kind for the order suffers this fault, once; `notification` for the deliveries. `word` is the channel's own for it. */
+  /** Applies this fault once to the next such call for the order (`notification` for deliveries); `word` is the channel's own code. */
   fault(call: string, fault: string, orderNo: string, word?: string): Promise<void>;
-  /** How many calls for the order have suffered a fault. */
+  /** Returns the number of faults applied to the order. */
   struck(orderNo: string): Promise<number>;
-  /** Undefined when the channel never heard of the order. */
+  /** Returns undefined for an unknown order. */
   ledger(orderNo: string): Promise<LedgerSums | undefined>;
-  /** Notices that were sent (or would have been) for the order, the oldest first. */
+  /** Returns the notifications of the order, sent or suppressed, oldest first. */
   notifications(orderNo: string): Promise<RecordedNotification[]>;
 }
 
-/** Drives one channel of a simulator through its control API. */
+/** Drives one simulated channel through the control API. */
 export function simulatorDriver(simulatorUrl: string, payWay: PayWay): Driver {
   const call = async (method: string, path: string, body?: object): Promise<unknown> => {
     const response = await fetch(`${simulatorUrl}/sim${path}`, {
@@ -76,7 +76,7 @@ interface Recorded {
   bodyBase64: string;
 }
 
-/** The payer agrees in the page that the channel opens by its own number of the order (PayPal's buttons). */
+/** Approves the payment in the page of the channel's order number (PayPal buttons). */
 export async function agreeInPage(simulatorUrl: string, payWay: PayWay, channelOrderId: string): Promise<void> {
   const sent = { method: 'POST', body: new URLSearchParams({ choice: 'pay' }) };
   const answer = await fetch(`${simulatorUrl}/pay/${payWay}/${channelOrderId}`, sent);

@@ -1,6 +1,6 @@
 import type { PayWay, UnknownCause } from '../../../../server/payments/channel.ts';
 
-/** A fault of the simulator and the word by which the adapter must tell it from the others. */
+/** Simulator faults and the cause that the adapter must report for each. */
 export type FaultWords = Readonly<Record<string, UnknownCause>>;
 
 const EVERYWHERE: FaultWords = {
@@ -20,7 +20,7 @@ const SIGNED: FaultWords = {
   'no-signature': 'unsigned',
 };
 
-/** What each fault of an answer is called, by channel; PayPal signs no answers. */
+/** The cause of each response fault by channel; PayPal signs no responses. */
 export const ANSWER_FAULTS: Readonly<Record<PayWay, FaultWords>> = {
   alipay: { ...SIGNED, 'duplicate-key': 'duplicate_key' },
   wechat: {
@@ -33,7 +33,7 @@ export const ANSWER_FAULTS: Readonly<Record<PayWay, FaultWords>> = {
   paypal: { ...EVERYWHERE, 'duplicate-key': 'duplicate_key' },
 };
 
-/** Faults of a delivery after which the notice is not genuine. */
+/** The delivery faults that make a notification not genuine. */
 export const NOTIFICATION_FAULTS: Readonly<Record<PayWay, readonly string[]>> = {
   alipay: ['bad-notify-signature', 'tampered', 'no-signature', 'duplicate-key'],
   wechat: ['bad-notify-signature', 'tampered', 'no-signature', 'clock-skew', 'unknown-serial', 'signtest'],

@@ -10,7 +10,7 @@ export interface ChannelPromise {
   run(t: ExecutionContext, subject: Subject): Promise<void>;
 }
 
-/** What `payments/channel.ts` promises of every channel, one test each. */
+/** Returns the promises of `payments/channel.ts`, one test each. */
 export function promisesOf(payWay: PayWay, words: FaultWords = {}): ChannelPromise[] {
   const faults = { ...ANSWER_FAULTS[payWay], ...words };
   return [
@@ -28,7 +28,7 @@ const PROMISES: readonly ChannelPromise[] = [
       const outcome = await subject.channel.place(order);
       t.is(outcome.kind, 'pending', show(outcome));
       const type = subject.kind.scenes[order.scene]?.type;
-      // Who shows a code in a shop is handed nothing.
+      // A payer who shows a code receives no payment credential.
       t.is(outcome.kind === 'pending' ? outcome.pay?.type : '', type === 'code' ? undefined : type);
       const named = { ...order, channelOrderId: (outcome.kind === 'pending' && outcome.channelOrderId) || null };
       t.true(['pending', 'absent'].includes((await subject.channel.query(named)).kind));
@@ -39,7 +39,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'the probe says yes',
+    name: 'the probe accepts a valid configuration',
     async run(t, { channel }) {
       t.like(await channel.probe(), { ok: true, note: undefined });
     },
@@ -51,7 +51,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a word that no table lists is pending',
+    name: 'an unlisted status is pending',
     async run(t, subject) {
       t.is((await subject.unknownWord(newOrder(subject.kind, subject.order?.()))).kind, 'pending');
     },
@@ -75,7 +75,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a notice is genuine for its account, and as often as it comes',
+    name: 'a notification is genuine for its account at every delivery',
     async run(t, subject) {
       const { kind, channel, input, driver } = subject;
       const order = await paid(subject);
@@ -95,7 +95,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: "another account's notice is not genuine",
+    name: 'a notification of another account is not genuine',
     async run(t, subject) {
       const { stranger, driver } = subject;
       t.plan(stranger ? 1 : 0);
@@ -112,12 +112,12 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a refund made twice happens once',
+    name: 'a refund sent twice is made once',
     async run(t, subject) {
       const { channel, driver } = subject;
       const refund = newRefund(await paid(subject));
       const outcomes = [await channel.refund(refund), await channel.refund(refund)];
-      // Alipay says of the second call that it moved nothing, and no more.
+      // Alipay reports only that the second call moved nothing.
       const [first, second] = outcomes;
       t.true(first?.kind === 'succeeded' || first?.kind === 'pending', show(outcomes));
       t.true(second?.kind !== 'unknown' || second.cause === 'in_progress', show(outcomes));
@@ -131,13 +131,13 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a refund that nobody made is absent',
+    name: 'a refund that was never made is absent',
     async run(t, subject) {
       t.deepEqual(await subject.channel.queryRefund(newRefund(await paid(subject))), { kind: 'absent' });
     },
   },
   {
-    name: 'success with another amount is never plainly paid',
+    name: 'a success with another amount is unknown or has that amount',
     async run(t, subject) {
       const { driver } = subject;
       const order = await paid(subject);
@@ -150,7 +150,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a create that was answered too late is found by a query, and its repeat is the same order',
+    name: 'a create with a late response is found by a query, and its repeat returns the same order',
     async run(t, subject) {
       const { impatient, driver } = subject;
       const order = newOrder(subject.kind, subject.order?.());
@@ -163,7 +163,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a refund that was answered too late is found by a query',
+    name: 'a refund with a late response is found by a query',
     async run(t, subject) {
       const { channel, impatient, driver } = subject;
       const refund = newRefund(await paid(subject));
@@ -177,7 +177,7 @@ const PROMISES: readonly ChannelPromise[] = [
     },
   },
   {
-    name: 'a refund that lands after the time-out is found by a later query',
+    name: 'a refund made after the timeout is found by a later query',
     async run(t, subject) {
       const { channel, impatient, driver } = subject;
       const refund = newRefund(await paid(subject));
@@ -205,7 +205,7 @@ function answerFault(fault: string, cause: string): ChannelPromise {
         subject.isPlacedUnasked ? { kind: 'pending' } : { kind: 'unknown', cause },
         'place',
       );
-      // A create is repeated as it is: by a merchant who heard nothing, and to renew an address that has died. A code works once.
+      // A merchant without a response repeats the create unchanged, and so does a renewal; a code works once.
       if (!subject.isPlacedUnasked && order.scene !== 'code') {
         const again = await placed(subject, newOrder(subject.kind, subject.order?.()));
         await driver.fault('create', fault, again.orderNo);
@@ -223,7 +223,7 @@ function answerFault(fault: string, cause: string): ChannelPromise {
 
 function notificationFault(fault: string): ChannelPromise {
   return {
-    name: `${fault}: the notice is not genuine`,
+    name: `${fault}: the notification is not genuine`,
     async run(t, subject) {
       const { channel, driver } = subject;
       const order = await placed(subject, newOrder(subject.kind, subject.order?.()));

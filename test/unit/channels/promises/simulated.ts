@@ -14,34 +14,34 @@ import { connect, givingUpOnceStruck, type Subject } from './subject.ts';
 type Config = Pick<ChannelInput, 'fields' | 'pems'>;
 type Configs = Partial<Record<PayWay, Config>>;
 
-/** How a channel's promise tests differ from the others'. */
+/** The options that differ between channels. */
 export interface PromiseOptions {
-  /** Goes before the name of each test; needed when a file tests a channel in more than one way. */
+  /** A prefix for each test name, needed when a file tests a channel in several ways. */
   title?: string;
-  /** The channel's side in the simulator, to start that one alone; all of them unless given. */
+  /** The channel simulator to start; all of them by default. */
   channelSimulator?: ChannelSimulator;
-  /** What POST /sim/accounts is told beside the name. */
+  /** Additional members for POST /sim/accounts. */
   account?: object;
-  /** What POST /sim/rotate replaces of it before the first order. */
+  /** The value for POST /sim/rotate before the first order. */
   rotate?: string;
-  /** The configuration of the other account, when its ids must be those of the first to reach the key check. */
+  /** The configuration of the other account, if its ids must match the first to reach the key check. */
   strangerConfig?(own: Config, other: Config): Config;
-  /** Faults that this way of using the channel tells apart otherwise, or at all. */
+  /** Faults with a different cause in this setup, or an additional cause. */
   words?: FaultWords;
   unknownWord: Subject['unknownWord'];
-  /** What is different about each order; the default scene needs nothing. */
+  /** Members of each order; the default scene needs none. */
   order?: Subject['order'];
-  /** The address that an order of this scene begins at: nobody is asked before the payer opens it. */
+  /** The URL that starts an order of this scene; the channel is not called before the payer opens it. */
   opens?(pay: PayHint, simulatorUrl: string): string;
-  /** The payer agrees in a page that the channel opens by its own number, and the shop has the money taken at once (PayPal's buttons). */
+  /** The payer approves in a page by the channel's order number, and the shop captures immediately (PayPal buttons). */
   buttons?: true;
-  /** Promises of this way of paying beyond those of every channel. */
+  /** Additional promises of this payment method. */
   more?: readonly ChannelPromise[];
-  /** Names of promises that cannot be made in this scene; whoever leaves one out tests what holds instead. */
+  /** Names of promises that this scene cannot keep; its own tests must cover the actual behaviour. */
   without?: RegExp;
 }
 
-/** Declares one test for every promise of a channel, against a simulator of their own in this process. */
+/** Declares one test per promise of a channel, against its own simulator in this process. */
 export function testPromises(test: TestFn, kind: ChannelKind, options: PromiseOptions): void {
   let simulator: RunningSimulator;
   let folder: string;
@@ -111,7 +111,7 @@ function openAccount(simulatorUrl: string, payWay: PayWay, name: string, options
   return control(simulatorUrl, '/sim/accounts', { ...options, payWay, name });
 }
 
-/** A call of the control API that hands a configuration over. */
+/** Calls the control API and returns the configuration. */
 async function control<Body extends { payWay: PayWay }>(
   simulatorUrl: string,
   path: string,

@@ -15,40 +15,37 @@ import {
 } from '../../../../server/payments/channel.ts';
 import type { Driver } from './driver.ts';
 
-/** One adapter in front of one simulated account. */
+/** One adapter with one simulated account. */
 export interface Subject {
   kind: ChannelKind;
-  /** A configuration that works; the suite brings its own transport. */
+  /** A valid configuration; the suite adds its own transport. */
   input: Omit<ChannelInput, 'send' | 'now'>;
   driver: Driver;
-  /** A channel that asks the simulator. */
+  /** A channel that calls the simulator. */
   channel: Channel;
-  /** The same channel for calls that nobody will answer. */
+  /** The same channel for calls without a response. */
   impatient: Channel;
-  /** The same fields with keys of another account, to whom nothing of this one is genuine. */
+  /** A channel with the keys of another account, for which messages of this account are not genuine. */
   stranger?: Channel;
-  /** Asks about an order and hears, genuinely, a status that no table lists. */
+  /** Queries an order whose genuine response has an unlisted status. */
   unknownWord(order: OrderRef): Promise<Outcome>;
-  /** Placing asks the channel nothing: the order begins when the payer opens its address. */
+  /** Set if placing calls no channel: the order starts when the payer opens its URL. */
   isPlacedUnasked?: boolean;
-  /** The money is taken without a question before, as soon as the shop says that the payer has agreed. */
+  /** Set if the payment is captured without a query, as soon as the payer has approved. */
   takesAtOnce?: boolean;
-  /** What is different about each of its orders; the default scene needs nothing. */
+  /** Members of each order; the default scene needs none. */
   order?: (() => Partial<PlaceOrder>) | undefined;
 }
 
-/** A real transport, patient enough for a busy machine. */
+/** A real transport with a long timeout for a loaded machine. */
 const patient = createTransport({ timeoutMs: 60_000 });
 
-/** A channel of this configuration on a real transport. */
+/** Creates a channel with this configuration on a real transport. */
 export function connect(kind: ChannelKind, input: Subject['input'], send: Transport = patient): Channel {
   return kind.create({ ...input, now: () => new Date(), send });
 }
 
-/**
- * A transport whose time is over when a fault has struck its order: by a clock, a busy machine gives up a request
- * before it has sent it, and then the fault waits for the next one.
- */
+/** A transport that times out once a fault has struck its order; a clock could time out before the request is sent on a loaded machine. */
 export function givingUpOnceStruck({ struck }: Pick<Driver, 'struck'>): Transport {
   return async (request) => {
     const { orderNo = '' } = request.about;
@@ -65,7 +62,7 @@ export function givingUpOnceStruck({ struck }: Pick<Driver, 'struck'>): Transpor
   };
 }
 
-/** A new order of 1234 minor units of the default currency in the default scene, unless `changes` say otherwise. */
+/** A new order of 1234 minor units in the default currency and scene, with `changes`. */
 export function newOrder(kind: ChannelKind, changes: Partial<PlaceOrder> = {}): PlaceOrder & OrderRef {
   const now = Date.now();
   return {
@@ -101,7 +98,7 @@ export function newRefund(order: OrderRef): RefundOrder & RefundRef {
   };
 }
 
-/** Places the order and gives it back with what the channel calls it. A connection that broke is answered as by the service: the same again. */
+/** Places the order, repeating it after a broken connection as the service does, and adds the channel's order number. */
 export async function placed<T extends PlaceOrder & OrderRef>({ channel }: Subject, order: T): Promise<T> {
   const isBroken = (said: Outcome) => said.kind === 'unknown' && said.cause === 'network';
   let outcome = await channel.place(order);
@@ -110,7 +107,7 @@ export async function placed<T extends PlaceOrder & OrderRef>({ channel }: Subje
   return { ...order, channelOrderId: outcome.channelOrderId ?? null };
 }
 
-/** A new order that the payer has paid (PayPal: and that was captured). */
+/** A new order that the payer has paid, captured at PayPal. */
 export async function paid(subject: Subject): Promise<PlaceOrder & OrderRef> {
   const order = await placed(subject, newOrder(subject.kind, subject.order?.()));
   await subject.driver.pay(order.orderNo);
@@ -119,20 +116,20 @@ export async function paid(subject: Subject): Promise<PlaceOrder & OrderRef> {
   return { ...order, channelTradeNo: outcome.channelNo };
 }
 
-/** Asks how the order stands, unless the shop knows; takes approved money where that is ours to do. */
+/** Queries the order, and captures an approved payment where the service does that. */
 export async function settle({ channel, takesAtOnce }: Subject, order: OrderRef): Promise<Outcome> {
   if (takesAtOnce) return capture(channel, order);
   const outcome = await channel.query(order);
   return outcome.kind === 'approved' && channel.capture ? capture(channel, order) : outcome;
 }
 
-/** The call that takes approved money, under the first of our numbers unless another try is meant. */
+/** Captures an approved payment under the capture number of this attempt. */
 export async function capture(channel: Channel, order: OrderRef, attempt = 1): Promise<Outcome> {
   if (!channel.capture) throw new Error('The channel takes money by itself.');
   return channel.capture({ ...order, captureNo: `${order.orderNo}-c${attempt}` });
 }
 
-/** Repeats a question until the answer is good; the channel does some things a moment later. */
+/** Repeats a call until its result is good, because some channel effects are delayed. */
 export async function until<T>(ask: () => Promise<T>, isGood: (answer: T) => boolean): Promise<T> {
   const deadline = Date.now() + 60_000;
   for (;;) {
@@ -143,7 +140,7 @@ export async function until<T>(ask: () => Promise<T>, isGood: (answer: T) => boo
   }
 }
 
-/** JSON for messages of a test. */
+/** JSON for test messages. */
 export function show(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => (typeof part === 'bigint' ? part.toString() : part));
 }

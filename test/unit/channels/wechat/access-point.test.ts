@@ -5,7 +5,7 @@ import { channelWith, NOW, orderRef, PLATFORM, platformInput, PUBLIC, publicKeyI
 const FIRST = 'api.mch.weixin.qq.com';
 const SPARE = 'api2.mch.weixin.qq.com';
 
-/** A channel whose silent hosts answer nothing, and a clock to move on. */
+/** A channel with silent hosts and a controllable clock. */
 function world(input: Partial<ChannelInput> = {}) {
   const silent = new Map<string, TransportFailed['why']>();
   let now = NOW;
@@ -33,7 +33,7 @@ for (const [mode, input] of [
   const { fields, pems } = input;
 
   for (const why of ['network', 'timeout'] as const) {
-    test(`${mode}: after silence (${why}) the next try goes to the spare address, for five minutes`, async (t) => {
+    test(`${mode}: after a silent host (${why}) the next calls use the spare host for five minutes`, async (t) => {
       const { silent, sent, ask, wait } = world({ fields, pems });
       t.is(await ask(), `${FIRST} pending`);
       silent.set(FIRST, why);
@@ -49,7 +49,7 @@ for (const [mode, input] of [
   }
 }
 
-test('a spare address that is silent, too, sends the next try back', async (t) => {
+test('a silent spare host switches the next call back', async (t) => {
   const { silent, ask } = world();
   silent.set(FIRST, 'network');
   silent.set(SPARE, 'network');
@@ -59,13 +59,13 @@ test('a spare address that is silent, too, sends the next try back', async (t) =
   );
 });
 
-test('an answer that is too large says nothing about the address', async (t) => {
+test('a response that is too large does not switch the host', async (t) => {
   const { silent, ask } = world();
   silent.set(FIRST, 'too_large');
   t.deepEqual([await ask(), await ask()], [`${FIRST} unknown`, `${FIRST} unknown`]);
 });
 
-test('the simulator has one address', async (t) => {
+test('the simulator has only one host', async (t) => {
   const { silent, ask } = world({ mode: 'simulator', simulatorUrl: 'http://127.0.0.1:8081' });
   silent.set('127.0.0.1:8081', 'network');
   t.deepEqual([await ask(), await ask()], ['127.0.0.1:8081 unknown', '127.0.0.1:8081 unknown']);

@@ -34,7 +34,7 @@ test('a native order is pending with its code_url', async (t) => {
   t.deepEqual(outcome, { kind: 'pending', pay: { type: 'qr', qrCode: 'weixin://wxpay/bizpayurl?pr=1' } });
 });
 
-test('an h5 order leads the payer back to the return address', async (t) => {
+test('an h5 order returns the payer to the return address', async (t) => {
   const answer = () => signed(200, { h5_url: 'https://wx.tenpay.com/cgi-bin/mmpayweb-bin/checkmweb?prepay_id=1' });
   const outcome = await place(answer, placeOrder({ scene: 'h5', clientIp: '192.0.2.7' }));
   const url = new URL((outcome.kind === 'pending' && outcome.pay?.url) || '');
@@ -43,7 +43,7 @@ test('an h5 order leads the payer back to the return address', async (t) => {
   t.is(outcome.kind === 'pending' && outcome.paySeconds, 240);
 });
 
-test('a jsapi order comes with parameters that the merchant key signed', async (t) => {
+test('a jsapi order has parameters signed with the merchant key', async (t) => {
   const outcome = await place(() => signed(200, { prepay_id: 'wx1' }), placeOrder({ scene: 'jsapi', openId: 'o1' }));
   const { timeStamp, nonceStr, paySign, ...rest } = (outcome.kind === 'pending' && outcome.pay?.params) || {};
   t.deepEqual(rest, { appId: APP_ID, package: 'prepay_id=wx1', signType: 'RSA' });
@@ -55,7 +55,7 @@ test('a jsapi order comes with parameters that the merchant key signed', async (
   );
 });
 
-test('an app order comes with parameters that the merchant key signed', async (t) => {
+test('an app order has parameters signed with the merchant key', async (t) => {
   const outcome = await place(() => signed(200, { prepay_id: 'wx1' }), placeOrder({ scene: 'app' }));
   const { timestamp, noncestr, sign, ...rest } = (outcome.kind === 'pending' && outcome.pay?.params) || {};
   t.deepEqual(rest, { appid: APP_ID, partnerid: MCHID, prepayid: 'wx1', package: 'Sign=WXPay' });
@@ -91,7 +91,7 @@ for (const [code, status, isSigned, expected] of [
   });
 }
 
-test('a paid trade is paid with what WeChat names', async (t) => {
+test('a paid trade is paid with the number, amount, time and payer from WeChat Pay', async (t) => {
   t.deepEqual(await query(() => signed(200, trade())), {
     kind: 'paid',
     channelNo: '4200001234202603040000000001',
@@ -101,11 +101,11 @@ test('a paid trade is paid with what WeChat names', async (t) => {
   });
 });
 
-test('REFUND is paid, with the hint to look at the refunds', async (t) => {
+test('REFUND is paid, with a hint to query the refunds', async (t) => {
   t.like(await query(() => signed(200, trade({ trade_state: 'REFUND' }))), { kind: 'paid', refundsHint: true });
 });
 
-test('a paid trade of another amount is reported as it is, for settling to refuse', async (t) => {
+test('a paid trade of another amount keeps that amount, for settling to refuse', async (t) => {
   const outcome = await query(() => signed(200, trade({ amount: { total: 1, currency: 'CNY' } })));
   t.deepEqual(outcome.kind === 'paid' && outcome.amount, { minor: 1n, currency: 'CNY' });
 });
@@ -115,8 +115,8 @@ for (const [what, change, cause] of [
   ['appid', { appid: 'wx0000000000000002' }, 'mismatch'],
   ['out_trade_no', { out_trade_no: 'ORDER00002' }, 'mismatch'],
   ['amount of an unpaid trade', { trade_state: 'NOTPAY', amount: { total: 1 } }, 'mismatch'],
-  ['amount that is no integer', { amount: { total: 12.5 } }, 'unparsable'],
-  ['transaction_id that is missing', { transaction_id: undefined }, 'unparsable'],
+  ['amount that is not an integer', { amount: { total: 12.5 } }, 'unparsable'],
+  ['missing transaction_id', { transaction_id: undefined }, 'unparsable'],
 ] as const) {
   test(`a trade with another ${what} is ${cause}`, async (t) => {
     t.like(await query(() => signed(200, trade(change))), { kind: 'unknown', cause });
@@ -138,7 +138,7 @@ for (const [word, kind] of [
   });
 }
 
-test('only the application itself can say that there is no such trade', async (t) => {
+test('a missing trade is absent only with an error code of the application', async (t) => {
   t.deepEqual(await query(() => signed(404, { code: 'ORDER_NOT_EXIST', message: '' })), { kind: 'absent' });
   t.deepEqual(await query(() => unsigned(404, { code: 'ORDERNOTEXIST', message: '' })), { kind: 'absent' });
   t.like(await query(() => unsigned(404)), { kind: 'unknown', cause: 'http_status' });
@@ -155,12 +155,12 @@ test('only the application itself can say that there is no such trade', async (t
 const faults: Record<string, [cause: string, answering: Answering]> = {
   'a timeout': ['timeout', () => Promise.reject(new TransportFailed('timeout', 'late'))],
   'a broken connection': ['network', () => Promise.reject(new TransportFailed('network', 'reset'))],
-  'an endless answer': ['too_large', () => Promise.reject(new TransportFailed('too_large', 'big'))],
+  'an endless response': ['too_large', () => Promise.reject(new TransportFailed('too_large', 'big'))],
   'a redirect': ['redirected', () => unsigned(302)],
   'a 502': ['http_status', () => unsigned(502, '<html>')],
   'a 202': ['in_progress', () => signed(202, {})],
-  'a page': ['unparsable', () => unsigned(200, '<html>')],
-  'half a body': [
+  'an HTML page': ['unparsable', () => unsigned(200, '<html>')],
+  'a truncated body': [
     'unparsable',
     () => ({ ...signed(200, trade()), body: Buffer.from(JSON.stringify(trade()).slice(0, 40)) }),
   ],
@@ -173,7 +173,7 @@ const faults: Record<string, [cause: string, answering: Answering]> = {
       return answer;
     },
   ],
-  'a key that is not theirs': [
+  'a key of another signer': [
     'signature_invalid',
     () => signed(200, trade(), { signer: { ...OTHER_PLATFORM, serial: signed(200, '').headers['wechatpay-serial']! } }),
   ],
@@ -193,7 +193,7 @@ const faults: Record<string, [cause: string, answering: Answering]> = {
     'signature_invalid',
     () => ({ ...signed(200, trade()), body: Buffer.from(JSON.stringify(trade(), null, 1)) }),
   ],
-  'a serial that nobody knows': [
+  'an unknown serial': [
     'serial_unknown',
     ({ url }) => (url.endsWith('/v3/certificates') ? unsigned(404) : signed(200, trade(), { signer: OTHER_PLATFORM })),
   ],
@@ -204,8 +204,8 @@ const faults: Record<string, [cause: string, answering: Answering]> = {
     'duplicate_key',
     () => signed(200, JSON.stringify(trade()).replace(/}$/, ',"trade_state":"SUCCESS"}')),
   ],
-  'our credential refused': ['misconfigured', () => unsigned(401, { code: 'SIGN_ERROR', message: '签名错误' })],
-  'our clock refused': [
+  'a refused credential': ['misconfigured', () => unsigned(401, { code: 'SIGN_ERROR', message: '签名错误' })],
+  'a refused clock': [
     'clock_skew',
     () =>
       unsigned(401, { code: 'SIGN_ERROR', message: 'Http头Authorization中的timestamp与发起请求的时间不得超过5分钟' }),
@@ -227,13 +227,13 @@ for (const [what, [cause, answering]] of Object.entries(faults)) {
   });
 }
 
-test('an empty close answer is not proof: only a signed 204 closes', async (t) => {
+test('only a signed 204 closes an order', async (t) => {
   t.deepEqual(await close(() => signed(204, '')), { kind: 'closed' });
   t.like(await close(() => unsigned(204)), { kind: 'unknown', cause: 'unsigned' });
   t.like(await close(() => signed(200, {})), { kind: 'unknown', cause: 'http_status' });
 });
 
-test('a refused close says what to do next', async (t) => {
+test('a refused close determines the next step', async (t) => {
   t.deepEqual(await close(() => unsigned(400, { code: 'ORDERPAID', message: '' })), { kind: 'paid' });
   t.deepEqual(await close(() => signed(400, { code: 'ORDER_CLOSED', message: '' })), { kind: 'closed' });
   t.like(await close(() => unsigned(400, { code: 'ORDER_CLOSED', message: '' })), {
@@ -254,13 +254,13 @@ for (const [word, expected] of [
   ['ABNORMAL', { kind: 'abnormal', channelRefundNo: '50300001234202603040000000001' }],
   ['A_NEW_WORD', { kind: 'pending' }],
 ] as const) {
-  test(`refund status ${word} is ${expected.kind}, asked or answered`, async (t) => {
+  test(`refund status ${word} is ${expected.kind}, in a query and in a refund response`, async (t) => {
     t.like(await refund(() => signed(200, refunded({ status: word }))), expected);
     t.like(await queryRefund(() => signed(200, refunded({ status: word }))), expected);
   });
 }
 
-test('a refund answer about another refund, order or amount is a mismatch', async (t) => {
+test('a refund response about another refund, order or amount is a mismatch', async (t) => {
   for (const change of [
     { out_refund_no: 'REFUND0002' },
     { out_trade_no: 'ORDER00002' },
@@ -276,12 +276,12 @@ test('a refund answer about another refund, order or amount is a mismatch', asyn
   }
 });
 
-test('a done refund of another amount is reported as it is, for settling to refuse', async (t) => {
+test('a completed refund of another amount keeps that amount, for settling to refuse', async (t) => {
   const done = refunded({ status: 'SUCCESS', amount: { total: 1234, refund: 99 } });
   t.like(await queryRefund(() => signed(200, done)), { kind: 'succeeded', amount: { minor: 99n, currency: 'CNY' } });
 });
 
-test('a refused refund is refused in the documented spelling, never failed', async (t) => {
+test('a refused refund is refused with the documented code, never failed', async (t) => {
   t.like(await refund(() => signed(403, { code: 'NOTENOUGH', message: 'x' })), { kind: 'refused', code: 'NOT_ENOUGH' });
   t.like(await refund(() => unsigned(404, { code: 'RESOURCE_NOT_EXISTS', message: 'x' })), { kind: 'refused' });
   t.like(await refund(() => signed(429, { code: 'RATELIMIT_EXCEEDED', message: 'x' })), {
@@ -295,7 +295,7 @@ test('a refused refund is refused in the documented spelling, never failed', asy
   });
 });
 
-test('an abnormal refund is retried, anything else is only reported', async (t) => {
+test('only an abnormal refund is retried, and any other is only reported', async (t) => {
   const abnormal = channelWith(({ method }) =>
     signed(200, refunded({ status: method === 'GET' ? 'ABNORMAL' : 'PROCESSING' })),
   );
@@ -306,7 +306,7 @@ test('an abnormal refund is retried, anything else is only reported', async (t) 
   t.is(done.sent.length, 1);
 });
 
-test('public keys and platform certificates verify side by side', async (t) => {
+test('public keys and platform certificates verify at the same time', async (t) => {
   const { fields, pems } = publicKeyInput();
   const { channel } = channelWith(() => signed(200, trade(), { signer: PUBLIC }), { fields, pems });
   t.is((await channel.query(orderRef())).kind, 'paid');

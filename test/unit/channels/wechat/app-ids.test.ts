@@ -10,7 +10,7 @@ const [DEFAULT, FIRST, SECOND, MOBILE] = [
 ];
 const several = { fields: { ...fields, appIdJsapi: `${FIRST}, ${SECOND}`, appIdApp: MOBILE } };
 
-test('each scene has its own apps first, then the default and the others', (t) => {
+test('each scene lists its own apps first, then the default and the other apps', (t) => {
   const { channel } = channelWith(() => unsigned(500), several);
   t.deepEqual(channel.appIds?.('jsapi'), [FIRST, SECOND, DEFAULT, MOBILE]);
   t.deepEqual(channel.appIds?.('app'), [MOBILE, DEFAULT, FIRST, SECOND]);
@@ -18,7 +18,7 @@ test('each scene has its own apps first, then the default and the others', (t) =
   t.deepEqual(channelWith(() => unsigned(500)).channel.appIds?.('jsapi'), [DEFAULT]);
 });
 
-test('an order is placed in the name of the app that it pins, and its payer gets that one', async (t) => {
+test('an order is placed with its pinned app, and its payment parameters name that app', async (t) => {
   const { channel, sent } = channelWith(() => signed(200, { prepay_id: 'wx1' }), several);
   const jsapi = await channel.place(placeOrder({ scene: 'jsapi', openId: 'o1', appId: SECOND }));
   const app = await channel.place(placeOrder({ scene: 'app', appId: MOBILE }));
@@ -30,7 +30,7 @@ test('an order is placed in the name of the app that it pins, and its payer gets
   t.is(app.kind === 'pending' && app.pay?.params?.appid, MOBILE);
 });
 
-test('an answer is about the app that the order pins, whatever the configuration says by now', async (t) => {
+test('a response must match the pinned app, even if the configuration has changed', async (t) => {
   const former = 'wx00000000000000ff';
   const { channel } = channelWith(() => signed(200, trade({ appid: former })), several);
   t.is((await channel.query(orderRef({ appId: former }))).kind, 'paid');

@@ -22,7 +22,7 @@ function deskSaying(answer: WireAnswer, pieces: Iterable<Uint8Array> = [PACKED],
   return { desk: channel.bills!, sent, ...fake };
 }
 
-test('a bill is asked for packed, and comes as it was sent when its hash is the named one', async (t) => {
+test('a bill is requested compressed and returned unchanged if its hash matches', async (t) => {
   const { desk, sent } = deskSaying(named());
   const answer = await desk.fetch(YESTERDAY);
   t.true((await bytesOf(answer)).equals(PACKED));
@@ -33,7 +33,7 @@ test('a bill is asked for packed, and comes as it was sent when its hash is the 
   t.is((await collect(desk.read(await billFile(t, PACKED), YESTERDAY))).lines.length, 1);
 });
 
-test('the request for the file is signed for its path and query', async (t) => {
+test('the file request is signed for its path and query', async (t) => {
   const { desk, asked } = deskSaying(named());
   await desk.fetch(YESTERDAY);
   const [request] = asked;
@@ -52,7 +52,7 @@ test('the request for the file is signed for its path and query', async (t) => {
   t.true(verifier.verify(new X509Certificate(MERCHANT.pem).publicKey, field('signature'), 'base64'));
 });
 
-test('the hash is found whatever pieces the file comes in, packed or not', async (t) => {
+test('the hash is verified for any split of the file, compressed or not', async (t) => {
   const split = (bytes: Buffer, size: number) =>
     Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
   for (const bytes of [PACKED, PLAIN])
@@ -64,7 +64,7 @@ test('the hash is found whatever pieces the file comes in, packed or not', async
   t.true((await bytesOf(upper)).equals(PACKED));
 });
 
-test('another hash, a file that is cut and one that is spoilt are refused at their end', async (t) => {
+test('a wrong hash, a truncated file and a corrupt file are refused at the end', async (t) => {
   const fault = async (pieces: Uint8Array[], change: object = {}) => {
     const answer = await deskSaying(named(change), pieces).desk.fetch(YESTERDAY);
     const error = await t.throwsAsync(bytesOf(answer));
@@ -80,7 +80,7 @@ test('another hash, a file that is cut and one that is spoilt are refused at the
   t.is(await fault([gzipSync(Buffer.alloc(64 * 1024 * 1024))]), 'too_large');
 });
 
-test('what the download throws, the bytes throw', async (t) => {
+test('a download failure is passed on to the reader', async (t) => {
   const pieces = (function* (): Generator<Uint8Array> {
     yield PACKED.subarray(0, 50);
     throw new TransportFailed('network', 'cut');
@@ -89,7 +89,7 @@ test('what the download throws, the bytes throw', async (t) => {
   t.is((await t.throwsAsync(bytesOf(answer), { instanceOf: TransportFailed }))?.why, 'network');
 });
 
-test('a day without a bill is empty when WeChat Pay signed that, after its bills are there; one that is being made is waited for', async (t) => {
+test('a missing bill is empty only with a signed response after the bill time, and a bill in preparation is not ready', async (t) => {
   const said = async (answer: WireAnswer, now: string) =>
     deskSaying(answer, [], { now: () => new Date(now) }).desk.fetch(YESTERDAY);
   const end = Date.parse(`${YESTERDAY}T16:00:00Z`);
@@ -107,7 +107,7 @@ test('a day without a bill is empty when WeChat Pay signed that, after its bills
   });
 });
 
-test('refusals are told, and what says nothing is unknown', async (t) => {
+test('a refusal keeps its code and reason, and an unclear response is unknown', async (t) => {
   const said = async (status: number, code: string) =>
     deskSaying(signed(status, { code, message: 'words' })).desk.fetch(YESTERDAY);
   t.deepEqual(await said(403, 'NO_AUTH'), { kind: 'refused', code: 'NO_AUTH', reason: 'words' });
@@ -119,7 +119,7 @@ test('refusals are told, and what says nothing is unknown', async (t) => {
   t.like(await deskSaying(unsigned(200, { hash_type: 'SHA1' })).desk.fetch(YESTERDAY), { cause: 'unsigned' });
 });
 
-test('nobody but WeChat Pay gets a signed request', async (t) => {
+test('a signed request is sent only to WeChat Pay', async (t) => {
   const outcome = async (download_url: string, input: Partial<ChannelInput> = {}) => {
     const { desk, asked } = deskSaying(named({ download_url }), [PACKED], input);
     const { kind } = await desk.fetch(YESTERDAY);
@@ -142,7 +142,7 @@ test('nobody but WeChat Pay gets a signed request', async (t) => {
   t.is(await outcome(ADDRESS, simulator), 'unknown');
 });
 
-test('a partner asks for its merchant’s bill, and reads no other', async (t) => {
+test('a partner requests the bill of its sub-merchant and refuses any other', async (t) => {
   const { fields } = platformInput();
   const { desk, sent } = deskSaying(named(), [PACKED], { fields: { ...fields, subMchId: SUB_MCHID } });
   await desk.fetch(YESTERDAY);
@@ -150,7 +150,7 @@ test('a partner asks for its merchant’s bill, and reads no other', async (t) =
   await refused(t, desk.read(await billFile(t, PACKED), YESTERDAY), 'wrong_account', { line: 2, column: 4 });
 });
 
-test('where refunds are paid from the available balance, the bill of these is asked for, too, and follows the first', async (t) => {
+test('with refunds from the available balance a second bill is requested and appended', async (t) => {
   const { fields } = platformInput();
   const refunds = Buffer.from(
     billText([
@@ -188,7 +188,7 @@ test('where refunds are paid from the available balance, the bill of these is as
   t.is(await said(first, none, [PACKED]), 'payment');
   t.is(await said(none, second, [gzipSync(refunds)]), 'refund');
   t.not(await said(none, none, []), 'bill');
-  // The documents of the newer API do not name this bill: that it is refused says nothing about the other.
+  // The newer API documents omit this bill, so a refusal of it does not affect the first one.
   t.is(await said(first, signed(400, { code: 'PARAM_ERROR', message: 'x' }), [PACKED]), 'payment');
   t.is(await said(first, signed(400, { code: 'STATEMENT_CREATING', message: 'x' }), [PACKED]), 'not_ready');
   t.is(await said(first, signed(429, { code: 'FREQUENCY_LIMITED', message: 'x' }), [PACKED]), 'unknown');
@@ -196,7 +196,7 @@ test('where refunds are paid from the available balance, the bill of these is as
   await t.throwsAsync(said(first, second, [PACKED, gzipSync('x')]), { message: /SHA-1/ });
 });
 
-test('a day that is too long ago is not asked about; a channel that cannot download has no bills', async (t) => {
+test('a day before the retention period is not requested, and a channel without a download has no bills', async (t) => {
   t.deepEqual(wechatKind.bills, { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 90 });
   const { desk, sent } = deskSaying(named());
   t.deepEqual(await desk.fetch('2020-01-01'), { kind: 'gone', code: 'OLDER_THAN_90_DAYS' });

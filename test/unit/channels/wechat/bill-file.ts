@@ -1,4 +1,4 @@
-/** The columns of a trade bill of today, in WeChat Pay's order. */
+/** The columns of a current trade bill, in WeChat Pay's order. */
 export const HEADER =
   '交易时间,公众账号ID,商户号,特约商户号,设备号,微信订单号,商户订单号,用户标识,交易类型,交易状态,付款银行,货币种类,应结订单金额,代金券金额,微信退款单号,商户退款单号,退款金额,充值券退款金额,退款类型,退款状态,商品名称,商户数据包,手续费,费率,订单金额,申请退款金额,费率备注';
 export const SUMS_HEADER =
@@ -8,7 +8,7 @@ export const DAY = '2026-03-01';
 export const MCHID = '1900000109';
 export const OWNER = { mchid: MCHID, subMchid: undefined };
 
-/** One row; money in fen, the fee in hundred-thousandths of a yuan. */
+/** One row; amounts in fen, the fee in hundred-thousandths of a yuan. */
 export interface Row {
   time?: string;
   mchid?: string;
@@ -34,7 +34,7 @@ export const yuan = (value: number, decimals = 2): string => {
   return `${value < 0 ? '-' : ''}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 };
 
-/** The cells of a row as WeChat Pay fills them. */
+/** Returns the cells of a row in WeChat Pay's order. */
 export function cellsOf(row: Row): string[] {
   const { ordered = 0, asked = 0 } = row;
   return [
@@ -70,7 +70,7 @@ export function cellsOf(row: Row): string[] {
 
 export const rowText = (cells: readonly string[]): string => cells.map((cell) => `\`${cell}`).join(',');
 
-/** The last line: the sums of all rows. */
+/** Returns the cells of the last line, the sums of all rows. */
 export function sumCells(rows: readonly Row[]): string[] {
   const sum = (of: (row: Row) => number): number => rows.reduce((total, row) => total + of(row), 0);
   return [
@@ -87,7 +87,7 @@ export function sumCells(rows: readonly Row[]): string[] {
   ];
 }
 
-/** A whole bill, with what it begins with and how its lines end. */
+/** Returns a whole bill with this byte order mark and these line ends. */
 export function billText(rows: readonly Row[], { mark = '\ufeff', end = '\r\n' } = {}): string {
   const lines = [HEADER, ...rows.map((row) => rowText(cellsOf(row))), SUMS_HEADER, rowText(sumCells(rows))];
   return `${mark}${lines.join(end)}${end}`;

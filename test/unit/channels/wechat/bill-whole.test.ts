@@ -6,7 +6,7 @@ import { billText, DAY, MCHID, type Row } from './bill-file.ts';
 const OURS: Row = { sub: '1900000201', ordered: 1000, fee: 6000, orderNo: 'P1', tradeNo: '42000001' };
 const THEIRS: Row = { sub: '1900000202', ordered: 2000, fee: 12000, orderNo: 'P2', tradeNo: '42000002' };
 
-test('of the bill of all merchants no row of another is read, also if it cannot be read', async (t) => {
+test('in a bill of all merchants the rows of other merchants are skipped, even unreadable ones', async (t) => {
   const lines = billText([OURS, THEIRS]).split('\r\n');
   lines[2] = lines[2]!.replace('`20.00', '`twenty');
   const file = await billFile(t, lines.join('\r\n'));
@@ -19,7 +19,7 @@ test('of the bill of all merchants no row of another is read, also if it cannot 
   t.is(totals?.length, 1, 'all rows of this merchant were read');
 });
 
-test('a hundred and one broken rows of others keep no small merchant from its bill', async (t) => {
+test('a hundred and one unreadable rows of other merchants do not refuse the bill', async (t) => {
   const rows = [OURS, ...Array.from({ length: 101 }, () => THEIRS)];
   const text = billText(rows)
     .split('\r\n')

@@ -26,14 +26,14 @@ async function read(
   return readTradeBill(await billFile(t, bytes), DAY, owner);
 }
 
-/** A bill whose lines were changed by hand. */
+/** A bill with changed lines. */
 const changed = (rows: readonly Row[], change: (lines: string[]) => void): string => {
   const lines = billText(rows).split('\r\n');
   change(lines);
   return lines.join('\r\n');
 };
 
-test('a payment and its refund are two lines, each with its numbers, its money and its fee', async (t) => {
+test('a payment and its refund are two lines, each with its numbers, amount and fee', async (t) => {
   const text = billText([PAYMENT, REFUND]);
   for (const bytes of [text, gzipSync(text)]) {
     const { lines, totals } = await collect(await read(t, bytes));
@@ -76,7 +76,7 @@ test('a payment and its refund are two lines, each with its numbers, its money a
   }
 });
 
-test('a refund that is under way is followed, with all that it would move; the sums of the bill count it', async (t) => {
+test('a pending refund is a pending line with its amounts, and the bill sums include it', async (t) => {
   for (const refundState of ['PROCESSING', 'CHANGE', 'ABNORMAL', '']) {
     const { lines, totals } = await collect(await read(t, billText([{ ...REFUND, refundState }])));
     t.like(lines[0], { kind: 'pending', amount: 234n, discount: -4n, fee: -1n }, refundState);
@@ -84,7 +84,7 @@ test('a refund that is under way is followed, with all that it would move; the s
   }
 });
 
-test('a refund that failed moves nothing, and is no part of what the bill says of itself', async (t) => {
+test('a failed refund has no amounts and is not in the bill sums', async (t) => {
   for (const refundState of ['FAIL', 'CLOSED', 'REFUNDCLOSE']) {
     const { lines, totals } = await collect(await read(t, billText([PAYMENT, { ...REFUND, refundState }])));
     t.like(
@@ -96,14 +96,14 @@ test('a refund that failed moves nothing, and is no part of what the bill says o
   }
 });
 
-test('what a merchant’s discount and a voucher do: the one is not settled, the other is', async (t) => {
+test('a merchant discount is not settled, and a voucher is', async (t) => {
   const discounted: Row = { ordered: 10_000, settled: 8_000, fee: 48_000, orderNo: 'P1' };
   const { lines, totals } = await collect(await read(t, billText([discounted])));
   t.like(lines[0], { amount: 10_000n, discount: 2_000n, fee: 48n });
   t.is(totals?.[0]?.net, 7_952n);
 });
 
-test('refunds from the available balance follow as a bill of their own, with sums of their own', async (t) => {
+test('refunds from the available balance follow as a second bill with its own sums', async (t) => {
   const more = { ...REFUND, refundId: '50000002', refundNo: 'R2', asked: 100, returned: 100, fee: 0 };
   const both = [
     Buffer.concat([gzipSync(billText([PAYMENT, REFUND])), gzipSync('\r\n'), gzipSync(billText([more]))]),
@@ -129,7 +129,7 @@ test('refunds from the available balance follow as a bill of their own, with sum
   t.is(first.lines.length, 1, 'a second bill in another form says nothing about the first');
 });
 
-test('a payment that was reversed is a refund where the row names what went back, else nothing that counts', async (t) => {
+test('a reversed payment is a refund if the row has a refunded amount, else it does not count', async (t) => {
   const back = await collect(await read(t, billText([{ ...REFUND, state: 'REVOKED' }])));
   t.deepEqual([back.lines[0]?.kind, back.lines[0]?.amount], ['refund', 234n]);
   const bare = await collect(await read(t, billText([{ ...PAYMENT, state: 'REVOKED' }])));
@@ -137,7 +137,7 @@ test('a payment that was reversed is a refund where the row names what went back
   t.is(bare.totals?.[0]?.paid, 0n);
 });
 
-test('a day without rows is a bill; so is one without a byte order mark, with bare line ends or a header with backticks', async (t) => {
+test('a bill without rows, without a byte order mark, with bare line ends or with backticks in the header is accepted', async (t) => {
   const empty = await collect(await read(t, billText([])));
   t.deepEqual([empty.lines, empty.totals?.[0]?.payments], [[], 0]);
   for (const text of [
@@ -149,7 +149,7 @@ test('a day without rows is a bill; so is one without a byte order mark, with ba
     t.is((await collect(await read(t, text))).lines[0]?.amount, 1234n);
 });
 
-test('texts of others stay texts: formulas, commas, commas with backticks, whatever is behind them', async (t) => {
+test('formulas, commas and backticks in texts stay text', async (t) => {
   const rows = ['=1+1', '+1', '-1', '@SUM(A1)', 'a,b', 'a,`b,`c', '“茶”,`0.00'].map((name): Row => ({
     ...PAYMENT,
     name,
@@ -161,7 +161,7 @@ test('texts of others stay texts: formulas, commas, commas with backticks, whate
   );
 });
 
-test('a partner’s bill is that of its merchant', async (t) => {
+test('the bill of a partner belongs to its sub-merchant', async (t) => {
   const owner = { ...OWNER, subMchid: '1900000208' };
   const { lines } = await collect(await read(t, billText([{ ...PAYMENT, sub: '1900000208' }]), owner));
   t.is(lines.length, 1);
@@ -171,12 +171,12 @@ test('a partner’s bill is that of its merchant', async (t) => {
   });
 });
 
-test('another merchant’s bill is refused, in any of its rows', async (t) => {
+test('a row of another merchant refuses the bill', async (t) => {
   const text = billText([PAYMENT, { ...PAYMENT, mchid: '1900000999' }]);
   await refused(t, await read(t, text), 'wrong_account', { line: 3, column: 3 });
 });
 
-test('another day’s bill is refused; a refund may have the time of its payment', async (t) => {
+test('a bill of another day is refused, but a refund may have the time of its payment', async (t) => {
   for (const time of ['2026-02-28 23:59:59', '2026-03-02 00:00:00'])
     await refused(t, await read(t, billText([{ ...PAYMENT, time }])), 'wrong_day', { line: 2, column: 1 });
   await refused(t, await read(t, billText([{ ...REFUND, time: '2026-03-02 00:00:00' }])), 'wrong_day', {
@@ -186,7 +186,7 @@ test('another day’s bill is refused; a refund may have the time of its payment
   t.is((await collect(await read(t, billText([{ ...REFUND, time: '2026-02-01 12:00:00' }])))).lines.length, 1);
 });
 
-test('an amount, a fee or a time that cannot be read is named with line and column', async (t) => {
+test('an unreadable amount, fee or time is reported with line and column', async (t) => {
   const spoil = (column: number, cell: string) =>
     changed([PAYMENT, PAYMENT], (lines) => {
       const cells = cellsOf(PAYMENT);
@@ -208,7 +208,7 @@ test('an amount, a fee or a time that cannot be read is named with line and colu
     await refused(t, await read(t, spoil(column, cell)), 'wrong_cell', { line: 3, column });
 });
 
-test('a cell without its backtick is named', async (t) => {
+test('a cell without its backtick is reported', async (t) => {
   const bare = (column: number) => {
     const cells = cellsOf(PAYMENT).map((cell, at) => (at === column - 1 ? cell : `\`${cell}`));
     return changed([PAYMENT], (lines) => lines.splice(1, 1, cells.join(',')));
@@ -218,7 +218,7 @@ test('a cell without its backtick is named', async (t) => {
   await refused(t, await read(t, text), 'wrong_cell', { line: 4, column: 1 });
 });
 
-test('a column that is missing, or there twice, is named by its line', async (t) => {
+test('a missing or duplicate column is reported with its line', async (t) => {
   const header = (text: string) => changed([PAYMENT], (lines) => lines.splice(0, 1, text));
   await refused(t, await read(t, header(HEADER.replace('手续费,', '手续,'))), 'wrong_columns', { line: 1 });
   await refused(t, await read(t, header(`${HEADER},手续费`)), 'wrong_columns', { line: 1, column: 28 });
@@ -236,7 +236,7 @@ test('a column that is missing, or there twice, is named by its line', async (t)
   );
 });
 
-test('sums that are not those of the rows are refused, each of them', async (t) => {
+test('each wrong sum refuses the bill', async (t) => {
   for (const column of [1, 2, 3, 4, 5, 6, 7]) {
     const cells = sumCells([PAYMENT, REFUND]);
     cells[column - 1] =
@@ -248,7 +248,7 @@ test('sums that are not those of the rows are refused, each of them', async (t) 
   await refused(t, await read(t, lost), 'wrong_sums', { line: 4 });
 });
 
-test('a bill that ends early is refused, packed or not', async (t) => {
+test('a truncated bill is refused, compressed or not', async (t) => {
   const text = billText([PAYMENT, REFUND]);
   for (const lines of [1, 2, 3, 4])
     await refused(t, await read(t, text.split('\r\n').slice(0, lines).join('\r\n')), 'cut_short');
@@ -259,7 +259,7 @@ test('a bill that ends early is refused, packed or not', async (t) => {
   await refused(t, await read(t, '<html>busy</html>'), 'not_a_bill', { line: 1 });
 });
 
-test('a packed bill with a wrong checksum, or what only begins as one, is refused', async (t) => {
+test('a compressed bill with a wrong checksum or corrupt data is refused', async (t) => {
   const packed = gzipSync(billText([PAYMENT]));
   packed[packed.length - 8] = packed[packed.length - 8]! ^ 1;
   await refused(t, await read(t, packed), 'wrong_hash');
@@ -270,7 +270,7 @@ test('a packed bill with a wrong checksum, or what only begins as one, is refuse
   );
 });
 
-test('bytes that are not UTF-8 are named by line and character', async (t) => {
+test('invalid UTF-8 bytes are reported with line and character', async (t) => {
   const bytes = Buffer.from(billText([PAYMENT, { ...PAYMENT, name: '茶?' }]));
   const bad = bytes.lastIndexOf('?');
   bytes[bad] = 0xff;
@@ -278,7 +278,7 @@ test('bytes that are not UTF-8 are named by line and character', async (t) => {
   await refused(t, await read(t, bytes), 'wrong_charset', { line: 3, column });
 });
 
-test('a line without end and what unpacks to a gigabyte of zeros are refused before they fill the memory', async (t) => {
+test('an endless line and a gigabyte of zeros are refused before they fill the memory', async (t) => {
   await refused(t, await read(t, billText([{ ...PAYMENT, name: 'x'.repeat(70_000) }])), 'too_large', { line: 2 });
   await refused(t, await read(t, gzipSync(Buffer.alloc(64 * 1024 * 1024))), 'too_large', { line: 1 });
   const rows = `${rowText(cellsOf({ ...PAYMENT, name: ' '.repeat(60_000) }))}\r\n`.repeat(600);

@@ -22,7 +22,7 @@ for (const [mode, { fields, pems }, signer] of [
   ['platform-certificate', platformInput(), PLATFORM],
   ['public-key', publicKeyInput(), PUBLIC],
 ] as const) {
-  test(`${mode}: a payer’s code is paid at once, or while the payer types the password`, async (t) => {
+  test(`${mode}: a code payment is paid immediately, or pending while the payer enters the password`, async (t) => {
     const paid = channelWith(() => signed(200, trade(), { signer }), { fields, pems });
     t.like(await paid.channel.place(order), { kind: 'paid', amount: { minor: 1234n } });
     t.is(new URL(paid.sent[0]!.url).pathname, '/v3/pay/transactions/codepay');
@@ -32,7 +32,7 @@ for (const [mode, { fields, pems }, signer] of [
   });
 }
 
-test('a code has neither an expiry nor an address for notices', async (t) => {
+test('a code payment has no expiry and no notification address', async (t) => {
   const { channel, sent } = channelWith(() => unsigned(500));
   await channel.place(order);
   const { time_expire, notify_url, payer, scene_info } = JSON.parse(sent[0]?.body ?? '');
@@ -44,7 +44,7 @@ test('a code has neither an expiry nor an address for notices', async (t) => {
   t.is(sent.length, 1);
 });
 
-test('an answer about another order, app or merchant pays nothing', async (t) => {
+test('a response about another order, app or merchant does not count as paid', async (t) => {
   for (const change of [{ out_trade_no: 'ORDER00002' }, { appid: 'wx0000000000000002' }, { mchid: '1900000999' }])
     t.like(await channelWith(() => signed(200, trade(change))).channel.place(order), {
       kind: 'unknown',
@@ -66,24 +66,24 @@ for (const [status, code, expected] of [
   [500, 'BANK_ERROR', { kind: 'unknown', cause: 'http_status' }],
   [202, '', { kind: 'unknown', cause: 'in_progress' }],
 ] as const) {
-  test(`a code that is answered ${status} ${code} is ${JSON.stringify(expected)}`, async (t) => {
+  test(`a code refused with ${status} ${code} is ${JSON.stringify(expected)}`, async (t) => {
     t.like(await channelWith(() => signed(status, { code, message: 'no' })).channel.place(order), expected);
   });
 }
 
-test('a refusal that is not signed ends no payment by code', async (t) => {
+test('an unsigned refusal does not end a code payment', async (t) => {
   const answer = await channelWith(() => unsigned(400, { code: 'AUTH_CODE_EXPIRE', message: '' })).channel.place(order);
   t.like(answer, { kind: 'declined', definite: false });
 });
 
-/** A channel whose queries are answered in turn, and whose reverse succeeds. */
+/** A channel with these query responses in order and a successful reverse. */
 function closing(...queries: Parameters<typeof signed>[1][]) {
   return channelWith(({ method }) =>
     method === 'GET' ? signed(200, queries.shift() ?? {}) : signed(200, { out_trade_no: 'ORDER00001' }),
   );
 }
 
-test('a code that nobody has paid is reversed', async (t) => {
+test('an unpaid code payment is reversed', async (t) => {
   const { channel, sent } = closing(unpaid('USERPAYING'), unpaid('REVOKED'));
   t.deepEqual(await channel.close(ref), { kind: 'closed' });
   t.deepEqual(
@@ -93,7 +93,7 @@ test('a code that nobody has paid is reversed', async (t) => {
   t.deepEqual(Object.keys(JSON.parse(sent[1]!.body!)), ['appid', 'mchid']);
 });
 
-test('a code that is paid is told, and not reversed', async (t) => {
+test('a paid code payment is reported as paid and not reversed', async (t) => {
   const { channel, sent } = closing(trade());
   t.deepEqual(await channel.close(ref), { kind: 'paid' });
   t.is(sent.length, 1);
@@ -101,7 +101,7 @@ test('a code that is paid is told, and not reversed', async (t) => {
 
 const payment = { channelNo: '4200001234202603040000000001', at: new Date('2026-03-04T05:05:00Z') };
 
-test('what was paid between the question and the reverse went back, whatever the trade is called then', async (t) => {
+test('a payment between the query and the reverse is refunded, in any trade state afterwards', async (t) => {
   for (const trade_state of ['REVOKED', 'REFUND', 'SUCCESS'])
     t.deepEqual(await closing(unpaid('USERPAYING'), trade({ trade_state })).channel.close(ref), {
       kind: 'closed',
@@ -109,7 +109,7 @@ test('what was paid between the question and the reverse went back, whatever the
     });
 });
 
-test('a reverse whose answer was lost is found by the next close, with what went back', async (t) => {
+test('a reverse with a lost response is found by the next close, with the refunded payment', async (t) => {
   t.deepEqual(await closing(unpaid('REVOKED')).channel.close(ref), { kind: 'closed' });
   t.deepEqual(await closing(trade({ trade_state: 'REVOKED' })).channel.close(ref), {
     kind: 'closed',
@@ -119,7 +119,7 @@ test('a reverse whose answer was lost is found by the next close, with what went
   t.like(await silent.channel.close(ref), { kind: 'unknown', cause: 'http_status' });
 });
 
-test('a reverse is believed only when it names the order', async (t) => {
+test('a reverse response counts only if it names the order', async (t) => {
   const { channel } = channelWith(({ method }) =>
     signed(200, method === 'GET' ? unpaid('USERPAYING') : { out_trade_no: 'ORDER00002' }),
   );

@@ -12,24 +12,24 @@ import { encryptText } from '../../../../server/channels/wechat/signature.ts';
 import { createWechatChannel } from '../../../../server/channels/wechat/channel.ts';
 import { issueCertificate } from '../../../../server/simulator/certificates.ts';
 
-/** The moment at which these tests take place: 20:00 of today in Beijing, because whether a bill is ready depends on the time of the day. */
+/** The current time of these tests: 20:00 today in Beijing, because the readiness of a bill depends on the time of day. */
 export const NOW = new Date(new Date().setUTCHours(12, 0, 0, 0));
 export const MCHID = '1900000109';
-/** A merchant that a partner acts for. */
+/** A sub-merchant of a partner. */
 export const SUB_MCHID = '1900000208';
 export const APP_ID = 'wx0000000000000001';
 export const API_V3_KEY = '0123456789abcdef0123456789ABCDEF';
 export const PUBLIC_KEY_ID = 'PUB_KEY_ID_0119000001092026030400000001';
 const NAME = { C: 'CN', O: 'Test', OU: 'Test', CN: 'Test' };
 
-/** A key that signs, and the name under which its signatures go. */
+/** A signing key and the serial of its signatures. */
 export interface Signer {
   serial: string;
   key: KeyObject;
   pem: string;
 }
 
-/** A key pair with a certificate, named by the certificate's serial. */
+/** A key pair with a certificate whose serial names it. */
 export function certifiedKey(): Signer {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const pem = issueCertificate({ subject: NAME, issuer: NAME, publicKey, signer: privateKey, ca: false });
@@ -48,7 +48,7 @@ export const PLATFORM = certifiedKey();
 export const OTHER_PLATFORM = certifiedKey();
 export const PUBLIC = bareKey();
 
-/** What may be different about a signed message. */
+/** The variations of a signed message. */
 export interface SignedHow {
   signer?: Signer;
   serial?: string;
@@ -56,7 +56,7 @@ export interface SignedHow {
   signature?: string;
 }
 
-/** The four headers over `body`, written here a second time so that the adapter's own text is not its own judge. */
+/** The four headers over `body`, written independently so that the adapter does not check itself. */
 export function signedHeaders(
   body: string,
   { signer = PLATFORM, serial, at = NOW, signature }: SignedHow = {},
@@ -72,18 +72,18 @@ export function signedHeaders(
   };
 }
 
-/** A signed answer. */
+/** A signed response. */
 export function signed(status: number, body: object | string, how: SignedHow = {}): WireAnswer {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return { status, headers: signedHeaders(text, how), body: Buffer.from(text) };
 }
 
-/** An answer without a signature. */
+/** An unsigned response. */
 export function unsigned(status: number, body: object | string = ''): WireAnswer {
   return { status, headers: {}, body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)) };
 }
 
-/** `GET /v3/certificates` with these certificates, signed by the first unless told otherwise. */
+/** `GET /v3/certificates` with these certificates, signed by the first by default. */
 export function certificatesAnswer(
   signers: readonly Signer[],
   how: SignedHow & { apiV3Key?: string } = {},
@@ -110,10 +110,10 @@ export function certificatesAnswer(
   return signed(200, { data }, { signer: signers[0], ...how });
 }
 
-/** What the fake channel answers; throwing stands for a failing transport. */
+/** The response of the fake channel; a throw is a failing transport. */
 export type Answering = (request: WireRequest) => WireAnswer | Promise<WireAnswer>;
 
-/** A channel whose requests are kept and answered by `answering`; everything of the input may be replaced. */
+/** A channel that records its requests and responds with `answering`; `overrides` replace its input. */
 export function channelWith(
   answering: Answering,
   overrides: Partial<ChannelInput> = {},
@@ -160,7 +160,7 @@ export function publicKeyInput(): ChannelInput {
   };
 }
 
-/** An order that has not been sent. */
+/** An order before it is sent. */
 export function placeOrder(overrides: Partial<PlaceOrder> = {}): PlaceOrder {
   return {
     orderNo: 'ORDER00001',
@@ -180,7 +180,7 @@ export function placeOrder(overrides: Partial<PlaceOrder> = {}): PlaceOrder {
   };
 }
 
-/** The same order, as sent. */
+/** The same order after it was sent. */
 export function orderRef(overrides: Partial<OrderRef> = {}): OrderRef {
   const { orderNo, amount, scene, sentAt, expiresAt } = placeOrder();
   return { orderNo, amount, scene, sentAt, expiresAt, channelOrderId: null, channelTradeNo: null, ...overrides };
@@ -199,7 +199,7 @@ export function refundOrder(overrides: Partial<RefundOrder> = {}): RefundOrder {
   };
 }
 
-/** A trade as WeChat describes it, paid unless told otherwise. */
+/** A WeChat Pay trade, paid by default. */
 export function trade(overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     mchid: MCHID,
@@ -216,14 +216,14 @@ export function trade(overrides: Record<string, unknown> = {}): Record<string, u
   };
 }
 
-/** The same of a partner, whose numbers are those of the others. */
+/** The same trade of a partner, with the partner's members. */
 export function partnerTrade(overrides: Record<string, unknown> = {}): Record<string, unknown> {
   const { mchid, appid, ...rest } = trade();
   const names = { sp_mchid: mchid, sp_appid: appid, sub_mchid: SUB_MCHID };
   return { ...rest, ...names, payer: { sp_openid: 'sp-1' }, ...overrides };
 }
 
-/** A refund as WeChat describes it, under way unless told otherwise. */
+/** A WeChat Pay refund, processing by default. */
 export function refunded(overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     refund_id: '50300001234202603040000000001',

@@ -5,7 +5,7 @@ import { channelWith, orderRef, refunded, refundOrder, signed, trade, unsigned }
 
 const HEADERS = ['wechatpay-timestamp', 'wechatpay-nonce', 'wechatpay-serial', 'wechatpay-signature'];
 
-/** One change of a byte of the body or of a character of one of the four headers. */
+/** One changed byte of the body or character of one of the four headers. */
 const change = fc.record({
   where: fc.constantFrom('body', ...HEADERS),
   at: fc.nat(10_000),
@@ -24,7 +24,7 @@ function changed(
   return { ...answer, headers: { ...answer.headers, [where]: other } };
 }
 
-/** Case and leading zeros of a serial mean nothing, and the last character of base64 has spare bits. */
+/** A change of case or leading zeros of a serial, or of spare bits in the last base64 character, is harmless. */
 function isHarmless(original: WireAnswer, spoilt: WireAnswer): boolean {
   const serial = (answer: WireAnswer) => answer.headers['wechatpay-serial']?.toLowerCase();
   const bits = (answer: WireAnswer) =>
@@ -37,7 +37,7 @@ function isHarmless(original: WireAnswer, spoilt: WireAnswer): boolean {
   return parts(original) === parts(spoilt);
 }
 
-test('whatever byte of a signed answer is changed, nobody is paid, refunded or closed', async (t) => {
+test('a signed response with any changed byte pays, refunds and closes nothing', async (t) => {
   const paid = signed(200, trade());
   const done = signed(200, refunded({ status: 'SUCCESS' }));
   const closed = signed(204, '');
@@ -60,7 +60,7 @@ test('whatever byte of a signed answer is changed, nobody is paid, refunded or c
   );
 });
 
-test('any bytes at all are a notice that is not genuine, never another error', async (t) => {
+test('a notification of any bytes is rejected as not genuine, without another error', async (t) => {
   const { channel } = channelWith(() => unsigned(404));
   await fc.assert(
     fc.asyncProperty(
@@ -76,7 +76,7 @@ test('any bytes at all are a notice that is not genuine, never another error', a
   );
 });
 
-test('any signed object is an outcome, never an error', async (t) => {
+test('any signed object gives an outcome without an error', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.object(), async (body) => {
       const { channel } = channelWith(() => signed(200, body));

@@ -32,16 +32,16 @@ function create(changes: { fields?: object; pems?: object; mode?: ChannelInput['
 
 for (const [what, field, changes] of [
   ['no merchant key', 'wechat_merchant_key', { pems: { wechat_merchant_key: [] } }],
-  ['a merchant key that is none', 'wechat_merchant_key', { pems: { wechat_merchant_key: ['x'] } }],
+  ['an invalid merchant key', 'wechat_merchant_key', { pems: { wechat_merchant_key: ['x'] } }],
   [
     'a weak merchant key',
     'wechat_merchant_key',
     { pems: { wechat_merchant_key: [SMALL], wechat_merchant_cert: [] }, fields: { merchantSerial: 'AB' } },
   ],
   ['a certificate of another key', 'wechat_merchant_key', { pems: { wechat_merchant_cert: [OTHER.pem] } }],
-  ['a certificate that is none', 'wechat_merchant_cert', { pems: { wechat_merchant_cert: ['x'] } }],
+  ['an invalid certificate', 'wechat_merchant_cert', { pems: { wechat_merchant_cert: ['x'] } }],
   ['neither certificate nor serial', 'merchantSerial', { pems: { wechat_merchant_cert: [] } }],
-  ['a serial that is not the certificate’s', 'merchantSerial', { fields: { merchantSerial: 'ABCDEF' } }],
+  ['a serial of another certificate', 'merchantSerial', { fields: { merchantSerial: 'ABCDEF' } }],
   ['a short APIv3 key', 'apiV3Key', { fields: { apiV3Key: 'short' } }],
   ['no merchant number', 'mchid', { fields: { mchid: '' } }],
   ['no app', 'appId', { fields: { appId: '' } }],
@@ -56,7 +56,7 @@ for (const [what, field, changes] of [
     'wechat_public_key',
     { fields: { publicKeyId: PUBLIC_KEY_ID }, pems: { wechat_public_key: [MERCHANT_KEY_PEM] } },
   ],
-  ['a platform certificate that is none', 'wechat_platform_cert', { pems: { wechat_platform_cert: ['x'] } }],
+  ['an invalid platform certificate', 'wechat_platform_cert', { pems: { wechat_platform_cert: ['x'] } }],
   ['no simulator', 'mode', { mode: 'simulator' }],
 ] as const) {
   test(`${what} is misconfigured: ${field}`, (t) => {
@@ -67,11 +67,11 @@ for (const [what, field, changes] of [
   });
 }
 
-test('the serial of the certificate may be named with other zeros and case', (t) => {
+test('the certificate serial may have other leading zeros and case', (t) => {
   t.notThrows(() => create({ fields: { merchantSerial: `00${MERCHANT.serial.toLowerCase()}` } }));
 });
 
-test('the simulator is asked below its own path, and the path is signed', async (t) => {
+test('the simulator is called below its own path, and the path is signed', async (t) => {
   const urls: string[] = [];
   const channel = wechatKind.create({
     ...platformInput(),
@@ -83,7 +83,7 @@ test('the simulator is asked below its own path, and the path is signed', async 
   t.is(urls[0], `http://127.0.0.1:8081/wechat/v3/pay/transactions/out-trade-no/ORDER00001?mchid=${MCHID}`);
 });
 
-test('what is missing is named, and either way of verifying is enough', (t) => {
+test('missing fields are reported, and one of the verification methods is enough', (t) => {
   const { fields } = platformInput();
   const keys = new Set(['wechat_merchant_key', 'wechat_merchant_cert']);
   t.deepEqual(wechatKind.missing('live', {}, new Set()), [
@@ -99,7 +99,7 @@ test('what is missing is named, and either way of verifying is enough', (t) => {
   t.deepEqual(wechatKind.missing('live', fields, new Set([...keys, 'wechat_public_key'])), ['publicKeyId']);
 });
 
-test('fields take what WeChat hands out and refuse the rest', (t) => {
+test('fields accept the formats of WeChat Pay and refuse others', (t) => {
   const pattern = (name: string) => wechatKind.fields.find((field) => field.name === name)?.pattern ?? /$^/;
   t.regex(PUBLIC_KEY_ID, pattern('publicKeyId'));
   t.regex(`${PUBLIC_KEY_ID}, PUB_KEY_ID_02`, pattern('publicKeyId'));
@@ -109,7 +109,7 @@ test('fields take what WeChat hands out and refuse the rest', (t) => {
   t.notRegex('x'.repeat(31), pattern('apiV3Key'));
 });
 
-test('orders are pinned to the merchant number', (t) => {
+test('an order pins the merchant number', (t) => {
   t.is(wechatKind.accountOf({ mchid: MCHID }), MCHID);
   t.is(create({ fields: { publicKeyId: PUBLIC_KEY_ID }, pems: { wechat_public_key: [PUBLIC.pem] } }).account, MCHID);
 });

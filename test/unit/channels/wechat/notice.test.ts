@@ -24,7 +24,7 @@ interface Changes extends SignedHow {
   resource?: object;
   encrypted?: (resource: Record<string, string>) => object;
   envelope?: object;
-  /** Changes the bytes after they were signed. */
+  /** Changes the bytes after signing. */
   body?: (text: string) => string;
 }
 
@@ -58,7 +58,7 @@ const refund = {
   amount: { total: 1234, refund: 100, payer_total: 1234, payer_refund: 100 },
 };
 
-test('a payment is told with its order, account, number, amount and time', async (t) => {
+test('a payment notification has its order, account, number, amount and time', async (t) => {
   t.deepEqual(await read(), {
     notificationId: 'EV-1',
     account: MCHID,
@@ -82,7 +82,7 @@ for (const [word, expected] of [
   ['ABNORMAL', { kind: 'abnormal', channelRefundNo: '50' }],
   ['CLOSED', { kind: 'failed', code: 'CLOSED' }],
 ] as const) {
-  test(`a refund that ended ${word} is told as ${expected.kind}`, async (t) => {
+  test(`a refund notification with ${word} is ${expected.kind}`, async (t) => {
     const told = await read({ event: `REFUND.${word}`, resource: { ...refund, refund_status: word } });
     t.like(told, { orderNo: 'ORDER00001', refundNo: 'REFUND0001', event: `REFUND.${word}` });
     t.like(told.refund, expected);
@@ -104,7 +104,7 @@ for (const [event, resource] of [
   ['COUPON.USE', { stock_creator_mchid: '1900000001', stock_id: '7', status: 'USED' }],
   ['PAYSCORE.USER_PAID', { mchid: MCHID, out_order_no: 'S1', state: 'DONE' }],
 ] as const)
-  test(`${event} without an order is about something else, and genuine only when it is signed and opens`, async (t) => {
+  test(`${event} without an order belongs to no order, and is genuine only if signed and decrypted`, async (t) => {
     const other = {
       notificationId: 'EV-1',
       account: MCHID,
@@ -124,21 +124,21 @@ for (const [event, resource] of [
     await t.throwsAsync(read({ event, resource, encrypted: torn }), { instanceOf: NotificationNotGenuine });
   });
 
-test('a notice that is no success is only a hint', async (t) => {
+test('a notification without a success is only a hint', async (t) => {
   const told = await read({ resource: trade({ trade_state: 'CLOSED' }) });
   t.is(told.outcome, undefined);
   t.is(told.orderNo, 'ORDER00001');
 });
 
-test('the word in the sealed resource counts, not the event beside it', async (t) => {
+test('the state in the encrypted resource counts, not the event next to it', async (t) => {
   t.is((await read({ resource: trade({ trade_state: 'NOTPAY' }) })).outcome, undefined);
   const told = await read({ event: 'REFUND.SUCCESS', resource: { ...refund, refund_status: 'PROCESSING' } });
   t.is(told.refund?.kind, 'pending');
 });
 
 const refused: Record<string, [why: NotificationNotGenuine['why'], changes: Changes]> = {
-  'a key that is not theirs': ['signature_invalid', { signer: { ...OTHER_PLATFORM, serial: PLATFORM.serial } }],
-  'a serial that nobody knows': ['serial_unknown', { signer: OTHER_PLATFORM }],
+  'a key of another signer': ['signature_invalid', { signer: { ...OTHER_PLATFORM, serial: PLATFORM.serial } }],
+  'an unknown serial': ['serial_unknown', { signer: OTHER_PLATFORM }],
   'a public key id in platform mode': ['serial_unknown', { signer: PUBLIC }],
   'a SIGNTEST probe': ['signature_invalid', { signature: 'WECHATPAY/SIGNTEST/c2lnbmF0dXJl' }],
   'a clock 10 minutes ahead': ['clock_skew', { at: new Date(NOW.getTime() + 600_000) }],
@@ -184,13 +184,13 @@ const refused: Record<string, [why: NotificationNotGenuine['why'], changes: Chan
 };
 
 for (const [what, [why, changes]] of Object.entries(refused)) {
-  test(`a notice with ${what} is not genuine (${why})`, async (t) => {
+  test(`a notification with ${what} is not genuine (${why})`, async (t) => {
     const error = await t.throwsAsync(read(changes), { instanceOf: NotificationNotGenuine });
     t.is(error.why, why, error.message);
   });
 }
 
-test('a notice whose signed bytes name a member twice is refused', async (t) => {
+test('a signed notification with a duplicate member is refused', async (t) => {
   const { body } = notification();
   const text = body.toString().replace(/}$/, ',"id":"EV-2"}');
   const { channel } = channelWith(() => unsigned(404));
@@ -201,7 +201,7 @@ test('a notice whose signed bytes name a member twice is refused', async (t) => 
 });
 
 for (const name of ['timestamp', 'nonce', 'signature', 'serial']) {
-  test(`a notice without Wechatpay-${name} is unsigned`, async (t) => {
+  test(`a notification without Wechatpay-${name} is unsigned`, async (t) => {
     const { headers, body } = notification();
     delete headers[`wechatpay-${name}`];
     const { channel } = channelWith(() => unsigned(404));
@@ -210,7 +210,7 @@ for (const name of ['timestamp', 'nonce', 'signature', 'serial']) {
   });
 }
 
-test('empty associated data is associated data too', async (t) => {
+test('empty associated data is accepted', async (t) => {
   const told = await read({
     encrypted(encrypted) {
       const { ciphertext } = encryptText(JSON.stringify(trade()), 'abcdefghijkl', '', KEY);
@@ -220,14 +220,14 @@ test('empty associated data is associated data too', async (t) => {
   t.is(told.outcome?.kind, 'paid');
 });
 
-test('a notice signed by the public key is genuine in public-key mode', async (t) => {
+test('a notification signed by the public key is genuine in public-key mode', async (t) => {
   const { fields, pems } = publicKeyInput();
   const { headers, body } = notification({ signer: PUBLIC });
   const { channel } = channelWith(() => unsigned(404), { fields, pems });
   t.is((await channel.readNotification(headers, body)).outcome?.kind, 'paid');
 });
 
-test('a notice is acknowledged with 200, and refused so that it comes again', (t) => {
+test('a notification is acknowledged with 200, and a refusal causes another delivery', (t) => {
   const { channel } = channelWith(() => unsigned(404));
   t.is(channel.ackNotification('accepted').status, 200);
   t.is(channel.ackNotification('refused').status, 400);

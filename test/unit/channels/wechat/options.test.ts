@@ -2,7 +2,7 @@ import test from 'ava';
 import type { PlaceOrder } from '../../../../server/payments/channel.ts';
 import { channelWith, placeOrder, platformInput, refundOrder, unsigned } from './fake.ts';
 
-/** The body that goes out for an order; undefined when nothing is sent. */
+/** Returns the request body of an order; undefined if nothing is sent. */
 async function bodyOf(order: Partial<PlaceOrder>): Promise<Record<string, unknown> | undefined> {
   const { channel, sent } = channelWith(() => unsigned(500));
   await channel.place(placeOrder(order));
@@ -12,7 +12,7 @@ async function bodyOf(order: Partial<PlaceOrder>): Promise<Record<string, unknow
 const goods = [{ id: 'tea-1', name: 'Tea', quantity: 2, price: 617 }];
 const wechat = { attach: 'A1', goodsTag: 'SPRING', supportFapiao: true, goods };
 
-test('what is asked beyond the order is passed on, and nothing else', async (t) => {
+test('only the known merchant options are passed on', async (t) => {
   const plain = await bodyOf({});
   t.deepEqual(await bodyOf({ options: { wechat } }), {
     ...plain,
@@ -24,7 +24,7 @@ test('what is asked beyond the order is passed on, and nothing else', async (t) 
   t.deepEqual(await bodyOf({ options: { alipay: { storeId: 'S1' } } }), plain);
 });
 
-test('a shop and a device are named where each product has them', async (t) => {
+test('a shop and a device are sent in the members of each product', async (t) => {
   const options = { wechat: { storeId: 'S1', deviceId: 'D1' } };
   const clientIp = '192.0.2.7';
   const place = { payer_client_ip: clientIp, device_id: 'D1', store_info: { id: 'S1' } };
@@ -38,7 +38,7 @@ test('a shop and a device are named where each product has them', async (t) => {
   t.is(await bodyOf({ options }), undefined, 'WeChat Pay wants the address beside them');
 });
 
-test('refunds are paid from the account that the configuration names', async (t) => {
+test('refunds are paid from the configured account', async (t) => {
   const { fields } = platformInput();
   for (const [refundFunds, expected] of [
     [undefined, undefined],
@@ -52,7 +52,7 @@ test('refunds are paid from the account that the configuration names', async (t)
   }
 });
 
-test('a mini program pays like a page in WeChat, in the name of its own app', async (t) => {
+test("a mini program order is a jsapi order with the mini program's app", async (t) => {
   const { fields } = platformInput();
   const { channel, sent } = channelWith(() => unsigned(500), {
     fields: { ...fields, appIdMini: 'wx00000000000000c1' },

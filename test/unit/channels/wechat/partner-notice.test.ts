@@ -31,7 +31,7 @@ const REFUND = {
   amount: { total: 1234, refund: 100, payer_total: 1234, payer_refund: 100 },
 };
 
-/** What a partner's channel makes of a notice; as a direct merchant's channel without a sub-merchant. */
+/** Reads a notification as the channel of a partner; without a sub-merchant as a direct merchant. */
 function read(resource: object, event = 'TRANSACTION.SUCCESS', subMchId = SUB_MCHID, base = platformInput()) {
   const { ciphertext, nonce } = encryptText(
     JSON.stringify(resource),
@@ -50,7 +50,7 @@ function read(resource: object, event = 'TRANSACTION.SUCCESS', subMchId = SUB_MC
 for (const base of [platformInput(), publicKeyInput()]) {
   const way = base.fields.publicKeyId ? 'a public key' : 'a certificate';
 
-  test(`a payment of the sub-merchant is told by ${way}, with every app that it names`, async (t) => {
+  test(`a payment of the sub-merchant is verified by ${way} and reported with every app in it`, async (t) => {
     const bySp: Notification = await read(partnerTrade(), undefined, undefined, base);
     t.like(bySp, { account: MCHID, orderNo: 'ORDER00001', appIds: [APP_ID], outcome: { kind: 'paid', payer: 'sp-1' } });
     t.deepEqual((await read(partnerTrade({ sub_appid: '' }), undefined, undefined, base)).appIds, [APP_ID]);
@@ -76,13 +76,13 @@ for (const [what, resource, event] of [
   ['a refund of another partner', { ...REFUND, sp_mchid: '1900000999' }, 'REFUND.SUCCESS'],
   ['a refund of the partner as a direct merchant', { ...REFUND, sp_mchid: undefined, mchid: MCHID }, 'REFUND.SUCCESS'],
 ] as const) {
-  test(`${what} is not for this account`, async (t) => {
+  test(`a notification of ${what} is not for this account`, async (t) => {
     const error = await t.throwsAsync(read(resource, event), { instanceOf: NotificationNotGenuine });
     t.is(error.why, 'wrong_account');
   });
 }
 
-test('a partner’s notices are not a direct merchant’s of the same number', async (t) => {
+test('a notification of a partner is not accepted by a direct merchant of the same number', async (t) => {
   for (const [resource, event] of [
     [partnerTrade(), 'TRANSACTION.SUCCESS'],
     [REFUND, 'REFUND.SUCCESS'],

@@ -5,13 +5,13 @@ import { scenesOf } from '../../../support/order-scenes.ts';
 import { testPromises } from '../promises/simulated.ts';
 import { channelWith, partnerTrade, platformInput, signed, SUB_MCHID } from './fake.ts';
 
-/** Scenes in which the order is placed in the name of the partner's own app, for the sub-merchant has none. */
+/** Scenes placed with the partner's own app, because the sub-merchant has none. */
 const WITHOUT_SUB_APP: readonly string[] = ['qr', 'jsapi'];
 
-// As of a direct merchant: a code works once, and nobody is notified of it.
-const NOT_OF_CODES = /notice|placing twice|a create that was answered too late/;
+// As for a direct merchant, a code works once and has no notification.
+const NOT_OF_CODES = /notification|placing twice|a create with a late response/;
 
-/** Declares the promises of a channel for a partner in every scene, with one way of verifying. */
+/** Declares the channel promises of a partner in every scene, with one verification mode. */
 export function testPartnerPromises(test: TestFn, mode: 'certificate' | 'public-key' | 'both'): void {
   for (const { scene, members } of scenesOf('wechat'))
     testPromises(test, wechatKind, {
@@ -20,7 +20,7 @@ export function testPartnerPromises(test: TestFn, mode: 'certificate' | 'public-
       account: { mode, partner: true, subApp: !WITHOUT_SUB_APP.includes(scene) },
       order: () => ({ scene, ...members() }),
       ...(scene === 'code' && { without: NOT_OF_CODES }),
-      // The same merchants with another account's keys, so that only the signature can tell them apart.
+      // The same merchants with another account's keys, so that only the signature differs.
       strangerConfig: (own, other) => {
         const { mchid = '', subMchId = '' } = own.fields;
         return { fields: { ...other.fields, mchid, subMchId }, pems: other.pems };

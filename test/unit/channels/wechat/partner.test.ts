@@ -18,7 +18,7 @@ import {
   unsigned,
 } from './fake.ts';
 
-/** Another merchant that the partner acts for. */
+/** Another sub-merchant of the partner. */
 const OTHER_SUB = '1900000307';
 const SUB_APP = 'wx00000000000000d1';
 const SUB_MINI = 'wx00000000000000d2';
@@ -50,7 +50,7 @@ for (const base of [input, publicKeyInput()]) {
   const way = base.fields.publicKeyId ? 'public key' : 'certificate';
 
   for (const [scene, { product, order, payer }] of Object.entries(SCENES)) {
-    test(`${way}: ${scene} is placed by the partner's path with the partner's members alone`, async (t) => {
+    test(`${way}: ${scene} uses the partner's path and only the partner's members`, async (t) => {
       const { channel, sent } = channelWith(() => unsigned(500), {
         pems: base.pems,
         fields: { ...base.fields, subMchId: SUB_MCHID },
@@ -64,7 +64,7 @@ for (const base of [input, publicKeyInput()]) {
   }
 }
 
-test('an order in the name of the sub-merchant’s app names both apps, and the payer by the openid of that one', async (t) => {
+test('an order with an app of the sub-merchant names both apps and the payer by the openid of that app', async (t) => {
   const { channel, sent } = channelWith(() => signed(200, { prepay_id: 'wx1' }), { fields: withApps });
   const jsapi = await channel.place(placeOrder({ scene: 'jsapi', openId: 'o1', appId: SUB_APP }));
   const mini = await channel.place(placeOrder({ scene: 'mini', openId: 'o2', appId: SUB_MINI }));
@@ -81,7 +81,7 @@ test('an order in the name of the sub-merchant’s app names both apps, and the 
   t.like(params[3], { appid: SUB_APP, partnerid: MCHID });
 });
 
-test('the apps of a scene come first, the sub-merchant’s before the partner’s', (t) => {
+test("the apps of a scene come first, and those of the sub-merchant before the partner's", (t) => {
   const { channel } = channelWith(() => unsigned(500), { fields: withApps });
   t.deepEqual(channel.appIds?.('mini'), [SUB_MINI, SUB_APP, APP_ID, SP_JSAPI]);
   t.deepEqual(channel.appIds?.('jsapi'), [SP_JSAPI, SUB_APP, APP_ID, SUB_MINI]);
@@ -89,7 +89,7 @@ test('the apps of a scene come first, the sub-merchant’s before the partner’
   t.deepEqual(channelWith(() => unsigned(500), { fields }).channel.appIds?.('mini'), [APP_ID]);
 });
 
-test('a question, a close and a reverse name both merchants', async (t) => {
+test('a query, a close and a reverse name both merchants', async (t) => {
   const { channel, sent } = channelWith(() => unsigned(500), { fields });
   await channel.query(orderRef());
   await channel.close(orderRef());
@@ -105,7 +105,7 @@ test('a question, a close and a reverse name both merchants', async (t) => {
   t.deepEqual(bodyOf(code.sent[1]!), BY_SUB);
 });
 
-test('a refund, its question and its retry name the sub-merchant', async (t) => {
+test('a refund, its query and its retry name the sub-merchant', async (t) => {
   const stuck = refunded({ status: 'ABNORMAL', refund_id: 'R1' });
   const { channel, sent } = channelWith(() => signed(200, stuck), { fields });
   const refund = { ...refundOrder(), channelRefundNo: null };
@@ -128,7 +128,7 @@ test('a refund, its question and its retry name the sub-merchant', async (t) => 
   t.deepEqual(bodyOf(sent[4]!), { sub_mchid: SUB_MCHID, out_refund_no: 'REFUND0001', type: 'MERCHANT_BANK_CARD' });
 });
 
-test('a direct merchant names nobody below it', async (t) => {
+test('a direct merchant sends no sub-merchant', async (t) => {
   const { channel, sent } = channelWith(() => unsigned(500));
   await channel.refund(refundOrder());
   await channel.queryRefund({ ...refundOrder(), channelRefundNo: null });
@@ -136,7 +136,7 @@ test('a direct merchant names nobody below it', async (t) => {
   t.false(sent[1]!.url.includes('?'));
 });
 
-test('an answer is about an order of this partner, this sub-merchant and this app', async (t) => {
+test('a response must match the partner, the sub-merchant and the app', async (t) => {
   const ask = async (members: object, appId?: string) => {
     const { channel } = channelWith(() => signed(200, members), { fields: withApps });
     const said = await channel.query(orderRef(appId === undefined ? {} : { appId }));
@@ -161,7 +161,7 @@ test('an answer is about an order of this partner, this sub-merchant and this ap
   t.like(direct, { kind: 'unknown', cause: 'mismatch' }, 'a partner’s to a direct merchant');
 });
 
-test('what was reversed must be this sub-merchant’s', async (t) => {
+test('a reversed trade must belong to this sub-merchant', async (t) => {
   const close = (reversed: object) => {
     let state = 'NOTPAY';
     const answer = ({ method }: { method: string }) => {
@@ -178,7 +178,7 @@ test('what was reversed must be this sub-merchant’s', async (t) => {
   t.like(await close({ ...reversed, sp_mchid: SUB_MCHID }), { kind: 'unknown', cause: 'mismatch' });
 });
 
-test('complaints are asked for and answered in the name of the sub-merchant', async (t) => {
+test('complaints are listed and answered for the sub-merchant', async (t) => {
   const complaint = (complainted_mchid: string) => ({
     complaint_id: 'C1',
     complaint_time: '2026-03-04T13:05:00+08:00',
@@ -206,8 +206,8 @@ test('complaints are asked for and answered in the name of the sub-merchant', as
 
 for (const [what, changes] of [
   ['the partner itself', { subMchId: MCHID }],
-  ['nobody, beside an app', { subMchId: '', subAppId: SUB_APP }],
-  ['nobody, beside the app of a scene', { subMchId: '', subAppIdMini: SUB_MINI }],
+  ['missing next to an app', { subMchId: '', subAppId: SUB_APP }],
+  ['missing next to the app of a scene', { subMchId: '', subAppIdMini: SUB_MINI }],
 ] as const) {
   test(`a sub-merchant that is ${what} is misconfigured`, (t) => {
     const create = () => wechatKind.create({ ...input, fields: { ...fields, ...changes } });
@@ -215,7 +215,7 @@ for (const [what, changes] of [
   });
 }
 
-test('an app of a sub-merchant misses its number, and a number needs no app', (t) => {
+test('an app of a sub-merchant requires its number, and a number requires no app', (t) => {
   const kinds = new Set(['wechat_merchant_key', 'wechat_merchant_cert']);
   t.deepEqual(wechatKind.missing('live', { ...input.fields, subAppIdApp: SUB_APP }, kinds), ['subMchId']);
   t.deepEqual(wechatKind.missing('live', fields, kinds), []);
@@ -226,13 +226,13 @@ for (const [message, status, code] of [
   ['受理关系不存在', 403, 'NO_AUTH'],
   ['普通商户不允许传sub_mch_id', 400, 'PARAM_ERROR'],
 ] as const) {
-  test(`a test that is told ${message} names the sub-merchant`, async (t) => {
+  test(`a probe refused with ${message} reports the sub-merchant`, async (t) => {
     const { channel } = channelWith(() => signed(status, { code, message }), { fields });
     t.like(await channel.probe(), { ok: false, field: 'subMchId', code });
   });
 }
 
-test('a partner without a sub-merchant is told which field it lacks', async (t) => {
+test('a partner without a sub-merchant gets the missing field reported', async (t) => {
   const said = { code: 'PARAM_ERROR', message: '受理机构必须传入sub_mch_id' };
   t.like(await channelWith(() => signed(400, said)).channel.probe(), { ok: false, field: 'subMchId' });
 });

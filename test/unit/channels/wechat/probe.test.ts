@@ -57,13 +57,13 @@ for (const [what, mode, field, change] of [
   ],
   ['another public key id', 'public-key', 'publicKeyId', () => ({ fields: { publicKeyId: 'PUB_KEY_ID_0X' } })],
 ] as [string, string, string, Change][]) {
-  test(`${what}: the probe names ${field}`, async (t) => {
+  test(`${what}: the probe reports ${field}`, async (t) => {
     const result = await probe(mode, change);
     t.is(result.ok ? 'ok' : result.field, field, JSON.stringify(result));
   });
 }
 
-test('a wrong merchant key is named when only its serial is known', async (t) => {
+test('a wrong merchant key is reported even if only its serial is known', async (t) => {
   const { X509Certificate } = await import('node:crypto');
   const certificate = new X509Certificate(own.certificate?.pems.wechat_merchant_cert?.[0] ?? '');
   const result = await probe('certificate', () => ({
@@ -73,12 +73,12 @@ test('a wrong merchant key is named when only its serial is known', async (t) =>
   t.like(result, { ok: false, field: 'wechat_merchant_key', code: 'SIGN_ERROR' });
 });
 
-test('a good configuration passes in either mode, also before any certificate was fetched', async (t) => {
+test('a valid configuration passes in either mode, even before certificates were fetched', async (t) => {
   t.like(await probe('certificate', () => ({ pems: { wechat_platform_cert: [] } })), { ok: true, note: undefined });
   t.like(await probe('public-key', () => ({})), { ok: true, note: undefined });
 });
 
-test('a channel that is not there blames no field', async (t) => {
+test('an unreachable channel reports no field', async (t) => {
   const gone = { ...world, url: 'http://127.0.0.1:9' };
   t.like(await channelOf(gone, own.certificate!).probe(), { ok: false, field: null, code: 'network' });
 });

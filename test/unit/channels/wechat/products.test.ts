@@ -22,7 +22,7 @@ async function checksOf(
 const words = (checks: readonly ProbeCheck[]) => checks.map(({ name, status }) => `${name}: ${status}`);
 const named = (checks: readonly ProbeCheck[], part: string) => checks.find(({ name }) => name.includes(part));
 
-test('a good merchant: every credential and product is proven, or it is said why not', async (t) => {
+test('a valid merchant: every credential and product is proven or has a reason', async (t) => {
   const config = await configOf(world, 'good', { mode: 'certificate' });
   const checks = await checksOf(config);
   t.deepEqual(words(checks), [
@@ -42,7 +42,7 @@ test('a good merchant: every credential and product is proven, or it is said why
   t.true(checks.every(({ status, message }) => status !== 'unproven' || /harmless|payer/.test(message ?? '')));
 });
 
-test('every order of a test is closed at once, and none is made for a payer', async (t) => {
+test('every order of a test is closed immediately, and no payer sees it', async (t) => {
   const config = await configOf(world, 'closing', { mode: 'public-key' });
   await checksOf(config);
   const { orders } = await world.get<{ orders: { orderNo: string }[] }>('/sim/ledger?payWay=wechat&account=closing');
@@ -57,7 +57,7 @@ test('every order of a test is closed at once, and none is made for a payer', as
   ]);
 });
 
-test('with public keys only the APIv3 key is not proven, and that is no failure', async (t) => {
+test('with only public keys the APIv3 key is unproven, which is not a failure', async (t) => {
   const result = await channelOf(world, await configOf(world, 'keys', { mode: 'public-key' })).probe();
   t.true(result.ok);
   t.like(named(result.checks ?? [], 'APIv3'), { status: 'unproven' });
@@ -83,7 +83,7 @@ for (const [scene, product, name] of [
   });
 }
 
-test('an app that is not linked to the merchant is named with the field that has it', async (t) => {
+test('an app that is not linked to the merchant is reported with its field', async (t) => {
   const config = await configOf(world, 'apps', { mode: 'certificate' });
   const fields = { ...config.fields, appIdApp: 'wx0000000000000000' };
   const checks = await checksOf({ ...config, fields }, ['qr', 'app']);
@@ -96,7 +96,7 @@ test('an app that is not linked to the merchant is named with the field that has
   t.like(named(checks, 'App (app)'), { status: 'failed', field: 'appIdApp' });
 });
 
-test('what is wrong with a credential comes first: products are not tried with it', async (t) => {
+test('a wrong credential is reported first, and no product is tested with it', async (t) => {
   const config = await configOf(world, 'wrong', { mode: 'certificate' });
   const fields = { ...config.fields, apiV3Key: 'x'.repeat(32) };
   const result = await channelOf(world, { ...config, fields }).probe({ products: ['qr'] });
@@ -106,7 +106,7 @@ test('what is wrong with a credential comes first: products are not tried with i
   t.is(Object.keys(orders).length, 0);
 });
 
-test('an order that could not be closed is named, and when it ends', async (t) => {
+test('an order that could not be closed is reported with its expiry', async (t) => {
   const config = await configOf(world, 'unclosed', { mode: 'certificate' });
   await world.post('/sim/faults', { payWay: 'wechat', account: 'unclosed', call: 'close', fault: '502', times: 9 });
   const check = named(await checksOf(config, ['h5']), 'H5');

@@ -1,23 +1,22 @@
-/** A call of API v3 that may be refused. */
+/** A refusable call of API v3. */
 export type RefusedCall = 'create' | 'query' | 'close' | 'refund' | 'refund-query';
 
 /**
- * What a refusal means: `final` = this will never happen · `absent` = the channel knows nothing of it · `paid`, `closed` = the
- * trade has ended so · `ask` = nothing is certain, ask what became of it · `later` = nothing happened, the same again later ·
- * `configuration` = the account is wrong, not the order.
+ * The meaning of a refusal: `final` = never possible · `absent` = unknown to the channel · `paid`, `closed` = final trade state ·
+ * `ask` = uncertain, query it · `later` = no effect, repeat later · `configuration` = the account is wrong, not the order.
  */
 export type Meaning = 'final' | 'absent' | 'paid' | 'closed' | 'ask' | 'later' | 'configuration';
 
-/** One line of a table of error codes. */
+/** One row of an error code table. */
 export interface RefusalRow {
   status: number;
   code: string;
   meaning: Meaning;
-  /** What the channel says beside the code; only where it counts. */
+  /** The message of the channel, only where it matters. */
   message?: string;
 }
 
-/** The codes of one call and where they are listed. */
+/** The codes of one call and their source. */
 export interface RefusalTable {
   call: RefusedCall;
   source: string;
@@ -38,7 +37,7 @@ const rows = (text: string): RefusalRow[] =>
       };
     });
 
-/** Codes and figures only, from the documents named; the words beside them are not copied. */
+/** Only codes and figures of the named documents; their texts are not copied. */
 export const REFUSAL_TABLES: readonly RefusalTable[] = [
   {
     call: 'create',

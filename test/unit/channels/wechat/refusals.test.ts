@@ -15,7 +15,7 @@ import {
 } from './fake.ts';
 import { REFUSAL_TABLES, type Meaning, type RefusedCall } from './refusal-codes.ts';
 
-/** What any call said, as far as the tables look at it. */
+/** The members of a call result that the tables check. */
 interface Said {
   kind: string;
   definite?: boolean;
@@ -38,14 +38,14 @@ const LATER: readonly UnknownCause[] = ['busy', 'http_status', 'in_progress'];
 function meaningOf(call: RefusedCall, { kind, definite, cause }: Said): Meaning | string {
   if (kind === 'absent' || kind === 'paid' || kind === 'closed') return kind;
   if (kind === 'declined') return definite ? 'final' : 'ask';
-  // A refused close means that the trade has to be queried now.
+  // After a refused close the trade must be queried.
   if (kind === 'refused') return call === 'refund' ? 'final' : 'ask';
   if (cause === 'misconfigured') return 'configuration';
   if (cause === 'rejected') return 'ask';
   return cause && LATER.includes(cause) ? 'later' : `${kind} ${cause}`;
 }
 
-/** What whoever places an order is answered. */
+/** Returns the error code that the merchant receives. */
 function heardOf({ kind, definite, cause, doubt }: Said): string {
   if (kind === 'declined' && doubt) return 'channel_refusal_inconclusive';
   if (kind === 'declined') return definite ? 'channel_refused' : 'channel_answer_unusable';
@@ -66,7 +66,7 @@ for (const [mode, { fields, pems }, signer] of [
   for (const { call, rows, source } of REFUSAL_TABLES) {
     for (const { status, code, meaning, message = 'no' } of rows) {
       test(`${mode}: a ${call} refused with ${status} ${code} ${message === 'no' ? '' : message} means ${meaning}`, async (t) => {
-        // WeChat signs every answer but the refusal of a signature.
+        // WeChat Pay signs every response except a signature refusal.
         const answer =
           status === 401 ? unsigned(status, { code, message }) : signed(status, { code, message }, { signer });
         const said = await CALLS[call](channelWith(() => answer, { fields, pems }).channel);
@@ -82,7 +82,7 @@ for (const [mode, { fields, pems }, signer] of [
   }
 }
 
-test('a refusal that is not signed ends nothing', async (t) => {
+test('an unsigned refusal is never final', async (t) => {
   for (const { code, status } of REFUSAL_TABLES.find(({ call }) => call === 'create')?.rows ?? []) {
     const said: Said = await channelWith(() => unsigned(status, { code, message: '' })).channel.place(placeOrder());
     t.not(said.definite, true, code);
@@ -90,7 +90,7 @@ test('a refusal that is not signed ends nothing', async (t) => {
   }
 });
 
-test('a payment that nobody has told us of and that is not found is a refusal of its refund', async (t) => {
+test('a refund of a payment that is neither notified nor found is refused', async (t) => {
   const { channel } = channelWith(() => signed(404, { code: 'RESOURCE_NOT_EXISTS', message: 'no' }));
   t.like(await channel.refund(refundOrder()), { kind: 'refused', code: 'RESOURCE_NOT_EXISTS' });
 });

@@ -17,7 +17,7 @@ import {
   unsigned,
 } from './fake.ts';
 
-test('a request is signed by the merchant key over what is sent', async (t) => {
+test('a request is signed with the merchant key over the sent bytes', async (t) => {
   const { channel, sent } = channelWith(() => unsigned(500));
   await channel.place(placeOrder());
   await channel.query(orderRef());
@@ -36,7 +36,7 @@ test('a request is signed by the merchant key over what is sent', async (t) => {
   t.is(sent[1]?.url, `https://api.mch.weixin.qq.com/v3/pay/transactions/out-trade-no/ORDER00001?mchid=${MCHID}`);
 });
 
-test('Wechatpay-Serial asks for the public key, and only in public-key mode', async (t) => {
+test('Wechatpay-Serial requests the public key, only in public-key mode', async (t) => {
   const plain = channelWith(() => unsigned(500));
   await plain.channel.query(orderRef());
   t.false('wechatpay-serial' in plain.sent[0]!.headers);
@@ -62,7 +62,7 @@ test('a native order has exactly the documented members', async (t) => {
   });
 });
 
-test('a re-send of an order and of a refund is byte-identical, whatever the clock says', async (t) => {
+test('a repeated order or refund request is byte-identical at any time', async (t) => {
   let now = new Date('2026-03-04T05:06:07Z');
   const { channel, sent } = channelWith(() => unsigned(500), { now: () => now });
   for (const round of [0, 1]) {
@@ -75,7 +75,7 @@ test('a re-send of an order and of a refund is byte-identical, whatever the cloc
   t.not(sent[0]?.headers.authorization, sent[2]?.headers.authorization);
 });
 
-test('h5 and jsapi carry what their scene needs, and are not sent without it', async (t) => {
+test('h5 and jsapi orders carry the members of their scene, and are not sent without them', async (t) => {
   const { channel, sent } = channelWith(() => unsigned(500));
   await channel.place(placeOrder({ scene: 'h5', clientIp: '192.0.2.7' }));
   await channel.place(placeOrder({ scene: 'jsapi', openId: 'openid-1' }));
@@ -93,7 +93,7 @@ test('h5 and jsapi carry what their scene needs, and are not sent without it', a
   t.is(sent.length, 2);
 });
 
-test('close, refund, refund query and the retry of an abnormal refund', async (t) => {
+test('close, refund, refund query and abnormal refund retry send the documented requests', async (t) => {
   const { channel, sent } = channelWith(({ method }) =>
     method === 'GET'
       ? signed(200, {
@@ -121,7 +121,7 @@ test('close, refund, refund query and the retry of an abnormal refund', async (t
   t.is(JSON.parse(String(retry?.[2])).out_refund_no, 'REFUND0001');
 });
 
-test('a refund names the payment by WeChat’s number as soon as it is known, and never by both', async (t) => {
+test("a refund names the payment by WeChat Pay's number once known, and never by both numbers", async (t) => {
   const { channel, sent } = channelWith(() => unsigned(500));
   for (const known of [{}, { channelTradeNo: '42001' }, { channelTradeNo: '42001', paymentNo: '42002' }])
     await channel.refund(refundOrder(known));
@@ -136,7 +136,7 @@ test('a refund names the payment by WeChat’s number as soon as it is known, an
   ]);
 });
 
-test('text is cut to the limit of the channel without breaking a character', (t) => {
+test('text is cut to the channel limit between characters', (t) => {
   const characters = (text: string) => plainText(text, 127, 'characters');
   t.is(characters('a\u0000b\nc'), 'a b c');
   t.is(characters('x'.repeat(200)).length, 127);
@@ -150,7 +150,7 @@ test('text is cut to the limit of the channel without breaking a character', (t)
   t.is(bytes(`${'x'.repeat(76)}😀y`), `${'x'.repeat(76)}😀`);
 });
 
-test('the reason of a refund has 80 bytes at most, the description of an order 127 characters', async (t) => {
+test('a refund reason has at most 80 bytes, an order description at most 127 characters', async (t) => {
   const { channel, sent } = channelWith(() => unsigned(500));
   await channel.refund(refundOrder({ reason: '茶'.repeat(80) }));
   await channel.place(placeOrder({ subject: '茶'.repeat(200) }));
@@ -158,12 +158,12 @@ test('the reason of a refund has 80 bytes at most, the description of an order 1
   t.is(JSON.parse(sent[1]?.body ?? '').description, '茶'.repeat(127));
 });
 
-test('a subject of nothing but controls becomes the order number', async (t) => {
+test('a subject of only control characters becomes the order number', async (t) => {
   const { channel, sent } = channelWith(() => unsigned(500));
   await channel.place(placeOrder({ subject: '\u0001' }));
   t.is(JSON.parse(sent[0]?.body ?? '').description, 'ORDER00001');
 });
 
-test('times are written in UTC+8 and never later than meant', (t) => {
+test('times are written in UTC+8 and never rounded up', (t) => {
   t.is(beijingTime(new Date('2026-12-31T16:00:00.999Z')), '2027-01-01T00:00:00+08:00');
 });

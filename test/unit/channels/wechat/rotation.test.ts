@@ -19,19 +19,19 @@ import {
   type SignedHow,
 } from './fake.ts';
 
-/** Queries are signed by the new certificate; `/v3/certificates` is answered by `certificates`. */
+/** Query responses are signed by the new certificate; `/v3/certificates` returns `certificates`. */
 function rotated(certificates: Answering, how: SignedHow = { signer: OTHER_PLATFORM }): Answering {
   return (request) => (request.url.endsWith('/v3/certificates') ? certificates(request) : signed(200, trade(), how));
 }
 
-test('a new platform certificate is fetched once, however many answers wait for it', async (t) => {
+test('a new platform certificate is fetched once for concurrent responses', async (t) => {
   const { channel, sent } = channelWith(rotated(() => certificatesAnswer([OTHER_PLATFORM, PLATFORM])));
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => channel.query(orderRef())));
   t.true(outcomes.every(({ kind }) => kind === 'paid'));
   t.is(sent.filter(({ url }) => url.endsWith('/v3/certificates')).length, 1);
 });
 
-test('the old certificate stays good beside the new one', async (t) => {
+test('the old certificate stays valid next to the new one', async (t) => {
   let signer = OTHER_PLATFORM;
   const { channel } = channelWith((request) =>
     rotated(() => certificatesAnswer([OTHER_PLATFORM]), { signer })(request),
@@ -41,7 +41,7 @@ test('the old certificate stays good beside the new one', async (t) => {
   t.is((await channel.query(orderRef())).kind, 'paid');
 });
 
-test('without any stored certificate the first answer fetches them', async (t) => {
+test('without a stored certificate the first response fetches the certificates', async (t) => {
   const pems = { wechat_merchant_key: [MERCHANT_KEY_PEM], wechat_merchant_cert: [MERCHANT.pem] };
   const { channel } = channelWith(
     rotated(() => certificatesAnswer([OTHER_PLATFORM])),
@@ -50,7 +50,7 @@ test('without any stored certificate the first answer fetches them', async (t) =
   t.is((await channel.query(orderRef())).kind, 'paid');
 });
 
-test('a merchant with public keys fetches certificates under its public key', async (t) => {
+test('a merchant in public-key mode fetches certificates verified by its public key', async (t) => {
   const { fields, pems } = publicKeyInput();
   const answering = rotated(() => certificatesAnswer([OTHER_PLATFORM], { signer: PUBLIC }));
   const { channel } = channelWith(answering, { fields, pems });
@@ -58,15 +58,15 @@ test('a merchant with public keys fetches certificates under its public key', as
 });
 
 for (const [what, certificates] of Object.entries<Answering>({
-  'sealed with another key': () => certificatesAnswer([OTHER_PLATFORM], { apiV3Key: 'x'.repeat(32) }),
-  'signed by none of them': () => certificatesAnswer([OTHER_PLATFORM], { signer: PLATFORM }),
-  'signed by another key under their name': () =>
+  'encrypted with another key': () => certificatesAnswer([OTHER_PLATFORM], { apiV3Key: 'x'.repeat(32) }),
+  'signed by none of the new certificates': () => certificatesAnswer([OTHER_PLATFORM], { signer: PLATFORM }),
+  'signed by another key under their serial': () =>
     certificatesAnswer([OTHER_PLATFORM], { signer: { ...PLATFORM, serial: OTHER_PLATFORM.serial } }),
   'signed 10 minutes ago': () => certificatesAnswer([OTHER_PLATFORM], { at: new Date(NOW.getTime() - 600_000) }),
-  'under a serial that is not theirs': () =>
+  'under a wrong serial': () =>
     certificatesAnswer([{ ...OTHER_PLATFORM, serial: PLATFORM.serial }], { signer: OTHER_PLATFORM }),
   unsigned: () => ({ ...certificatesAnswer([OTHER_PLATFORM]), headers: {} }),
-  'not there': () => unsigned(404),
+  'that are missing': () => unsigned(404),
   'not JSON': () => signed(200, '<html>', { signer: OTHER_PLATFORM }),
 })) {
   test(`certificates ${what} are not trusted`, async (t) => {
@@ -75,7 +75,7 @@ for (const [what, certificates] of Object.entries<Answering>({
   });
 }
 
-test('certificates out of their time are not trusted', async (t) => {
+test('certificates outside their validity are not trusted', async (t) => {
   const later = new Date('2040-01-01T00:00:00Z');
   const how = { signer: OTHER_PLATFORM, at: later };
   const { channel } = channelWith(
@@ -85,7 +85,7 @@ test('certificates out of their time are not trusted', async (t) => {
   t.like(await channel.query(orderRef()), { kind: 'unknown', cause: 'serial_unknown' });
 });
 
-test('unknown serials ask the channel once a minute at most', async (t) => {
+test('unknown serials cause at most one fetch a minute', async (t) => {
   let now = NOW;
   const answering = rotated(() => unsigned(500), { serial: 'ABCDEF' });
   const { channel, sent } = channelWith(answering, { now: () => now });
@@ -97,7 +97,7 @@ test('unknown serials ask the channel once a minute at most', async (t) => {
   t.is(fetches(), 2);
 });
 
-test('an unknown public key id asks nobody', async (t) => {
+test('an unknown public key id causes no fetch', async (t) => {
   const { channel, sent } = channelWith(
     rotated(() => certificatesAnswer([PLATFORM]), { signer: PUBLIC }),
     platformPems(),
@@ -106,7 +106,7 @@ test('an unknown public key id asks nobody', async (t) => {
   t.is(sent.length, 1);
 });
 
-test('two public keys are good at once, each under either id', async (t) => {
+test('two public keys are valid at once, each under its own id', async (t) => {
   const { fields, pems } = publicKeyInput();
   const other = { ...OTHER_PLATFORM, serial: 'PUB_KEY_ID_02' };
   const both = {

@@ -7,7 +7,7 @@ import { readObject, UnreadableJson } from '../../../../server/channels/wechat/r
 const KEYS = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const API_KEY = Buffer.from('0123456789abcdef0123456789ABCDEF');
 
-test('the request text has five lines, each ended by a line feed', (t) => {
+test('the request text has five lines, each ending with a line feed', (t) => {
   const parts = { target: '/v3/certificates?a=b', timestamp: '1554208460', nonce: '593BEC0C930BF1AFEB40B4A08C8FB242' };
   t.is(
     signature.requestText({ method: 'GET', ...parts, body: '' }).toString(),
@@ -22,13 +22,13 @@ test('the request text has five lines, each ended by a line feed', (t) => {
   );
 });
 
-test('the answer text covers the raw bytes, and an empty body is an empty line', (t) => {
+test('the response text covers the raw bytes, and an empty body is an empty line', (t) => {
   t.is(signature.answerText('1', 'n', Buffer.alloc(0)).toString(), '1\nn\n\n');
   const bytes = Buffer.from([0xff, 0x00, 0x0a]);
   t.deepEqual(signature.answerText('1', 'n', bytes).subarray(4, 7), bytes);
 });
 
-test('the payer-side texts differ by scene', (t) => {
+test('the signed payer texts differ by scene', (t) => {
   t.is(signature.jsapiText('wx1', '2', 'n', 'p').toString(), 'wx1\n2\nn\nprepay_id=p\n');
   t.is(signature.appText('wx1', '2', 'n', 'p').toString(), 'wx1\n2\nn\np\n');
 });
@@ -45,7 +45,7 @@ test('a signature is SHA256withRSA in base64 and verifies only for its text and 
   t.false(signature.verifyRsa(text, '', KEYS.publicKey));
 });
 
-test('an Authorization header reads back in any order', (t) => {
+test('an Authorization header is parsed in any order', (t) => {
   const written = { mchid: '1900000109', nonce: 'n', timestamp: '1554208460', serial: 'AB', signature: 'c2ln' };
   t.deepEqual(signature.readAuthorization(signature.writeAuthorization(written)), written);
   const shuffled =
@@ -62,7 +62,7 @@ for (const [what, header] of [
     'WECHATPAY2-SHA256-RSA2048 mchid="1",mchid="2",nonce_str="n",timestamp="1",serial_no="A",signature="c"',
   ],
   [
-    'a timestamp that is no number',
+    'a timestamp that is not a number',
     'WECHATPAY2-SHA256-RSA2048 mchid="1",nonce_str="n",timestamp="x",serial_no="A",signature="c"',
   ],
   ['an unquoted member', 'WECHATPAY2-SHA256-RSA2048 mchid=1,nonce_str="n",timestamp="1",serial_no="A",signature="c"'],
@@ -72,14 +72,14 @@ for (const [what, header] of [
   });
 }
 
-test('serials are equal without regard to case and leading zeros', (t) => {
+test('serials are compared without case and leading zeros', (t) => {
   t.is(signature.plainSerial('00ab1'), 'AB1');
   t.is(signature.plainSerial('AB1'), 'AB1');
   t.not(signature.plainSerial('AB10'), 'AB1');
   t.is(signature.plainSerial('0'), '0');
 });
 
-test('a timestamp is fresh within five minutes, both ways', (t) => {
+test('a timestamp is fresh within five minutes in both directions', (t) => {
   const now = new Date(1_700_000_000_000);
   t.true(signature.isFresh('1700000300', now));
   t.true(signature.isFresh('1699999700', now));
@@ -89,7 +89,7 @@ test('a timestamp is fresh within five minutes, both ways', (t) => {
   t.false(signature.isFresh('', now));
 });
 
-test('a sealed text opens with its own key, nonce, tag and associated data only', (t) => {
+test('an encrypted text is decrypted only with its key, nonce, tag and associated data', (t) => {
   const encrypted = encryptText('{"a":"ü"}', 'abcdefghijkl', 'transaction', API_KEY);
   t.is(openText(encrypted, API_KEY), '{"a":"ü"}');
   t.is(openText(encryptText('x', 'abcdefghijkl', '', API_KEY), API_KEY), 'x');
@@ -102,7 +102,7 @@ test('a sealed text opens with its own key, nonce, tag and associated data only'
   t.throws(() => openText({ ...encrypted, ciphertext: Buffer.alloc(16).toString('base64') }, API_KEY));
 });
 
-test('an object reads back, and a member that occurs twice is refused wherever it is', (t) => {
+test('an object is parsed, and a duplicate member at any depth is refused', (t) => {
   t.deepEqual(readObject('{"a":[{"b":1},{"b":2}],"c":{"a":"x:\\"y:z"},"d":[]}'), {
     a: [{ b: 1 }, { b: 2 }],
     c: { a: 'x:"y:z' },

@@ -19,7 +19,7 @@ const asked = {
   waits: true,
 };
 
-test('a refund that waits is reserved and told, and nothing sends it, ever', (t) => {
+test('a refund that waits for approval is reserved and reported but never sent', (t) => {
   const change = decideNewRefund(order, facts, asked, NOW);
   if ('refuse' in change) return t.fail();
   const { row, sums, emit, wake } = change.open!;
@@ -35,7 +35,7 @@ test('a refund that waits is reserved and told, and nothing sends it, ever', (t)
   }
 });
 
-test('approved it is due in its turn; what waits beside it does not push it back', (t) => {
+test('an approved refund becomes due in its turn, and another waiting refund does not delay it', (t) => {
   const waiting = refundRow({ refundNo: 'R-1', approval: 'waiting', tries: 0, sentAt: at(9e9), createdAt: at(-50) });
   const alone = decideRefund(order, waiting, { command: 'approve', facts: { ...facts, earlier: [waiting] } }, NOW);
   t.like(alone, { rule: null, refund: { approval: 'approved', sentAt: NOW, nextCheckAt: later(NOW, 10) } });
@@ -51,7 +51,7 @@ test('approved it is due in its turn; what waits beside it does not push it back
   t.deepEqual('refuse' in other ? undefined : other.open?.row.sentAt, NOW);
 });
 
-test('rejected it fails and frees its amount; what does not wait is neither approved nor rejected', (t) => {
+test('a rejected refund fails and frees its amount, and only a waiting refund can be approved or rejected', (t) => {
   const waiting = refundRow({ approval: 'waiting', tries: 0 });
   const rejected = decideRefund(order, waiting, { command: 'reject', reason: 'no' }, NOW);
   t.like(rejected, { rule: 'refund_decided', order: { refunding: 0n } });
@@ -65,7 +65,7 @@ test('rejected it fails and frees its amount; what does not wait is neither appr
   }
 });
 
-test('what people gave back of an order adds up, but for what failed, was won or was approved', (t) => {
+test('the approval limit counts all manual refunds of an order except failed, won and approved ones', (t) => {
   const one = { amount: 300n, origin: 'merchant' as const };
   const earlier = refundRow({ amount: 300n, origin: 'admin' });
   const of = (...refunds: GivenBack['refunds']) => ({ refunds, accepted: [] });

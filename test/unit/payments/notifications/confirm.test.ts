@@ -14,7 +14,7 @@ function needs(
   return needsConfirmation({ confirmAbove: above, now: () => NOW }, { verifiedBy }, { minor, currency });
 }
 
-test('a payment above the limit is confirmed, in major units of its own currency', (t) => {
+test('a payment above the limit is confirmed by a query, in major units of its currency', (t) => {
   t.false(needs(100_000n));
   t.true(needs(100_001n));
   t.false(needs(1000n, 'JPY'));
@@ -23,7 +23,7 @@ test('a payment above the limit is confirmed, in major units of its own currency
   t.true(needs(1n, 'CNY', OLD, 0), '0 confirms every payment');
 });
 
-test('whatever a key vouches for is confirmed for a day after it was trusted', (t) => {
+test('a payment signed by a key is confirmed by a query during the first day after the key was trusted', (t) => {
   const since = (at: Date | null) => needs(1n, 'CNY', { certId: 'c1', since: at });
   t.true(since(hoursAgo(0)));
   t.true(since(hoursAgo(23.99)));

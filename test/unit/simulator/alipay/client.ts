@@ -3,14 +3,14 @@ import { requestText, signRsa2, verifyRsa2 } from '../../../../server/channels/a
 import { chinaTime } from '../../../../server/simulator/alipay/answers.ts';
 import type { World } from '../world.ts';
 
-/** An answer of the gateway: the response member, the whole text and whether the signature is Alipay's. */
+/** A gateway response: the response member, the whole text and the result of the signature check. */
 export interface GatewayAnswer {
   content: Record<string, string>;
   text: string;
   signed: 'genuine' | 'wrong' | 'none';
 }
 
-/** A bare client of the gateway, with every parameter in the test's hand. */
+/** A bare gateway client whose parameters the test controls. */
 export interface Client {
   call(method: string, content: object, overrides?: Record<string, string>): Promise<GatewayAnswer>;
   send(params: Record<string, string>, verb?: 'GET' | 'POST'): Promise<GatewayAnswer>;
@@ -18,7 +18,7 @@ export interface Client {
   signParams(params: Record<string, string>): Promise<string>;
 }
 
-/** A client for an account in key mode. */
+/** Creates a client for an account in key mode. */
 export async function clientFor(world: World, account = 'default'): Promise<Client> {
   const { fields, pems } = (await world.config(account))['alipay']!;
   const key = createPrivateKey(pems['alipay_app_key']![0]!);
@@ -55,7 +55,7 @@ export async function clientFor(world: World, account = 'default'): Promise<Clie
   };
 }
 
-/** The business content of an order. */
+/** The biz_content of an order. */
 export function order(orderNo: string, amount = '12.30'): Record<string, string> {
   return { out_trade_no: orderNo, total_amount: amount, subject: 'coffee' };
 }

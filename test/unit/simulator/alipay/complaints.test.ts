@@ -42,7 +42,7 @@ const list = async (content: object) => {
   return answer.content as unknown as { code: string; total_size: number; complaint_list?: { id: number }[] };
 };
 
-test('a complaint is shown with its trades, until when it is to be dealt with, and what was done about it', async (t) => {
+test('a complaint shows its trades, its due date and its history', async (t) => {
   const orderNo = await paid();
   const { id, taskId } = await act(orderNo, 'open', { amount: '4.00', reason: '没有收到' });
   const trade = (await client.call('alipay.trade.query', { out_trade_no: orderNo })).content;
@@ -65,7 +65,7 @@ test('a complaint is shown with its trades, until when it is to be dealt with, a
   t.is((await read(id))['status'], 'DROP_PROCESSED');
 });
 
-test('a complaint that nobody dealt with is overdue, and can still be dealt with or withdrawn', async (t) => {
+test('an unanswered complaint becomes overdue, and can still be processed or withdrawn', async (t) => {
   const orderNo = await paid();
   const late = (await act(orderNo, 'open', { dueDays: 0 })).id;
   t.is((await read(late))['status'], 'OVERDUE');
@@ -99,7 +99,7 @@ test('complaints are listed newest first, in pages, and by each filter', async (
     t.is((await list(wrong)).code, '40002', JSON.stringify(wrong));
 });
 
-test('the client sends images before the word that names them, and reads what came of it', async (t) => {
+test('the client uploads images before the message that names them, and reads the result', async (t) => {
   const { id } = await act(await paid(), 'open');
   const { fields, pems } = (await world.config())['alipay']!;
   const send = createTransport({ timeoutMs: 120_000 });
@@ -122,7 +122,7 @@ test('the client sends images before the word that names them, and reads what ca
   t.is((await client.call(FINISH, unknown)).content['code'], '40004');
 });
 
-test('what is not whole, or another merchant’s, is refused', async (t) => {
+test('an incomplete request or a complaint of another merchant is refused', async (t) => {
   const { id } = await act(await paid(), 'open');
   await world.post('/sim/accounts', { payWay: 'alipay', name: 'stranger' });
   const stranger = await clientFor(world, 'stranger');

@@ -16,7 +16,7 @@ test.after.always(() => world?.close());
 
 const HOUR = 3_600_000;
 const refusals: [string, Record<string, string>, string, string, 'none' | 'genuine'][] = [
-  ['an app that it does not know', { app_id: '2021000000000000' }, '40002', 'isv.invalid-app-id', 'none'],
+  ['an unknown app', { app_id: '2021000000000000' }, '40002', 'isv.invalid-app-id', 'none'],
   ['no app', { app_id: '' }, '40001', 'isv.missing-app-id', 'none'],
   ['RSA instead of RSA2', { sign_type: 'RSA' }, '40002', 'isv.invalid-signature-type', 'none'],
   [
@@ -27,12 +27,12 @@ const refusals: [string, Record<string, string>, string, string, 'none' | 'genui
     'none',
   ],
   ['a timestamp in UTC', { timestamp: chinaTime(Date.now() - 8 * HOUR) }, '40002', 'isv.invalid-timestamp', 'none'],
-  ['a timestamp that is none', { timestamp: '2026-13-01 00:00:00' }, '40002', 'isv.invalid-timestamp', 'none'],
+  ['an invalid timestamp', { timestamp: '2026-13-01 00:00:00' }, '40002', 'isv.invalid-timestamp', 'none'],
   ['another version', { version: '2.0' }, '40002', 'isv.invalid-version', 'none'],
-  ['a method that it does not have', { method: 'alipay.trade.advance.consult' }, '40002', 'isv.invalid-method', 'none'],
-  ['a signature that is not its own', { sign: 'AAAA' }, '40002', 'isv.invalid-signature', 'genuine'],
+  ['an unknown method', { method: 'alipay.trade.advance.consult' }, '40002', 'isv.invalid-method', 'none'],
+  ['a wrong signature', { sign: 'AAAA' }, '40002', 'isv.invalid-signature', 'genuine'],
   ['the serial of another certificate', { app_cert_sn: 'f'.repeat(32) }, '40002', 'isv.invalid-app-cert-sn', 'genuine'],
-  ['content that is no object', { biz_content: '[]' }, '40002', 'isv.invalid-parameter', 'genuine'],
+  ['content that is not an object', { biz_content: '[]' }, '40002', 'isv.invalid-parameter', 'genuine'],
 ];
 for (const [what, overrides, code, subCode, signed] of refusals) {
   test(`the gateway refuses ${what}`, async (t) => {
@@ -42,7 +42,7 @@ for (const [what, overrides, code, subCode, signed] of refusals) {
   });
 }
 
-test('the charset may stand in the address, in the body, or in both; two of them are refused', async (t) => {
+test('the charset may be in the URL, in the body or in both, and two different ones are refused', async (t) => {
   const params = await client.sign('alipay.trade.query', { out_trade_no: 'NONE' });
   const { charset, ...others } = params;
   const subCode = async (search: string, sent: Record<string, string>) => {
@@ -61,8 +61,8 @@ test('the charset may stand in the address, in the body, or in both; two of them
   t.is(await subCode('?version=1.0', params), 'isv.invalid-parameter');
 });
 
-// python-alipay-sdk opens an address for every call and names no format (fzlee/alipay@fd838d5 alipay/__init__.py, verified_sync_response).
-test('a method is asked for in an address too, and the answer is signed as that of a form', async (t) => {
+// python-alipay-sdk calls with GET and sends no format (fzlee/alipay@fd838d5 alipay/__init__.py, verified_sync_response).
+test('a method is accepted with GET, and the response is signed as for a form', async (t) => {
   const ask = async (method: string, content: object, overrides?: Record<string, string>) => {
     const { format: _format, sign: _sign, ...given } = await client.sign(method, content, overrides);
     return client.send({ ...given, sign: await client.signParams(given) }, 'GET');
@@ -81,7 +81,7 @@ test('a method is asked for in an address too, and the answer is signed as that 
 });
 
 // What smartwalle/alipay@6ff099b writes for members that its caller left alone (trade_type.go: no omitempty), and its prices are numbers.
-test('members that are empty do not count as given, wherever they stand', async (t) => {
+test('empty members are ignored at every level', async (t) => {
   const goods = [{ goods_id: 'g1', alipay_goods_id: '', goods_name: 'coffee', quantity: 1, price: 12.3 }];
   const empty = { product_code: '', seller_id: '', store_id: '', time_expire: '', enable_pay_channels: '' };
   const extended = { ...empty, goods_detail: goods, extend_params: { sys_service_provider_id: '' }, body: null };
@@ -100,7 +100,7 @@ test('members that are empty do not count as given, wherever they stand', async 
   t.like((await client.call('alipay.trade.create', { ...mini, ...payer })).content, { code: '10000' });
 });
 
-test('what a method demands is not given by an empty member', async (t) => {
+test('an empty required member counts as missing', async (t) => {
   for (const name of ['out_trade_no', 'subject', 'total_amount']) {
     const { content } = await client.call('alipay.trade.precreate', { ...order('LACKS'), [name]: '' });
     t.like(content, { sub_code: 'ACQ.INVALID_PARAMETER', sub_msg: `${name} is invalid.` });
@@ -118,10 +118,10 @@ for (const [name, change] of Object.entries({
   'no subject': { subject: '' },
   'a subject with a slash': { subject: 'a/b' },
   'three decimals': { total_amount: '1.001' },
-  'nothing to pay': { total_amount: '0.00' },
-  'too much': { total_amount: '100000000.01' },
+  'a zero amount': { total_amount: '0.00' },
+  'an amount above the limit': { total_amount: '100000000.01' },
   'a number with a dash': { out_trade_no: 'a-b' },
-  'ways to pay that exclude each other': { enable_pay_channels: 'balance', disable_pay_channels: 'pcredit' },
+  'enabled and disabled payment channels together': { enable_pay_channels: 'balance', disable_pay_channels: 'pcredit' },
   'an expiry in the past': { time_expire: chinaTime(Date.now() - HOUR) },
 })) {
   test(`precreate refuses ${name}`, async (t) => {
@@ -130,7 +130,7 @@ for (const [name, change] of Object.entries({
   });
 }
 
-test('no trade exists before the scan: query and close say so while the code still works', async (t) => {
+test('no trade exists before the scan, so query and close report that, while the code still works', async (t) => {
   const { content } = await client.call('alipay.trade.precreate', order('SCAN'));
   for (const method of ['alipay.trade.query', 'alipay.trade.close']) {
     t.is((await client.call(method, { out_trade_no: 'SCAN' })).content['sub_code'], 'ACQ.TRADE_NOT_EXIST');
@@ -146,7 +146,7 @@ test('no trade exists before the scan: query and close say so while the code sti
   t.is(closed.content['send_pay_date'], undefined);
 });
 
-test('the same facts give the same code; other facts, a paid and a closed trade are refused', async (t) => {
+test('an identical create returns the same code, and one with other facts, or for a paid or closed trade, is refused', async (t) => {
   const first = await client.call('alipay.trade.precreate', order('AGAIN'));
   const second = await client.call('alipay.trade.precreate', order('AGAIN'));
   t.is(first.content['qr_code'], second.content['qr_code']);
@@ -163,7 +163,7 @@ test('the same facts give the same code; other facts, a paid and a closed trade 
   t.is((await world.ledger('AGAIN')).orders[0]?.created, 1);
 });
 
-test('accounts do not see each other', async (t) => {
+test('an account cannot read trades of another account', async (t) => {
   await world.post('/sim/accounts', { payWay: 'alipay', name: 'other' });
   await client.call('alipay.trade.precreate', order('MINE'));
   await world.post('/sim/pay', { orderNo: 'MINE' });
@@ -171,7 +171,7 @@ test('accounts do not see each other', async (t) => {
   t.is(content['sub_code'], 'ACQ.TRADE_NOT_EXIST');
 });
 
-test('a signed page address leads the payer to his page and can be changed by nobody', async (t) => {
+test('a signed page URL opens the payer page and cannot be changed', async (t) => {
   const content = { ...order('PAGE'), product_code: 'FAST_INSTANT_TRADE_PAY' };
   const params = await client.sign('alipay.trade.page.pay', content, { timestamp: chinaTime(Date.now() - HOUR) });
   const address = (given: Record<string, string>) => `${world.url}/alipay/gateway.do?${new URLSearchParams(given)}`;
@@ -187,8 +187,8 @@ test('a signed page address leads the payer to his page and can be changed by no
   t.is((await client.call('alipay.trade.query', { out_trade_no: 'PAGE' })).content['trade_status'], 'TRADE_SUCCESS');
 });
 
-// QUICK_WAP_PAY is what python-alipay-sdk and yansongda/pay name for wap.
-test('wap is sold under the product code of older clients as well, and a page address that is refused says why', async (t) => {
+// python-alipay-sdk and yansongda/pay use QUICK_WAP_PAY for wap.
+test('wap also accepts the product code of older clients, and a refused page URL states the reason', async (t) => {
   const address = async (orderNo: string, product: string) => {
     const params = await client.sign('alipay.trade.wap.pay', { ...order(orderNo), product_code: product });
     return `${world.url}/alipay/gateway.do?${new URLSearchParams(params)}`;
@@ -199,7 +199,7 @@ test('wap is sold under the product code of older clients as well, and a page ad
   t.like(refused, { error: { code: 'ACQ.INVALID_PARAMETER' } });
 });
 
-test('after a rotation only the new app key is taken', async (t) => {
+test('after a rotation only the new app key is accepted', async (t) => {
   await world.post('/sim/accounts', { payWay: 'alipay', name: 'rotated' });
   const before = await clientFor(world, 'rotated');
   await world.post('/sim/rotate', { payWay: 'alipay', account: 'rotated', what: 'app-key' });
@@ -208,7 +208,7 @@ test('after a rotation only the new app key is taken', async (t) => {
   t.is((await after.call('alipay.trade.query', { out_trade_no: 'X' })).content['sub_code'], 'ACQ.TRADE_NOT_EXIST');
 });
 
-test('a code is sold as a product that the merchant has signed for, FACE_TO_FACE_PAYMENT without a word', async (t) => {
+test('a code needs a product of the merchant, FACE_TO_FACE_PAYMENT by default', async (t) => {
   await world.post('/sim/accounts', { payWay: 'alipay', name: 'signed', products: ['QR_CODE_OFFLINE'] });
   const merchant = await clientFor(world, 'signed');
   const subCode = async (product?: string) => {
@@ -223,7 +223,7 @@ test('a code is sold as a product that the merchant has signed for, FACE_TO_FACE
 
 // Alipay's own client decodes an answer, and checks its signature, in the charset of the request (alipay/alipay-sdk-python-all@6cba10e
 // alipay/aop/api/DefaultAlipayClient.py, __parse_response).
-test('a request in GBK is answered in GBK, and the signature is over those bytes', async (t) => {
+test('a GBK request gets a GBK response, signed over those bytes', async (t) => {
   const nowhere = 'http://127.0.0.1:9/';
   await askInGbk(world, 'alipay.trade.precreate', { ...order('GBK1'), subject: '咖啡' }, nowhere);
   await world.post('/sim/pay', { orderNo: 'GBK1' });
@@ -241,7 +241,7 @@ test('a request in GBK is answered in GBK, and the signature is over those bytes
 
 // The form of Alipay's own client for PHP names the charset in its address and among its fields (alipay/alipay-sdk-php-all@d95249a
 // v2/aop/AopCertClient.php, buildRequestForm).
-test('a form that names its charset in the address too opens the page', async (t) => {
+test('a form with its charset also in the URL opens the page', async (t) => {
   const content = { ...order('FORM1'), product_code: 'FAST_INSTANT_TRADE_PAY' };
   const fields = await client.sign('alipay.trade.page.pay', content);
   const post = (charset: string) =>
@@ -254,8 +254,8 @@ test('a form that names its charset in the address too opens the page', async (t
   t.is((await post('gbk')).status, 400);
 });
 
-// The same client leaves the version out when it downloads a certificate, and only then (checkResponseSign).
-test('a certificate is downloaded without a version, nothing else is', async (t) => {
+// The same client omits the version only when it downloads a certificate (checkResponseSign).
+test('only a certificate download may omit the version', async (t) => {
   const ask = async (method: string, content: object) => {
     const { version: _version, sign: _sign, ...params } = await client.sign(method, content);
     return client.send({ ...params, sign: await client.signParams(params) });

@@ -4,12 +4,12 @@ import { chinaTime, encode } from '../../../../server/simulator/alipay/answers.t
 import { formEncode, readForm } from '../../../../server/simulator/alipay/requests.ts';
 import type { World } from '../world.ts';
 
-/** Creates an order by a request in GBK; the text of the answer. */
+/** Creates an order with a GBK request and returns the response text. */
 export async function gbkClient(world: World, content: object, notifyUrl: string): Promise<string> {
   return (await askInGbk(world, 'alipay.trade.precreate', content, notifyUrl)).bytes.toString();
 }
 
-/** Makes one call of the gateway in GBK; its answer as it came. */
+/** Makes one gateway call in GBK and returns the raw response. */
 export async function askInGbk(
   world: World,
   method: string,
@@ -36,7 +36,7 @@ export async function askInGbk(
   return { type: answer.headers.get('content-type'), bytes: Buffer.from(await answer.arrayBuffer()) };
 }
 
-/** Whether a notice is signed over its own bytes by the key of the default account. */
+/** Returns whether a notification is signed over its own bytes with the key of the default account. */
 export async function isGenuine(world: World, body: Buffer): Promise<boolean> {
   const { values } = readForm(body.toString('latin1'));
   const signed = [...values]

@@ -26,18 +26,21 @@ async function refundQuery(orderNo: string, refundNo: string, options = {}): Pro
   return (await client.call('alipay.trade.fastpay.refund.query', content)).content;
 }
 
-test.serial('refund_fee is cumulative, a repeat moves nothing and another amount is discordant', async (t) => {
-  await paid('SUM');
-  t.like(await refund('SUM', 'R1', '30.00'), { code: '10000', fund_change: 'Y', refund_fee: '30.00' });
-  t.like(await refund('SUM', 'R2', '20.00'), { fund_change: 'Y', refund_fee: '50.00' });
-  t.like(await refund('SUM', 'R1', '30.00'), { code: '10000', fund_change: 'N', refund_fee: '50.00' });
-  t.like(await refund('SUM', 'R1', '31.00'), { code: '40004', sub_code: 'ACQ.DISCORDANT_REPEAT_REQUEST' });
-  t.like(await refund('SUM', 'R3', '50.01'), { sub_code: 'ACQ.REFUND_AMT_NOT_EQUAL_TOTAL' });
-  const { orders } = await world.ledger('SUM');
-  t.like(orders[0], { paid: 10_000, refunded: 5000, refunds: 2 });
-});
+test.serial(
+  'refund_fee is cumulative, a repeat has no effect, and a repeat with another amount is refused',
+  async (t) => {
+    await paid('SUM');
+    t.like(await refund('SUM', 'R1', '30.00'), { code: '10000', fund_change: 'Y', refund_fee: '30.00' });
+    t.like(await refund('SUM', 'R2', '20.00'), { fund_change: 'Y', refund_fee: '50.00' });
+    t.like(await refund('SUM', 'R1', '30.00'), { code: '10000', fund_change: 'N', refund_fee: '50.00' });
+    t.like(await refund('SUM', 'R1', '31.00'), { code: '40004', sub_code: 'ACQ.DISCORDANT_REPEAT_REQUEST' });
+    t.like(await refund('SUM', 'R3', '50.01'), { sub_code: 'ACQ.REFUND_AMT_NOT_EQUAL_TOTAL' });
+    const { orders } = await world.ledger('SUM');
+    t.like(orders[0], { paid: 10_000, refunded: 5000, refunds: 2 });
+  },
+);
 
-test.serial('a trade that is refunded in full says TRADE_CLOSED and when it was paid', async (t) => {
+test.serial('a fully refunded trade is TRADE_CLOSED with its payment time', async (t) => {
   await paid('FULL');
   await refund('FULL', 'F1', '100.00');
   const { content } = await client.call('alipay.trade.query', { out_trade_no: 'FULL' });
@@ -52,7 +55,7 @@ test.serial('an unpaid trade is not refunded', async (t) => {
   t.like(await refund('UNPAID', 'U1', '1.00'), { sub_code: 'ACQ.TRADE_STATUS_ERROR' });
 });
 
-test.serial('the refund query names the refund, and says nothing of one that is not there', async (t) => {
+test.serial('the refund query returns the refund, and nothing for an unknown one', async (t) => {
   await paid('ASK');
   await refund('ASK', 'A1', '10.00');
   t.like(await refundQuery('ASK', 'A1'), {
@@ -66,7 +69,7 @@ test.serial('the refund query names the refund, and says nothing of one that is 
   t.is(unknown['refund_status'], undefined);
 });
 
-test.serial('the refund query tells the time of the refund only when it is asked for', async (t) => {
+test.serial('the refund query returns the time of the refund only on request', async (t) => {
   await paid('TIME');
   await refund('TIME', 'T1', '10.00');
   t.is((await refundQuery('TIME', 'T1'))['gmt_refund_pay'], undefined);
@@ -76,7 +79,7 @@ test.serial('the refund query tells the time of the refund only when it is asked
     t.is((await refundQuery('TIME', 'T1', { query_options }))['sub_code'], 'ACQ.INVALID_PARAMETER');
 });
 
-test.serial('a lost refund says fund_change=N, and is made when the same number comes again', async (t) => {
+test.serial('a lost refund returns fund_change=N and is made when its number is sent again', async (t) => {
   await paid('LOST');
   await world.post('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'lost-refund' });
   t.like(await refund('LOST', 'L1', '10.00'), { code: '10000', fund_change: 'N', refund_fee: '0.00' });
@@ -85,7 +88,7 @@ test.serial('a lost refund says fund_change=N, and is made when the same number 
   t.like(await refund('LOST', 'L1', '10.00'), { fund_change: 'Y', refund_fee: '10.00' });
 });
 
-test.serial('a pending refund says fund_change=N until it lands on the clock', async (t) => {
+test.serial('a pending refund returns fund_change=N until the clock completes it', async (t) => {
   await paid('PEND');
   await world.post('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'pending-refund' });
   t.like(await refund('PEND', 'P1', '10.00'), { code: '10000', fund_change: 'N', refund_fee: '0.00' });
@@ -94,7 +97,7 @@ test.serial('a pending refund says fund_change=N until it lands on the clock', a
   t.is((await refundQuery('PEND', 'P1'))['refund_status'], 'REFUND_SUCCESS');
 });
 
-test.serial('a refund can come back after its success, and succeed after its refusal', async (t) => {
+test.serial('a refund can fail after its success and succeed after its refusal', async (t) => {
   await paid('BACK');
   await world.post('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'refund-success-then-fail' });
   t.is((await refund('BACK', 'B1', '10.00'))['fund_change'], 'Y');
@@ -107,7 +110,7 @@ test.serial('a refund can come back after its success, and succeed after its ref
   t.like((await world.ledger('BACK')).orders[0], { refunded: 2000, refunds: 1 });
 });
 
-test.serial('a refund in the portal counts with the others', async (t) => {
+test.serial('a portal refund counts with the others', async (t) => {
   await paid('PORTAL');
   await world.post('/sim/refund-elsewhere', { orderNo: 'PORTAL', amount: '60.00' });
   t.like(await refund('PORTAL', 'O1', '60.00'), { sub_code: 'ACQ.REFUND_AMT_NOT_EQUAL_TOTAL' });
@@ -118,26 +121,23 @@ test.serial('a refund in the portal counts with the others', async (t) => {
   );
 });
 
-test.serial(
-  'faults of the effect: a foreign refund beside ours, an abnormal one, and a twin that is refused',
-  async (t) => {
-    await paid('EFFECT');
-    const set = (fault: string) =>
-      world.post('/sim/faults', { payWay: 'alipay', call: 'refund', fault, orderNo: 'EFFECT' });
-    await set('foreign-refund');
-    t.is((await refund('EFFECT', 'E1', '10.00'))['fund_change'], 'Y');
-    t.like((await world.ledger('EFFECT')).orders[0], { refunds: 2, refunded: 1001 });
-    await set('abnormal-refund');
-    t.is((await refund('EFFECT', 'E2', '10.00'))['fund_change'], 'N');
-    t.is((await refundQuery('EFFECT', 'E2'))['refund_status'], undefined);
-    await set('same-id-concurrent-refusal');
-    t.is((await refund('EFFECT', 'E3', '10.00'))['sub_code'], 'ACQ.SYSTEM_ERROR');
-    t.like((await world.ledger('EFFECT')).orders[0], { refunds: 2, refunded: 1001 });
-  },
-);
+test.serial('effect faults: a foreign refund next to ours, an abnormal refund and a refused duplicate', async (t) => {
+  await paid('EFFECT');
+  const set = (fault: string) =>
+    world.post('/sim/faults', { payWay: 'alipay', call: 'refund', fault, orderNo: 'EFFECT' });
+  await set('foreign-refund');
+  t.is((await refund('EFFECT', 'E1', '10.00'))['fund_change'], 'Y');
+  t.like((await world.ledger('EFFECT')).orders[0], { refunds: 2, refunded: 1001 });
+  await set('abnormal-refund');
+  t.is((await refund('EFFECT', 'E2', '10.00'))['fund_change'], 'N');
+  t.is((await refundQuery('EFFECT', 'E2'))['refund_status'], undefined);
+  await set('same-id-concurrent-refusal');
+  t.is((await refund('EFFECT', 'E3', '10.00'))['sub_code'], 'ACQ.SYSTEM_ERROR');
+  t.like((await world.ledger('EFFECT')).orders[0], { refunds: 2, refunded: 1001 });
+});
 
 test.serial(
-  'a trade takes refunds until the last day of the window that the adapter knows, and is finished after it',
+  "a trade accepts refunds until the last day of the adapter's refund window and is finished after it",
   async (t) => {
     const { refundWindowDays } = alipayKind.limits;
     await paid('OLD');

@@ -4,7 +4,7 @@ import { certSerial, readCertificates } from '../../../../server/channels/alipay
 import { shownCode } from '../../channels/alipay/shown-code.ts';
 import { startReceiver, startWorld, until, type World } from '../world.ts';
 
-// The package stamps its requests in the time zone of the process.
+// The package writes timestamps in the time zone of the process.
 process.env['TZ'] = 'Asia/Shanghai';
 
 let world: World;
@@ -30,7 +30,7 @@ async function sdkFor(account: string): Promise<AlipaySdk> {
   });
 }
 
-/** Asks with the package as it is, which verifies the answer. */
+/** Calls through the unchanged package, which verifies the response. */
 const call = (sdk: AlipaySdk, method: string, bizContent: object) =>
   sdk.exec(method, { bizContent }, { validateSign: true });
 
@@ -42,7 +42,7 @@ const precreate = (sdk: AlipaySdk, orderNo: string, extra: Record<string, string
   );
 
 for (const account of ['default', 'certificate']) {
-  test(`alipay-sdk (${account} account) creates, queries and refunds, and verifies every answer`, async (t) => {
+  test(`alipay-sdk (${account} account) creates, queries and refunds, and verifies every response`, async (t) => {
     const sdk = await sdkFor(account);
     const orderNo = `SDK_${account}`;
     const created = await precreate(sdk, orderNo);
@@ -62,7 +62,7 @@ for (const account of ['default', 'certificate']) {
 }
 
 for (const account of ['default', 'certificate']) {
-  test(`alipay-sdk (${account} account) closes, asks for refunds and downloads certificates`, async (t) => {
+  test(`alipay-sdk (${account} account) closes, queries refunds and downloads certificates`, async (t) => {
     const sdk = await sdkFor(account);
     const orderNo = `SDK2_${account}`;
     await precreate(sdk, orderNo);
@@ -84,7 +84,7 @@ for (const account of ['default', 'certificate']) {
     ['alipay.trade.page.pay', 'FAST_INSTANT_TRADE_PAY'],
     ['alipay.trade.wap.pay', 'QUICK_WAP_WAY'],
   ] as const) {
-    test(`alipay-sdk (${account} account) signs an address and a form of ${method}`, async (t) => {
+    test(`alipay-sdk (${account} account) signs a URL and a form of ${method}`, async (t) => {
       const sdk = await sdkFor(account);
       for (const way of ['GET', 'POST'] as const) {
         const orderNo = `SDK_${product}_${account}_${way}`;
@@ -97,7 +97,7 @@ for (const account of ['default', 'certificate']) {
     });
   }
 
-  test(`alipay-sdk (${account} account) takes a payer's code, cancels it, and creates for a mini program`, async (t) => {
+  test(`alipay-sdk (${account} account) charges a payer's code, cancels it, and creates for a mini program`, async (t) => {
     const sdk = await sdkFor(account);
     const order = { total_amount: '12.30', subject: '测试' };
     const till = { ...order, out_trade_no: `SDK_TILL_${account}`, scene: 'bar_code', auth_code: shownCode(account) };
@@ -115,7 +115,7 @@ for (const account of ['default', 'certificate']) {
     t.regex(String(created['tradeNo']), /^\d{28}$/);
   });
 
-  test(`alipay-sdk (${account} account) signs what an app is given`, async (t) => {
+  test(`alipay-sdk (${account} account) signs the order string of an app`, async (t) => {
     const sdk = await sdkFor(account);
     const orderNo = `SDK_APP_${account}`;
     const content = { out_trade_no: orderNo, total_amount: '12.30', subject: 'a', product_code: 'QUICK_MSECURITY_PAY' };
@@ -150,7 +150,7 @@ for (const account of ['default', 'certificate']) {
   });
 }
 
-/** What a browser does with the form that the package writes. */
+/** Submits the form of the package as a browser does. */
 function submit(form: string): Promise<Response> {
   const action = /action="([^"]+)"/.exec(form)?.[1]?.replaceAll('&amp;', '&') ?? '';
   const inputs = [...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]): [string, string] => [
@@ -160,7 +160,7 @@ function submit(form: string): Promise<Response> {
   return fetch(action, { method: 'POST', body: new URLSearchParams(inputs), redirect: 'manual' });
 }
 
-test("alipay-sdk downloads Alipay's certificates, the one before a change too, and verifies with them", async (t) => {
+test("alipay-sdk downloads Alipay's certificates, including the previous one, and verifies with them", async (t) => {
   await world.post('/sim/accounts', { payWay: 'alipay', name: 'changing', signMode: 'certificate' });
   const before = await sdkFor('changing');
   const former = (await world.config('changing'))['alipay']!.pems['alipay_public_cert']![0]!;
@@ -180,14 +180,14 @@ test("alipay-sdk downloads Alipay's certificates, the one before a change too, a
 });
 
 for (const fault of ['tampered', 'wrong-key', 'no-signature', 'signtest']) {
-  test.serial(`alipay-sdk refuses an answer with the fault ${fault}`, async (t) => {
+  test.serial(`alipay-sdk refuses a response with the fault ${fault}`, async (t) => {
     const sdk = await sdkFor('default');
     await world.post('/sim/faults', { payWay: 'alipay', call: 'create', fault, times: 1 });
     await t.throwsAsync(precreate(sdk, `SDK_${fault.replace('-', '_')}`));
   });
 }
 
-test.serial('alipay-sdk verifies our notices and refuses tampered ones', async (t) => {
+test.serial('alipay-sdk verifies our notifications and refuses tampered ones', async (t) => {
   const receiver = await startReceiver();
   const sdk = await sdkFor('default');
   await precreate(sdk, 'SDK_NOTICE', { notifyUrl: receiver.url });

@@ -18,7 +18,7 @@ const cancel = async (orderNo: string) => (await client.call('alipay.trade.cance
 const status = async (orderNo: string) =>
   (await client.call('alipay.trade.query', { out_trade_no: orderNo })).content['trade_status'];
 
-test.serial('a code pays at once, once, and for one order', async (t) => {
+test.serial('a code pays immediately, only once and for one order', async (t) => {
   const code = shownCode('at-once');
   t.like(await pay('TILL1', code), { code: '10000', total_amount: '12.30', out_trade_no: 'TILL1' });
   t.is(await status('TILL1'), 'TRADE_SUCCESS');
@@ -28,7 +28,7 @@ test.serial('a code pays at once, once, and for one order', async (t) => {
   t.deepEqual((await world.ledger('TILL2')).orders, []);
 });
 
-test.serial('a payer who types a password is waited for; the trade exists meanwhile', async (t) => {
+test.serial('a trade waits while the payer enters the password', async (t) => {
   const code = shownCode('password', 'asks-password');
   t.like(await pay('TILL3', code), { code: '10003', out_trade_no: 'TILL3' });
   t.is(await status('TILL3'), 'WAIT_BUYER_PAY');
@@ -41,13 +41,13 @@ for (const [payer, subCode] of [
   ['has-no-money', 'ACQ.BUYER_BALANCE_NOT_ENOUGH'],
   ['showed-it-long-ago', 'ACQ.PAYMENT_AUTH_CODE_INVALID'],
 ] as const) {
-  test.serial(`a payer who ${payer} pays nothing, and nothing is left behind`, async (t) => {
+  test.serial(`a payer who ${payer} pays nothing, and no trade remains`, async (t) => {
     t.is((await pay(`TILL_${payer.length}`, shownCode(payer, payer)))['sub_code'], subCode);
     t.is(await status(`TILL_${payer.length}`), undefined);
   });
 }
 
-test.serial('what is no code, or no till, is refused', async (t) => {
+test.serial('an invalid code or till is refused', async (t) => {
   for (const change of [
     { auth_code: '12345678901234567' },
     { scene: 'wave_code' },
@@ -58,7 +58,7 @@ test.serial('what is no code, or no till, is refused', async (t) => {
   }
 });
 
-test.serial('cancelling closes what is not paid, gives back what is, and says which', async (t) => {
+test.serial('a cancel closes an unpaid trade, refunds a paid one, and states the action', async (t) => {
   t.deepEqual([(await cancel('TILL5'))['code'], (await cancel('TILL5'))['action']], ['10000', undefined]);
   await pay('TILL6', shownCode('six', 'asks-password'));
   t.like(await cancel('TILL6'), { code: '10000', action: 'close', retry_flag: 'N' });
@@ -70,7 +70,7 @@ test.serial('cancelling closes what is not paid, gives back what is, and says wh
 });
 
 // fzlee/alipay@fd838d5, api_alipay_trade_cancel: by either number.
-test.serial('a payment is cancelled by the number of Alipay, too', async (t) => {
+test.serial("a payment can also be cancelled by Alipay's trade number", async (t) => {
   const authCode = shownCode('TILL7B');
   const paid = await client.call('alipay.trade.pay', { ...order('TILL7B'), scene: 'bar_code', auth_code: authCode });
   const numbers = { out_trade_no: 'TILL7B', trade_no: paid.content['trade_no'] };
@@ -80,31 +80,28 @@ test.serial('a payment is cancelled by the number of Alipay, too', async (t) => 
   t.is(neither.content['sub_code'], 'ACQ.INVALID_PARAMETER');
 });
 
-test.serial('a payment of yesterday is not cancelled any more', async (t) => {
+test.serial('a payment older than a day cannot be cancelled', async (t) => {
   await pay('TILL8', shownCode('eight'));
   await world.post('/sim/clock', { advanceSeconds: 86_401 });
   t.is((await cancel('TILL8'))['sub_code'], 'ACQ.TRADE_CANCEL_TIME_OUT');
 });
 
-test.serial(
-  "a mini program's create makes a trade of its payer that can be paid, closed and asked about at once",
-  async (t) => {
-    const mini = {
-      ...order('MINI'),
-      product_code: 'JSAPI_PAY',
-      op_app_id: '2021000000000005',
-      buyer_open_id: 'a-user',
-    };
-    const { content } = await client.call('alipay.trade.create', mini);
-    t.like(content, { code: '10000', out_trade_no: 'MINI' });
-    t.regex(content['trade_no'] ?? '', /^\d{28}$/);
-    t.is(await status('MINI'), 'WAIT_BUYER_PAY');
-    const other = await client.call('alipay.trade.create', { ...mini, buyer_open_id: 'another' });
-    t.is(other.content['sub_code'], 'ACQ.TRADE_BUYER_NOT_MATCH');
-    for (const lacking of ['op_app_id', 'buyer_open_id', 'product_code']) {
-      const { [lacking]: _, ...rest } = { ...mini, out_trade_no: 'MINI2' } as Record<string, string>;
-      const refused = await client.call('alipay.trade.create', rest);
-      t.is(refused.content['sub_code'], 'ACQ.INVALID_PARAMETER', lacking);
-    }
-  },
-);
+test.serial('a mini program create makes a trade that can immediately be paid, closed and queried', async (t) => {
+  const mini = {
+    ...order('MINI'),
+    product_code: 'JSAPI_PAY',
+    op_app_id: '2021000000000005',
+    buyer_open_id: 'a-user',
+  };
+  const { content } = await client.call('alipay.trade.create', mini);
+  t.like(content, { code: '10000', out_trade_no: 'MINI' });
+  t.regex(content['trade_no'] ?? '', /^\d{28}$/);
+  t.is(await status('MINI'), 'WAIT_BUYER_PAY');
+  const other = await client.call('alipay.trade.create', { ...mini, buyer_open_id: 'another' });
+  t.is(other.content['sub_code'], 'ACQ.TRADE_BUYER_NOT_MATCH');
+  for (const lacking of ['op_app_id', 'buyer_open_id', 'product_code']) {
+    const { [lacking]: _, ...rest } = { ...mini, out_trade_no: 'MINI2' } as Record<string, string>;
+    const refused = await client.call('alipay.trade.create', rest);
+    t.is(refused.content['sub_code'], 'ACQ.INVALID_PARAMETER', lacking);
+  }
+});

@@ -28,7 +28,7 @@ for (const [type, date] of [
   });
 }
 
-test.serial('Alipay has a bill of the month, under its name', async (t) => {
+test.serial('Alipay has a monthly bill with the month in its name', async (t) => {
   const month = desk.day.slice(0, 7);
   const { content } = await askAlipay(desk.alipay, month);
   const { files } = unzip(await (await fetch(content['bill_download_url']!)).arrayBuffer());
@@ -40,7 +40,7 @@ test.serial('Alipay has a bill of the month, under its name', async (t) => {
   t.regex(files[0]!.text, /alipay1/);
 });
 
-test.serial('an address of Alipay’s is good for half a minute, for whoever has it', async (t) => {
+test.serial('an Alipay bill URL is valid for half a minute without authentication', async (t) => {
   const { content } = await askAlipay(desk.alipay, desk.day);
   const url = content['bill_download_url']!;
   t.is((await fetch(url)).status, 200);
@@ -49,7 +49,7 @@ test.serial('an address of Alipay’s is good for half a minute, for whoever has
   t.is((await fetch(url.replace(/token=./, 'token=*'))).status, 404);
 });
 
-test.serial('another account of Alipay’s has another bill', async (t) => {
+test.serial('each Alipay account has its own bill', async (t) => {
   await desk.world.post('/sim/accounts', { payWay: 'alipay', name: 'other' });
   const other = await clientFor(desk.world, 'other');
   t.is((await askAlipay(other, desk.day)).content['sub_code'], 'isp.bill_not_exist');
@@ -71,12 +71,12 @@ for (const [query, status, code] of [
   });
 }
 
-test.serial('WeChat Pay has no bill of an account on which nothing moves', async (t) => {
+test.serial('WeChat Pay has no bill for an account without movements', async (t) => {
   const path = `/v3/bill/fundflowbill?bill_date=${desk.day}&account_type=FEES`;
   t.is((await desk.wechat(path)).code, 'NO_STATEMENT_EXIST');
 });
 
-test.serial('a file of WeChat Pay’s needs a signature of its own merchant, within five minutes', async (t) => {
+test.serial('a WeChat Pay bill file needs a signature of its own merchant, within five minutes', async (t) => {
   const told = await desk.wechat(`/v3/bill/tradebill?bill_date=${desk.day}`);
   const path = targetOf(told.body, desk.world);
   t.is((await fetch(`${desk.world.url}/wechat${path}`)).status, 401);
@@ -89,7 +89,7 @@ test.serial('a file of WeChat Pay’s needs a signature of its own merchant, wit
   t.like(await desk.wechat(path), { status: 400, code: 'INVALID_REQUEST' });
 });
 
-test.serial('a file stays what its hash says, whatever happens to its refunds in the meantime', async (t) => {
+test.serial('a bill file keeps its hash after later refund changes', async (t) => {
   const { orderNo, refundNo } = { orderNo: 'wechat1', refundNo: 'wechat1R' };
   const amount = { refund: 230, total: 1230, currency: 'CNY' };
   await desk.wechat('/v3/refund/domestic/refunds', { out_trade_no: orderNo, out_refund_no: refundNo, amount });
@@ -102,7 +102,7 @@ test.serial('a file stays what its hash says, whatever happens to its refunds in
   t.regex(body, /`PROCESSING,/);
 });
 
-test.serial('a partner has the bill of all its sub-merchants, or of one', async (t) => {
+test.serial('a partner gets the bill of all its sub-merchants or of one', async (t) => {
   const { world, day } = desk;
   const partner = await configOf(world, 'partner', { partner: true });
   const first = partner.fields.subMchId!;
@@ -133,7 +133,7 @@ test.serial('a partner has the bill of all its sub-merchants, or of one', async 
   t.like(await call(world, partner, 'GET', path), { status: 403, code: 'NO_AUTH' });
 });
 
-/** A day of PayPal's that is over, and the one that comes so many later. */
+/** A past PayPal day, and the day `later` days after it. */
 const LONG_AGO = Math.floor(Date.now() / DAY_MS - 100) * DAY_MS;
 const day = (later: number) => new Date(LONG_AGO + later * DAY_MS).toISOString().slice(0, 10);
 
@@ -155,26 +155,26 @@ for (const [span, issue] of [
   });
 }
 
-test.serial('31 days are one window at PayPal, and an offset may be any', async (t) => {
+test.serial('PayPal accepts a window of 31 days and any time offset', async (t) => {
   const span = `start_date=${day(0)}T08:00:00%2B0800&end_date=${day(31)}T00:00:00%2B00:00`;
   t.is((await desk.paypal('GET', `/v1/reporting/transactions?${span}`)).status, 200);
 });
 
-test.serial('PayPal counts both ends of a window, in whole seconds', async (t) => {
+test.serial('both ends of a PayPal window are inclusive, in whole seconds', async (t) => {
   const [row] = await desk.rows('paypal');
   const at = row!['transaction_initiation_date']!.replace('+0000', 'Z');
   const found = await desk.paypal('GET', `/v1/reporting/transactions?start_date=${at}&end_date=${at}`);
   t.like(found.body, { total_items: 1, transaction_details: [{ transaction_info: row }] });
 });
 
-test.serial('a capture is listed by its number, a page beyond the last is empty', async (t) => {
+test.serial('a capture is listed by its number, and a page after the last is empty', async (t) => {
   const [row] = await desk.rows('paypal');
   const path = reportPath(desk.day, `&transaction_id=${row!['transaction_id']}`);
   t.is((await desk.paypal('GET', path)).body['total_items'], 1);
   t.deepEqual((await desk.paypal('GET', `${path}&page=2`)).body['transaction_details'], []);
 });
 
-test.serial('faults strike bills and their files', async (t) => {
+test.serial('faults apply to bills and their files', async (t) => {
   const fault = (payWay: string, name: string, of: string) =>
     desk.world.post('/sim/faults', { payWay, call: name, fault: of });
   await fault('paypal', 'bill', '502');
@@ -192,7 +192,7 @@ test.serial('faults strike bills and their files', async (t) => {
   t.is((await desk.wechat(targetOf(told.body, desk.world))).status, 500);
 });
 
-test.serial('PayPal lists a payment that it holds once it is completed, with the time at which it began', async (t) => {
+test.serial('PayPal lists a held payment after its completion, with its original time', async (t) => {
   const word = 'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION';
   await desk.world.post('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'capture-pending', word });
   const orderNo = 'paypalHELD';
@@ -216,62 +216,59 @@ test.serial('PayPal lists a payment that it holds once it is completed, with the
   t.deepEqual(await listed(), [['T0006', 'S', at]]);
 });
 
-test.serial(
-  'PayPal tells what the account has at an instant: a held payment once it is completed, a dispute when it is lost',
-  async (t) => {
-    const { world } = desk;
-    /** Total, available and withheld: what an instant has more than the one before the orders of this test. */
-    const asOf = async (at?: string) => {
-      const { body } = await desk.paypal(
-        'GET',
-        `/v1/reporting/balances?currency_code=USD${at ? `&as_of_time=${at}` : ''}`,
-      );
-      const [one] = body['balances'] as Record<string, { value: string }>[];
-      const told = ['total_balance', 'available_balance', 'withheld_balance'] as const;
-      return { body, minor: told.map((name) => Math.round(Number(one![name]!.value) * 100)) };
-    };
-    const now = async () => `${(await world.get<{ now: string }>('/sim/clock')).now.slice(0, 19)}Z`;
-    const before = await asOf();
-    const gained = async (at?: string) => (await asOf(at)).minor.map((minor, index) => minor - before.minor[index]!);
-    t.like(before.body, { balances: [{ currency: 'USD', primary: true }] });
-    const later = () => world.post('/sim/clock', { advanceSeconds: 60 });
-
-    const word = 'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION';
-    await world.post('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'capture-pending', word });
-    await desk.make('paypal', 'paypalWAITS');
-    await desk.plant('paid_missing_at_channel', 'paypal');
-    t.deepEqual(await gained(), [0, 0, 0]);
-    await later();
-    const held = await now();
-    await later();
-    await world.post('/sim/capture-state', { orderNo: 'paypalWAITS', state: 'completed' });
-    t.deepEqual(await gained(), [1194, 1194, 0], '12.30 less a fee of 0.36');
-    t.deepEqual(await gained(held), [0, 0, 0], 'the balance of an instant stays what it was');
-    await desk.refund('paypal', 'paypalWAITS');
-    await desk.plant('order_not_ours', 'paypal');
-    await desk.plant('withdrawal', 'paypal');
-    t.deepEqual(await gained(), [835, 835, 0], '2.30 went back; 43.21 came, less a fee of 1.29, and went');
-
-    const dispute = (act: string, more = {}) => world.post('/sim/dispute', { orderNo: 'paypalWAITS', act, ...more });
-    await later();
-    await dispute('open', { amount: 5, hold: true });
-    t.deepEqual(await gained(), [835, 335, 500]);
-    await later();
-    const withheld = await now();
-    await later();
-    await dispute('lose');
-    t.deepEqual(await gained(), [335, 335, 0]);
-    t.deepEqual(await gained(withheld), [835, 335, 500]);
-    const infos = (await desk.rows('paypal', withheld.slice(0, 10))) as unknown as Record<string, unknown>[];
-    const codes = infos.map(
-      (row) => `${String(row['transaction_event_code'])} ${(row['transaction_amount'] as { value: string }).value}`,
+test.serial('PayPal balances include a held payment once completed and a dispute once lost', async (t) => {
+  const { world } = desk;
+  /** Total, available and withheld since the start of this test. */
+  const asOf = async (at?: string) => {
+    const { body } = await desk.paypal(
+      'GET',
+      `/v1/reporting/balances?currency_code=USD${at ? `&as_of_time=${at}` : ''}`,
     );
-    for (const row of ['T0400 -43.21', 'T1110 -5.00', 'T1111 5.00', 'T1201 -5.00'])
-      t.true(codes.includes(row), `${row}: ${codes.join()}`);
-  },
-);
+    const [one] = body['balances'] as Record<string, { value: string }>[];
+    const told = ['total_balance', 'available_balance', 'withheld_balance'] as const;
+    return { body, minor: told.map((name) => Math.round(Number(one![name]!.value) * 100)) };
+  };
+  const now = async () => `${(await world.get<{ now: string }>('/sim/clock')).now.slice(0, 19)}Z`;
+  const before = await asOf();
+  const gained = async (at?: string) => (await asOf(at)).minor.map((minor, index) => minor - before.minor[index]!);
+  t.like(before.body, { balances: [{ currency: 'USD', primary: true }] });
+  const later = () => world.post('/sim/clock', { advanceSeconds: 60 });
 
-test.serial('PayPal tells balances as far as its data go, to those who may see reports', async (t) => {
+  const word = 'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION';
+  await world.post('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'capture-pending', word });
+  await desk.make('paypal', 'paypalWAITS');
+  await desk.plant('paid_missing_at_channel', 'paypal');
+  t.deepEqual(await gained(), [0, 0, 0]);
+  await later();
+  const held = await now();
+  await later();
+  await world.post('/sim/capture-state', { orderNo: 'paypalWAITS', state: 'completed' });
+  t.deepEqual(await gained(), [1194, 1194, 0], '12.30 less a fee of 0.36');
+  t.deepEqual(await gained(held), [0, 0, 0], 'the balance of an instant stays what it was');
+  await desk.refund('paypal', 'paypalWAITS');
+  await desk.plant('order_not_ours', 'paypal');
+  await desk.plant('withdrawal', 'paypal');
+  t.deepEqual(await gained(), [835, 835, 0], '2.30 went back; 43.21 came, less a fee of 1.29, and went');
+
+  const dispute = (act: string, more = {}) => world.post('/sim/dispute', { orderNo: 'paypalWAITS', act, ...more });
+  await later();
+  await dispute('open', { amount: 5, hold: true });
+  t.deepEqual(await gained(), [835, 335, 500]);
+  await later();
+  const withheld = await now();
+  await later();
+  await dispute('lose');
+  t.deepEqual(await gained(), [335, 335, 0]);
+  t.deepEqual(await gained(withheld), [835, 335, 500]);
+  const infos = (await desk.rows('paypal', withheld.slice(0, 10))) as unknown as Record<string, unknown>[];
+  const codes = infos.map(
+    (row) => `${String(row['transaction_event_code'])} ${(row['transaction_amount'] as { value: string }).value}`,
+  );
+  for (const row of ['T0400 -43.21', 'T1110 -5.00', 'T1111 5.00', 'T1201 -5.00'])
+    t.true(codes.includes(row), `${row}: ${codes.join()}`);
+});
+
+test.serial('PayPal returns balances up to its data end, only to apps with the reporting permission', async (t) => {
   const { world } = desk;
   const { now } = await world.get<{ now: string }>('/sim/clock');
   const ahead = await desk.paypal('GET', '/v1/reporting/balances?as_of_time=2999-01-01T00:00:00Z');
@@ -291,7 +288,7 @@ test.serial('PayPal tells balances as far as its data go, to those who may see r
       Number((body['balances'] as { total_balance: { value: string } }[])[0]!.total_balance.value) * 100,
     );
   };
-  // 1.00, 1.37 and 1.74, less three per cent of each.
+  // 1.00, 1.37 and 1.74, each less three per cent.
   t.is((await filled(`${day(1)}T23:59:59Z`)) - (await filled(`${day(0)}T23:59:59Z`)), 97 + 133 + 169);
   await desk.condition('filler', 'paypal', { on: false, rows: 3 });
 });

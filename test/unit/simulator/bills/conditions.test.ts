@@ -35,7 +35,7 @@ async function paypalText(): Promise<string> {
   return (await fetch(`${desk.world.url}/paypal${reportPath(desk.day)}`, { headers })).text();
 }
 
-test.serial('late: the channels say that there is no bill yet, until there is', async (t) => {
+test.serial('late: the channels report a missing bill until the condition ends', async (t) => {
   for (const payWay of WAYS) await desk.condition('late', payWay, { date: desk.day });
   t.is((await askAlipay(desk.alipay, desk.day)).content['sub_code'], 'isp.bill_not_exist');
   t.like(await desk.wechat(`/v3/bill/tradebill?bill_date=${desk.day}`), { status: 400, code: 'STATEMENT_CREATING' });
@@ -47,7 +47,7 @@ test.serial('late: the channels say that there is no bill yet, until there is', 
   }
 });
 
-test.serial('late at PayPal: a longer window ends where the data end', async (t) => {
+test.serial('late at PayPal: a longer window ends at the data end', async (t) => {
   await desk.condition('late', 'paypal', { date: desk.day });
   const before = dayBefore();
   const path = reportPath(desk.day).replace(`start_date=${desk.day}`, `start_date=${before}`);
@@ -60,21 +60,21 @@ test.serial('late at PayPal: a longer window ends where the data end', async (t)
   });
 });
 
-test.serial('a condition of one day is not that of another', async (t) => {
+test.serial('a condition applies only to its own day', async (t) => {
   for (const payWay of WAYS) {
     await desk.condition('empty', payWay, { date: dayBefore() });
     t.is((await desk.rows(payWay)).length, 1, payWay);
   }
 });
 
-test.serial('empty: nothing happened, in the words of each channel', async (t) => {
+test.serial('empty: each channel reports no transactions in its own way', async (t) => {
   for (const payWay of WAYS) await desk.condition('empty', payWay);
   t.is((await askAlipay(desk.alipay, desk.day)).content['sub_code'], 'isp.bill_not_exist');
   t.is((await desk.wechat(`/v3/bill/tradebill?bill_date=${desk.day}`)).code, 'NO_STATEMENT_EXIST');
   t.like((await desk.paypal('GET', reportPath(desk.day))).body, { transaction_details: [], total_items: 0 });
 });
 
-test.serial('a day that is empty leaves the other days of a longer bill as they are', async (t) => {
+test.serial('an empty day leaves the other days of a longer bill unchanged', async (t) => {
   const path = reportPath(desk.day).replace(`start_date=${desk.day}`, `start_date=${dayBefore()}`);
   await desk.condition('empty', 'paypal', { date: dayBefore() });
   await desk.condition('filler', 'paypal', { date: dayBefore(), rows: 5 });
@@ -84,7 +84,7 @@ test.serial('a day that is empty leaves the other days of a longer bill as they 
   t.is((await desk.paypal('GET', path)).body['total_items'], 5);
 });
 
-test.serial('cut: the file ends in its middle, and HTTP does not say so', async (t) => {
+test.serial('cut: the file is truncated without an HTTP error', async (t) => {
   for (const payWay of WAYS) await desk.condition('cut', payWay);
   const channelSimulator = await alipayZip();
   t.throws(() => unzip(channelSimulator), { message: 'not a zip' });
@@ -95,21 +95,21 @@ test.serial('cut: the file ends in its middle, and HTTP does not say so', async 
   t.throws(() => JSON.parse(text));
 });
 
-test.serial('wrong-hash: the file is whole and not the one that was told of', async (t) => {
+test.serial('wrong-hash: the file is complete but its hash differs', async (t) => {
   await desk.condition('wrong-hash', 'wechat');
   const { hash, sha1, body } = await wechatFile();
   t.not(hash, sha1);
   t.regex(body, /总交易单数/);
 });
 
-test.serial('expired-url: the address is over before it can be used', async (t) => {
+test.serial('expired-url: the URL expires before its use', async (t) => {
   for (const payWay of ['alipay', 'wechat'] as const) await desk.condition('expired-url', payWay);
   const { content } = await askAlipay(desk.alipay, desk.day);
   t.is((await fetch(content['bill_download_url']!)).status, 403);
   t.like(await wechatFile(), { status: 400, code: 'INVALID_REQUEST' });
 });
 
-test.serial('wrong-charset: neither GBK nor UTF-8 is what it should be', async (t) => {
+test.serial('wrong-charset: the file is in neither GBK nor UTF-8', async (t) => {
   for (const payWay of WAYS) await desk.condition('wrong-charset', payWay);
   const { files } = unzip(await alipayZip());
   t.false(files[0]!.text.startsWith('#支付宝业务明细查询'));
@@ -118,7 +118,7 @@ test.serial('wrong-charset: neither GBK nor UTF-8 is what it should be', async (
   t.throws(() => JSON.parse(text));
 });
 
-test.serial('foreign-account: the bill is whole, and another merchant’s', async (t) => {
+test.serial('foreign-account: the bill is complete but belongs to another merchant', async (t) => {
   const { alipay, wechat, paypal } = await desk.world.config();
   for (const payWay of WAYS) await desk.condition('foreign-account', payWay);
   t.notRegex(unzip(await alipayZip()).files[0]!.text, new RegExp(alipay!.fields['sellerId']!));
@@ -136,21 +136,21 @@ test.serial('other-columns: a column has another name', async (t) => {
   t.false('transaction_amount' in paypal!);
 });
 
-test.serial('formula: texts of others begin like formulas', async (t) => {
+test.serial('formula: foreign texts begin like formulas', async (t) => {
   for (const payWay of WAYS) await desk.condition('formula', payWay);
   t.true((await desk.rows('alipay'))[0]!['商品名称']!.startsWith('='));
   t.true((await desk.rows('wechat'))[0]!['商品名称']!.startsWith('='));
   t.true((await desk.rows('paypal'))[0]!['transaction_subject']!.startsWith('='));
 });
 
-test.serial('zip-bomb: a gigabyte in a file of a few megabytes at most', async (t) => {
+test.serial('zip-bomb: a file of a few megabytes holds a gigabyte', async (t) => {
   await desk.condition('zip-bomb', 'alipay');
   const zip = await alipayZip();
   t.true(zip.byteLength < 4 * 1024 * 1024, String(zip.byteLength));
   t.true(unzip(zip).files[0]!.size > 2 ** 30);
 });
 
-test.serial('what a channel does not have is refused', async (t) => {
+test.serial('a condition that a channel lacks is refused', async (t) => {
   for (const [condition, payWay, more, code] of [
     ['wrong-hash', 'alipay', {}, 'condition_unknown_here'],
     ['zip-bomb', 'paypal', {}, 'condition_unknown_here'],
@@ -163,7 +163,7 @@ test.serial('what a channel does not have is refused', async (t) => {
     t.like(await desk.condition(condition, payWay, more), { error: { code } }, condition);
 });
 
-test.serial('filler: payments of another system, the same ones each time, in the sums, too', async (t) => {
+test.serial('filler: stable payments of another system, included in the sums', async (t) => {
   const bills = [];
   for (const payWay of WAYS) {
     await desk.condition('filler', payWay, { date: desk.day, rows: 400 });

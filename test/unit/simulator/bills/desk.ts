@@ -7,29 +7,29 @@ import type { PayWay } from '../../../../server/payments/channel.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A row of a bill by the names of its columns, or the members of a transaction. */
+/** A bill row by column name, or the members of a transaction. */
 export type Row = Record<string, string>;
 
 /** A merchant at all three channels who reads the bills. */
 export interface Desk {
   world: World;
-  /** The day that it is in Beijing and in UTC. */
+  /** The current day in Beijing and in UTC. */
   day: string;
-  /** Makes an order over 12.30 and, unless told otherwise, pays it. */
+  /** Creates an order of 12.30 and pays it by default. */
   make(payWay: PayWay, orderNo: string, isPaid?: boolean): Promise<void>;
-  /** Gives 2.30 of it back. */
+  /** Refunds 2.30 of the order. */
   refund(payWay: PayWay, orderNo: string): Promise<void>;
   alipay: Client;
   wechat(path: string, body?: object): Promise<Raw>;
   paypal(method: string, path: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }>;
-  /** The rows of a day's bill, today's unless another is named. */
+  /** Returns the rows of a bill, by default of today. */
   rows(payWay: PayWay, day?: string): Promise<Row[]>;
   plant(kind: string, payWay: PayWay, more?: object): Promise<Row & { error?: { code: string } }>;
   condition(condition: string, payWay: PayWay, more?: object): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
 
-/** Opens the desk at noon in Beijing, which is the same day everywhere. */
+/** Opens the desk at noon in Beijing, when Beijing and UTC have the same date. */
 export async function openDesk(): Promise<Desk> {
   const noon = (((4 * 3_600_000 - Date.now()) % DAY_MS) + DAY_MS) % DAY_MS;
   const world = await startWorld({ timeFactor: 0.001, clockOffset: noon });
@@ -107,24 +107,24 @@ const READERS: Readonly<Record<PayWay, (desk: Desk, day: string) => Promise<Row[
   },
 };
 
-/** Asks Alipay where the bill is. */
+/** Requests the bill URL from Alipay. */
 export function askAlipay(client: Client, day: string, type = 'trade') {
   return client.call('alipay.data.dataservice.bill.downloadurl.query', { bill_type: type, bill_date: day });
 }
 
-/** The path of the file that WeChat Pay told of. */
+/** Returns the path of the file that WeChat Pay named. */
 export function targetOf(body: string, { url }: World): string {
   const { download_url: address } = JSON.parse(body) as { download_url: string };
   return address.replace(`${url}/wechat`, '');
 }
 
-/** PayPal's report about a day of UTC. */
+/** Returns the path of PayPal's report for a UTC day. */
 export function reportPath(day: string, more = ''): string {
   const span = `start_date=${day}T00:00:00Z&end_date=${day}T23:59:59Z`;
   return `/v1/reporting/transactions?${span}&fields=transaction_info&page_size=500${more}`;
 }
 
-/** The files of a zip by its directory at the end; what they hold is unpacked only as far as `most` bytes. */
+/** Reads the files of a zip from its directory; each is unpacked up to `most` bytes. */
 export function unzip(zip: ArrayBuffer, most = 1 << 24): { files: { name: string; size: number; text: string }[] } {
   const bytes = Buffer.from(zip);
   const end = bytes.lastIndexOf(Buffer.from('PK\u0005\u0006', 'latin1'));
@@ -169,7 +169,7 @@ function paypalOf(world: World): Desk['paypal'] {
   };
 }
 
-/** A new token each time: the clock may have left the last one behind. */
+/** Returns a new token each time, because the clock may have expired the last one. */
 export async function bearerOf(world: World): Promise<string> {
   const { fields } = (await world.config())['paypal']!;
   const answer = await fetch(`${world.url}/paypal/v1/oauth2/token`, {

@@ -13,13 +13,13 @@ test.before(async () => {
 });
 test.after.always(() => desk?.close());
 
-/** The cells of the newest row of an order, by the names of columns. */
+/** Returns the cells of an order's rows by column name. */
 async function cells(payWay: 'alipay' | 'wechat', orderNo: string, names: readonly string[]) {
   const rows = (await desk.rows(payWay)).filter((row) => row['商户订单号'] === orderNo);
   return rows.map((row) => names.map((name) => row[payWay === 'alipay' ? `${name}（元）` : name]));
 }
 
-test.serial('Alipay: who bears what of an order of 12.30, and of the 2.30 that go back', async (t) => {
+test.serial("Alipay: an order of 12.30 and its refund of 2.30 show each party's share", async (t) => {
   await desk.make('alipay', 'offers1', false);
   await desk.world.post('/sim/offers', { orderNo: 'offers1', merchant: 3, channel: '1.00', share: 0.5 });
   await desk.world.post('/sim/pay', { orderNo: 'offers1' });
@@ -31,7 +31,7 @@ test.serial('Alipay: who bears what of an order of 12.30, and of the 2.30 that g
   ]);
 });
 
-test.serial('WeChat Pay: vouchers without a deposit are not settled, the others are', async (t) => {
+test.serial('WeChat Pay: vouchers without a deposit are not settled, and others are', async (t) => {
   await desk.make('wechat', 'offers2', false);
   await desk.world.post('/sim/offers', { orderNo: 'offers2', merchant: 3, channel: 1 });
   await desk.world.post('/sim/pay', { orderNo: 'offers2' });
@@ -43,7 +43,7 @@ test.serial('WeChat Pay: vouchers without a deposit are not settled, the others 
   ]);
 });
 
-test.serial('what a bill cannot say, or is more than the order, is refused', async (t) => {
+test.serial('an offer that the bill cannot show or that exceeds the order is refused', async (t) => {
   await desk.make('wechat', 'offers3', false);
   await desk.make('paypal', 'offers4', false);
   const code = async (body: object) => {
@@ -62,7 +62,7 @@ test.serial('what a bill cannot say, or is more than the order, is refused', asy
   t.is(await code({ orderNo: 'offers3', merchant: 1 }), 'already_paid');
 });
 
-/** The adapter's own reader of bills, for a merchant whose refunds are paid from the available balance. */
+/** Reads bills with the adapter of a merchant whose refunds use the available balance. */
 async function readDay(t: Parameters<typeof billFile>[0], day: string) {
   const { fields, pems } = await configOf(desk.world);
   const channel = wechatKind.create({
@@ -79,7 +79,7 @@ async function readDay(t: Parameters<typeof billFile>[0], day: string) {
   return collect(channel.bills!.read(await billFile(t, await bytesOf(answer)), day));
 }
 
-test.serial('refunds from the available balance stand in a bill of their own, which is read, too', async (t) => {
+test.serial('refunds from the available balance are in a second bill, which is read too', async (t) => {
   for (const orderNo of ['offers5', 'offers6']) await desk.make('wechat', orderNo);
   const amount = { refund: 230, total: 1230, currency: 'CNY' };
   await desk.wechat('/v3/refund/domestic/refunds', {
@@ -115,7 +115,7 @@ test.serial('refunds from the available balance stand in a bill of their own, wh
 });
 
 test.serial(
-  'the row of a refund stays as it was when its bill was made; one that WeChat Pay closes comes back',
+  "a refund row keeps the state at its bill's creation, and the amount of a closed refund comes back",
   async (t) => {
     await desk.make('wechat', 'offers7');
     const fault = { payWay: 'wechat', call: 'refund', fault: 'closed-refund', orderNo: 'offers7' };

@@ -22,7 +22,7 @@ test.afterEach.always(async () => {
 
 const WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
-/** What a row of each channel says of the same. */
+/** Reads the same facts from a row of each channel. */
 const SAID: Readonly<
   Record<PayWay, (row: Row) => { orderNo: string; number: string; amount: string; currency: string; fee: string }>
 > = {
@@ -55,7 +55,7 @@ async function said(payWay: PayWay) {
 
 type Said = Awaited<ReturnType<typeof said>>;
 
-/** What each difference does to the rows of an order that is paid with 12.30 and perhaps got 2.30 back. */
+/** The effect of each difference on the rows of an order of 12.30 that may have 2.30 refunded. */
 const CHANGED: Readonly<Record<string, (before: Said[0] | undefined) => Partial<Said[0]> | 'gone' | 'twice'>> = {
   paid_missing_at_channel: () => 'gone',
   amount_differs: () => ({ amount: '12.31' }),
@@ -69,7 +69,7 @@ const CHANGED: Readonly<Record<string, (before: Said[0] | undefined) => Partial<
 for (const payWay of WAYS) {
   for (const [kind, changeOf] of Object.entries(CHANGED)) {
     if (kind === 'currency_differs' && payWay === 'alipay') continue;
-    test.serial(`${payWay}: ${kind} is in the bill and nowhere else`, async (t) => {
+    test.serial(`${payWay}: ${kind} changes only the bill`, async (t) => {
       const orderNo = `${payWay}PAID1`;
       const before = await said(payWay);
       const isRefund = kind.startsWith('refund');
@@ -90,7 +90,7 @@ for (const payWay of WAYS) {
     ['order_not_ours', false],
     ['order_unknown_here', true],
   ] as const)
-    test.serial(`${payWay}: ${kind} is a payment that the ledger does not have`, async (t) => {
+    test.serial(`${payWay}: ${kind} is a payment that is not in the ledger`, async (t) => {
       const before = await said(payWay);
       const { orderNo, number } = await desk.plant(kind, payWay);
       t.is(isOurNumber(String(orderNo)), isOurs);
@@ -100,7 +100,7 @@ for (const payWay of WAYS) {
       t.deepEqual((await desk.world.ledger(orderNo)).entries, []);
     });
 
-  test.serial(`${payWay}: paid_unknown_to_us is money of which nobody is told`, async (t) => {
+  test.serial(`${payWay}: paid_unknown_to_us is a payment without a notification`, async (t) => {
     const orderNo = `${payWay}OPEN1`;
     t.deepEqual(await desk.plant('paid_unknown_to_us', payWay), {
       ...(await planted(payWay)),
@@ -114,7 +114,7 @@ for (const payWay of WAYS) {
     t.like(await desk.plant('paid_unknown_to_us', payWay), { error: { code: 'nothing_fits' } });
   });
 
-  test.serial(`${payWay}: refund_unknown_to_us goes back from the portal, untold`, async (t) => {
+  test.serial(`${payWay}: refund_unknown_to_us is a portal refund without a notification`, async (t) => {
     const orderNo = `${payWay}PAID2`;
     await desk.plant('refund_unknown_to_us', payWay, { orderNo });
     await desk.world.post('/sim/clock', { advanceSeconds: 1 });
@@ -127,7 +127,7 @@ for (const payWay of WAYS) {
     t.true((await said(payWay)).some((row) => row.orderNo === orderNo && row.amount === '-6.15'));
   });
 
-  test.serial(`${payWay}: duplicate_payment has the order's number and another of the channel`, async (t) => {
+  test.serial(`${payWay}: duplicate_payment has the same order number and another channel number`, async (t) => {
     const orderNo = `${payWay}PAID3`;
     await desk.plant('duplicate_payment', payWay, { orderNo });
     const rows = (await said(payWay)).filter((row) => row.orderNo === orderNo);
@@ -139,7 +139,7 @@ for (const payWay of WAYS) {
     );
   });
 
-  test.serial(`${payWay}: what fits no trade of the day is refused`, async (t) => {
+  test.serial(`${payWay}: a difference that fits no trade of the day is refused`, async (t) => {
     for (const kind of ['amount_differs', 'refund_missing_at_channel', 'duplicate_payment'])
       t.like(await desk.plant(kind, payWay, { date: '2021-01-31' }), { error: { code: 'nothing_fits' } }, kind);
     t.like(await desk.plant('fee_differs', payWay, { orderNo: 'NOBODY' }), { error: { code: 'no_such_order' } });
@@ -148,7 +148,7 @@ for (const payWay of WAYS) {
   });
 }
 
-test.serial('paypal: dispute_unknown_to_us takes money of which only the list of disputes knows', async (t) => {
+test.serial('paypal: dispute_unknown_to_us takes money that only the dispute list shows', async (t) => {
   const orderNo = 'paypalPAID4';
   const { number } = await desk.plant('dispute_unknown_to_us', 'paypal', { orderNo });
   await desk.world.post('/sim/clock', { advanceSeconds: 1 });
@@ -176,21 +176,21 @@ test.serial('paypal: dispute_unknown_to_us takes money of which only the list of
   const list = await desk.paypal('GET', `/v1/customer/disputes?disputed_transaction_id=${capture}&page_size=50`);
   t.like(list.body['items'], [{ status: 'RESOLVED' }]);
   t.like(await desk.plant('dispute_unknown_to_us', 'paypal', { orderNo }), { error: { code: 'nothing_fits' } });
-  // Won after all: what was taken stays as it was, and comes back as a movement of its own.
+  // A dispute won afterwards keeps the first line and adds a line for the return.
   await desk.world.post('/sim/dispute', { orderNo, act: 'win' });
   t.deepEqual(await linesOf(), [...taken, ['T1202', 'S', '12.30']]);
 });
 
-test.serial('only the bills of PayPal have lines of disputes', async (t) => {
+test.serial('only PayPal bills have dispute lines', async (t) => {
   for (const payWay of ['alipay', 'wechat'] as const)
     t.like(await desk.plant('dispute_unknown_to_us', payWay), { error: { code: 'plant_unknown_here' } });
 });
 
-test.serial('Alipay has no column for a currency, so none can differ', async (t) => {
+test.serial('a currency difference is refused for Alipay, which has no currency column', async (t) => {
   t.like(await desk.plant('currency_differs', 'alipay'), { error: { code: 'plant_unknown_here' } });
 });
 
-test.serial('an order that is over is paid only when it is named', async (t) => {
+test.serial('an expired order is paid only if it is named', async (t) => {
   const merchant = await configOf(desk.world, 'over');
   const orderNo = 'wechatOVER1';
   await call(
@@ -206,7 +206,7 @@ test.serial('an order that is over is paid only when it is named', async (t) => 
   t.like(await desk.plant('paid_unknown_to_us', 'wechat', { ...over, orderNo }), { orderNo });
 });
 
-test.serial('what is planted is listed, and cleared one by one or all at once', async (t) => {
+test.serial('planted differences are listed, and cleared individually or all at once', async (t) => {
   const first = await desk.plant('amount_differs', 'wechat');
   const second = await desk.plant('amount_differs', 'wechat');
   const third = await desk.condition('late', 'alipay', { date: desk.day });
@@ -229,7 +229,7 @@ async function planted(payWay: PayWay): Promise<object> {
   return plants.at(-1) ?? {};
 }
 
-test.serial('the bills of each channel lack only conditions and differences that exist', (t) => {
+test.serial('the omissions of each channel are existing conditions and differences', (t) => {
   const known: readonly string[] = [...CONDITIONS, ...PLANTS];
   for (const { payWay, billRules } of CHANNEL_SIMULATORS)
     for (const name of billRules.lacks) t.true(known.includes(name), `${payWay} ${name}`);

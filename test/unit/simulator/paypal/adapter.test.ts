@@ -38,7 +38,7 @@ test.serial('20 callers with the same capture number capture once', async (t) =>
   t.like(await sums(ref.orderNo), { payments: 1, paid: 1230 });
 });
 
-test.serial('callers with different capture numbers capture once too', async (t) => {
+test.serial('callers with different capture numbers capture once', async (t) => {
   const ref = await approve(shop, nextNo());
   const numbers = ['c1', 'c2', 'c3', 'c4'];
   const outcomes = await Promise.all(
@@ -51,7 +51,7 @@ test.serial('callers with different capture numbers capture once too', async (t)
   t.like(await sums(ref.orderNo), { payments: 1, paid: 1230 });
 });
 
-test.serial('a capture refused beside its twin is in progress, and found by a query', async (t) => {
+test.serial('a capture refused during an identical one is in progress and found by a query', async (t) => {
   const ref = await approve(shop, nextNo());
   await shop.fault('capture', 'same-id-concurrent-refusal', { orderNo: ref.orderNo });
   t.like(await shop.channel.capture?.(ref), { kind: 'unknown', cause: 'in_progress' });
@@ -59,7 +59,7 @@ test.serial('a capture refused beside its twin is in progress, and found by a qu
   t.like(await sums(ref.orderNo), { payments: 1 });
 });
 
-test.serial('every currency: pay and refund in its own decimals', async (t) => {
+test.serial('payments and refunds use the decimals of every currency', async (t) => {
   for (const currency of paypalKind.currencies) {
     const whole = exponentOf(currency) === 0;
     const ref = await paid(shop, nextNo(), whole ? '1234' : '12.34', currency);
@@ -71,7 +71,7 @@ test.serial('every currency: pay and refund in its own decimals', async (t) => {
   }
 });
 
-test.serial('a pending capture is flagged, does not close, and completes', async (t) => {
+test.serial('a pending capture is flagged, blocks the close and completes', async (t) => {
   const ref = await approve(shop, nextNo());
   await shop.fault('capture', 'capture-pending', { orderNo: ref.orderNo });
   t.like(await shop.channel.capture?.(ref), { kind: 'pending', capturePending: 'PENDING_REVIEW' });
@@ -90,7 +90,7 @@ async function captureIdOf(orderNo: string): Promise<string> {
   return payments[0]?.number ?? '';
 }
 
-test.serial('a declined capture is no money, although the order is completed', async (t) => {
+test.serial('a declined capture is not paid, although the order is completed', async (t) => {
   const ref = await approve(shop, nextNo());
   await shop.fault('capture', 'capture-declined', { orderNo: ref.orderNo });
   t.like(await shop.channel.capture?.(ref), { kind: 'closed' });
@@ -98,7 +98,7 @@ test.serial('a declined capture is no money, although the order is completed', a
   t.is((await sums(ref.orderNo))?.paid, 0);
 });
 
-test.serial('a lagging query moves nothing back, and the capture is still one', async (t) => {
+test.serial('a lagging query causes no second capture', async (t) => {
   const ref = await paid(shop, nextNo());
   await shop.fault('query', 'query-lag', { orderNo: ref.orderNo });
   t.like(await shop.channel.query(ref), { kind: 'approved' });
@@ -107,14 +107,14 @@ test.serial('a lagging query moves nothing back, and the capture is still one', 
   t.like(await sums(ref.orderNo), { payments: 1 });
 });
 
-test.serial('an order over another amount than ours is not captured', async (t) => {
+test.serial('an order with another amount than ours is not captured', async (t) => {
   const ref = await approve(shop, nextNo());
   await shop.fault('query', 'wrong-amount', { orderNo: ref.orderNo });
   t.like(await shop.channel.capture?.(ref), { kind: 'unknown', cause: 'mismatch' });
   t.is((await sums(ref.orderNo))?.paid, 0);
 });
 
-test.serial('closing: safe before the capture, never after', async (t) => {
+test.serial('a close succeeds before the capture, never after it', async (t) => {
   const open = await place(shop, placeOrder(nextNo()));
   t.deepEqual(await shop.channel.close(open), { kind: 'closed' });
   t.deepEqual(await shop.channel.close(await approve(shop, nextNo())), { kind: 'closed' });
@@ -128,7 +128,7 @@ test.serial('an expired order is absent', async (t) => {
   t.deepEqual(await shop.channel.close(ref), { kind: 'absent' });
 });
 
-test.serial('a pending refund becomes a good one', async (t) => {
+test.serial('a pending refund succeeds later', async (t) => {
   const refund = refundOf(await paid(shop, nextNo()));
   await shop.fault('refund', 'pending-refund', { orderNo: refund.orderNo });
   t.like(await shop.channel.refund(refund), { kind: 'pending' });
@@ -138,7 +138,7 @@ test.serial('a pending refund becomes a good one', async (t) => {
 });
 
 for (const fault of ['refund-success-then-fail', 'abnormal-refund']) {
-  test.serial(`a refund that succeeded and then failed is told as failed: ${fault}`, async (t) => {
+  test.serial(`a refund reported as succeeded is later reported as failed: ${fault}`, async (t) => {
     const refund = refundOf(await paid(shop, nextNo()));
     await shop.fault('refund', fault, { orderNo: refund.orderNo });
     const first = await shop.channel.refund(refund);
@@ -150,28 +150,28 @@ for (const fault of ['refund-success-then-fail', 'abnormal-refund']) {
   });
 }
 
-test.serial('a refund made elsewhere is hinted at and is not taken for ours', async (t) => {
+test.serial('a refund made elsewhere gives a hint and does not count as ours', async (t) => {
   const ref = await paid(shop, nextNo());
   await shop.world.post('/sim/refund-elsewhere', { orderNo: ref.orderNo, amount: '2.30' });
   t.like(await shop.channel.query(ref), { kind: 'paid', refundsHint: true });
   t.deepEqual(await shop.channel.queryRefund(refundOf(ref)), { kind: 'absent' });
 });
 
-test.serial('a foreign refund beside ours leaves ours as it is', async (t) => {
+test.serial('a foreign refund next to ours leaves ours unchanged', async (t) => {
   const refund = refundOf(await paid(shop, nextNo()));
   await shop.fault('refund', 'foreign-refund', { orderNo: refund.orderNo });
   t.like(await shop.channel.refund(refund), { kind: 'succeeded', amount: refund.refundAmount });
   t.like(await sums(refund.orderNo), { refunds: 2, refunded: 231 });
 });
 
-test.serial('a refund over another amount is told with that amount', async (t) => {
+test.serial('a refund with another amount is reported with that amount', async (t) => {
   const refund = refundOf(await paid(shop, nextNo()));
   await shop.fault('refund', 'wrong-amount', { orderNo: refund.orderNo });
   t.like(await shop.channel.refund(refund), { kind: 'succeeded', amount: { minor: 330n, currency: 'USD' } });
   t.like(await shop.channel.queryRefund(refund), { kind: 'succeeded', amount: refund.refundAmount });
 });
 
-test.serial('fixed amounts: approves itself, is refused, refunds fail', async (t) => {
+test.serial('fixed amounts approve themselves, are refused or fail refunds', async (t) => {
   const self = await place(shop, placeOrder(nextNo(), '0.01')).catch(() => undefined);
   t.is(self, undefined, 'a self-approving order is approved in its first answer');
   t.like(await shop.channel.place(placeOrder(nextNo(), '0.02')), { kind: 'declined', definite: true });
@@ -185,7 +185,7 @@ test.serial('fixed amounts: approves itself, is refused, refunds fail', async (t
   t.like(await shop.channel.refund({ ...refundOf({ ...ref, channelTradeNo }, '0.05') }), { kind: 'refused' });
 });
 
-test.serial('a probe tells a good configuration from a wrong secret and a wrong webhook', async (t) => {
+test.serial('a probe distinguishes a valid configuration from a wrong secret and a wrong webhook', async (t) => {
   t.like(await shop.channel.probe(), { ok: true, note: undefined });
   const { create } = paypalKind;
   const { createTransport } = await import('../../../../server/channels/transport.ts');
@@ -202,7 +202,7 @@ test.serial('a probe tells a good configuration from a wrong secret and a wrong 
 });
 
 test.serial(
-  'the webhook of the service is made once, found again, and completed when events are missing',
+  'the webhook of the service is created once, found again, and completed when events are missing',
   async (t) => {
     const { createTransport } = await import('../../../../server/channels/transport.ts');
     const { webhookId: _, ...fields } = shop.fields;
@@ -234,7 +234,7 @@ test.serial(
   },
 );
 
-test.serial('what a merchant asks of PayPal is taken, and nonsense is refused', async (t) => {
+test.serial('merchant options for PayPal are accepted, and invalid ones are refused', async (t) => {
   const paypal = {
     brandName: '茶'.repeat(60),
     locale: 'zh-Hant-TW',
@@ -250,7 +250,7 @@ test.serial('what a merchant asks of PayPal is taken, and nonsense is refused', 
   t.like(wrong, { kind: 'declined', code: 'INVALID_PARAMETER_VALUE', definite: true });
 });
 
-test.serial('a token that ends early is renewed without anybody noticing', async (t) => {
+test.serial('a token that expires early is renewed transparently', async (t) => {
   const own = await openShop();
   t.teardown(() => own.close());
   await paid(own, 'BEFORE0001');

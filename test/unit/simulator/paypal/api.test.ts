@@ -18,7 +18,7 @@ async function approved(orderNo: string, value?: string): Promise<string> {
   return String(body['id']);
 }
 
-/** A paid order's capture id. */
+/** Returns the capture id of a paid order. */
 async function captured(orderNo: string, value?: string): Promise<string> {
   const id = await approved(orderNo, value);
   const { body } = await shop.call(
@@ -31,7 +31,7 @@ async function captured(orderNo: string, value?: string): Promise<string> {
   return unit?.payments.captures[0]?.id ?? '';
 }
 
-test('a token is for the right credentials, and only a whole one works', async (t) => {
+test('a token needs the right credentials, and only a complete token is accepted', async (t) => {
   const ask = (authorization: string, grant_type = 'client_credentials') =>
     fetch(`${shop.world.url}/paypal/v1/oauth2/token`, {
       method: 'POST',
@@ -55,7 +55,7 @@ test('a token is for the right credentials, and only a whole one works', async (
   }
 });
 
-test('a create says what is wrong with it, and makes nothing', async (t) => {
+test('an invalid create is refused with its issue and creates nothing', async (t) => {
   const orderNo = nextNo();
   const unit = (more: object) => ({
     ...orderRequest(orderNo),
@@ -92,7 +92,7 @@ test('a create says what is wrong with it, and makes nothing', async (t) => {
   t.deepEqual((await shop.world.ledger(orderNo)).orders, []);
 });
 
-test('a create is a 201 with a payer-action link; its repeat a 200 with the same order', async (t) => {
+test('a create returns 201 with a payer-action link, and its repeat 200 with the same order', async (t) => {
   const orderNo = nextNo();
   const first = await create(orderNo);
   t.is(first.status, 201);
@@ -113,14 +113,14 @@ test('an order without a payment source is CREATED with an approve link', async 
   t.true((body['links'] as { rel: string }[]).some(({ rel }) => rel === 'approve'));
 });
 
-test('without Prefer the answer is minimal', async (t) => {
+test('without Prefer the response is minimal', async (t) => {
   const orderNo = nextNo();
   const headers = { 'paypal-request-id': orderNo, prefer: undefined };
   const { body } = await shop.call('POST', '/v2/checkout/orders', orderRequest(orderNo), headers);
   t.deepEqual(Object.keys(body).toSorted(), ['id', 'links', 'status']);
 });
 
-test('a capture needs the payer’s agreement and happens once', async (t) => {
+test("a capture needs the payer's approval and happens once", async (t) => {
   const orderNo = nextNo();
   const { body } = await create(orderNo);
   const id = String(body['id']);
@@ -137,7 +137,7 @@ test('a capture needs the payer’s agreement and happens once', async (t) => {
   t.like((await shop.world.ledger(orderNo)).orders[0], { paid: 1230, payments: 1, state: 'paid' });
 });
 
-test('an invoice id is paid once', async (t) => {
+test('an invoice id is paid only once', async (t) => {
   const orderNo = nextNo();
   await captured(orderNo);
   const again = await shop.call('POST', '/v2/checkout/orders', orderRequest(orderNo), {
@@ -147,7 +147,7 @@ test('an invoice id is paid once', async (t) => {
   t.is(issueOf(again), 'DUPLICATE_INVOICE_ID');
 });
 
-test('refunds: part, repeat, too much, the rest, nothing left', async (t) => {
+test('refunds allow a part, a repeat and the rest, but no more than the capture', async (t) => {
   const orderNo = nextNo();
   const id = await captured(orderNo, '10.00');
   const refund = (value: string | undefined, no: string, currency_code = 'USD') =>
@@ -174,7 +174,7 @@ test('refunds: part, repeat, too much, the rest, nothing left', async (t) => {
   t.like((await shop.call('GET', `/v2/payments/refunds/${first.body['id']}`)).body, { status: 'COMPLETED' });
 });
 
-test('what is not there, or another account’s, is 404', async (t) => {
+test('an unknown object or one of another account returns 404', async (t) => {
   const orderNo = nextNo();
   const captureId = await captured(orderNo);
   const { trades } = { trades: await shop.world.get<{ id: string }>(`/sim/trades/${orderNo}`) };
@@ -201,7 +201,7 @@ test('what is not there, or another account’s, is 404', async (t) => {
   t.is((await shop.call('GET', '/v2/payments/refunds/NOPE')).status, 404);
 });
 
-test('the payer’s page leads back with token and PayerID', async (t) => {
+test('the payer page returns with token and PayerID', async (t) => {
   const orderNo = nextNo();
   const { body } = await create(orderNo);
   const link = (body['links'] as { rel: string; href: string }[]).find(({ rel }) => rel === 'payer-action')?.href ?? '';

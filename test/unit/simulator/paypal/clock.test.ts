@@ -8,7 +8,7 @@ async function open(t: { teardown(fn: () => unknown): void }): Promise<Shop> {
   return shop;
 }
 
-test('an approval that nobody captures ends after three hours, and nothing was taken', async (t) => {
+test('an approval without a capture expires after three hours, and no money is taken', async (t) => {
   const shop = await open(t);
   const ref = await approve(shop, 'LAPSED0001');
   await shop.advance(3 * 3600 + 60);
@@ -16,7 +16,7 @@ test('an approval that nobody captures ends after three hours, and nothing was t
   t.like((await shop.world.ledger('LAPSED0001')).orders[0], { paid: 0, state: 'closed' });
 });
 
-test('a create is remembered for six hours and no longer', async (t) => {
+test('a create is remembered for exactly six hours', async (t) => {
   const shop = await open(t);
   const create = () =>
     shop.call('POST', '/v2/checkout/orders', orderRequest('MEMORY0001'), { 'paypal-request-id': 'MEMORY0001' });
@@ -27,7 +27,7 @@ test('a create is remembered for six hours and no longer', async (t) => {
   t.not((await create()).body['id'], first.body['id']);
 });
 
-test('a paid invoice stays paid once, however long ago its create is forgotten', async (t) => {
+test('a paid invoice is not paid again after its create is forgotten', async (t) => {
   const shop = await open(t);
   await paid(shop, 'FORGOT0001');
   await shop.advance(7 * 3600);
@@ -39,7 +39,7 @@ test('a paid invoice stays paid once, however long ago its create is forgotten',
   t.like((await shop.world.ledger('FORGOT0001')).orders[0], { payments: 1 });
 });
 
-test('a refund is taken until the last day of the window that the adapter knows', async (t) => {
+test("a refund is accepted until the last day of the adapter's refund window", async (t) => {
   const shop = await open(t);
   const ref = await paid(shop, 'OLDMONEY01');
   const refund = (refundNo: string) =>
@@ -57,7 +57,7 @@ test('a refund is taken until the last day of the window that the adapter knows'
   t.like(await refund('OLDREFUND1'), { kind: 'refused', code: 'REFUND_TIME_LIMIT_EXCEEDED' });
 });
 
-test('a new secret ends every token', async (t) => {
+test('a new secret invalidates every token', async (t) => {
   const shop = await open(t);
   t.is((await shop.call('GET', '/v2/checkout/orders/X')).status, 404);
   await shop.world.post('/sim/rotate', { payWay: 'paypal', account: 'shop', what: 'clientSecret' });

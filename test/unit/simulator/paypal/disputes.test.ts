@@ -10,7 +10,7 @@ test.after.always(() => shop?.close());
 const PATH = '/v1/customer/disputes';
 let count = 0;
 
-/** A paid order, and the id of its capture. */
+/** Returns a paid order and its capture id. */
 async function paid(value = '10.00'): Promise<{ orderNo: string; captureId: string }> {
   const orderNo = `DISPUTE${String(++count).padStart(6, '0')}`;
   const { body } = await shop.call('POST', '/v2/checkout/orders', orderRequest(orderNo, value), {
@@ -35,7 +35,7 @@ async function act(orderNo: string, deed: string, more: object = {}): Promise<st
 const get = async (id: string) => (await shop.call('GET', `${PATH}/${id}`)).body;
 const rels = (body: Record<string, unknown>) => (body['links'] as { rel: string }[]).map(({ rel }) => rel);
 
-/** A form with JSON in its part `input`. */
+/** Sends a form with JSON in its part `input`. */
 async function form(id: string, verb: string, input: unknown, part = 'input') {
   const body = new FormData();
   body.append(part, new Blob([JSON.stringify(input)], { type: 'application/json' }));
@@ -47,7 +47,7 @@ async function form(id: string, verb: string, input: unknown, part = 'input') {
   return { status: answer.status, body: (await answer.json()) as { details?: { issue: string }[] } };
 }
 
-test('a dispute is shown with its payment, and with what may be done at each stage', async (t) => {
+test('a dispute is shown with its payment and with the actions of each stage', async (t) => {
   const { orderNo, captureId } = await paid();
   const id = await act(orderNo, 'open', { amount: '4.00', reason: 'INCORRECT_AMOUNT' });
   const opened = await get(id);
@@ -64,7 +64,7 @@ test('a dispute is shown with its payment, and with what may be done at each sta
   t.deepEqual(rels(await get(id)), ['self']);
 });
 
-test('what is not offered is refused, and so is a form without its JSON', async (t) => {
+test('an action that is not offered and a form without its JSON are refused', async (t) => {
   const { orderNo } = await paid();
   const id = await act(orderNo, 'open');
   const evidence = { evidences: [{ evidence_type: 'OTHER', notes: 'Delivered' }] };
@@ -83,7 +83,7 @@ test('what is not offered is refused, and so is a form without its JSON', async 
   t.is((await shop.call('GET', `${PATH}/PP-R-NO-1`)).status, 404);
 });
 
-test('evidence comes with files of the kinds and sizes that PayPal takes', async (t) => {
+test('evidence is accepted with files of the kinds and sizes that PayPal accepts', async (t) => {
   const { orderNo } = await paid();
   const id = await act(orderNo, 'open');
   await act(orderNo, 'escalate');
@@ -105,7 +105,7 @@ test('evidence comes with files of the kinds and sizes that PayPal takes', async
   t.is((await get(id))['status'], 'UNDER_REVIEW');
 });
 
-test('a claim that is accepted is a refund of the capture; a loss without one is only in the dispute', async (t) => {
+test('an accepted claim refunds the capture, and a loss without a refund is only in the dispute', async (t) => {
   const first = await paid();
   const accepted = await act(first.orderNo, 'open');
   const claim = { note: 'Sorry', accept_claim_type: 'REFUND' };
@@ -123,7 +123,7 @@ test('a claim that is accepted is a refund of the capture; a loss without one is
   t.like(((await get(lost))['money_movements'] as object[])[0], movement);
 });
 
-test('disputes are listed by their change or by their payment, in pages, and not by two things at once', async (t) => {
+test('disputes are listed by change or by payment, in pages, but not by both at once', async (t) => {
   const { orderNo, captureId } = await paid();
   const ids = [await act(orderNo, 'open'), await act(orderNo, 'open')];
   const list = (query: string) => shop.call('GET', `${PATH}?${query}`);

@@ -23,7 +23,7 @@ const capture = (id: string, requestId: string) =>
 const statusOf = async (id: string) => (await shop.call('GET', `/v2/checkout/orders/${id}`)).body['status'];
 
 for (const issue of ['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED', 'REDIRECT_PAYER_FOR_ALTERNATE_FUNDING'])
-  test.serial(`${issue}: no capture is made until the payer has agreed once more`, async (t) => {
+  test.serial(`${issue}: a capture is refused until the payer approves again`, async (t) => {
     const orderNo = nextNo();
     const id = await approved(orderNo);
     await shop.fault('capture', 'refused', { orderNo, word: issue });
@@ -39,7 +39,7 @@ for (const issue of ['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED', 'REDIRECT_P
     t.like((await shop.world.ledger(orderNo)).orders[0], { paid: 1230, payments: 1 });
   });
 
-test.serial('a refusal for another reason leaves the order approved', async (t) => {
+test.serial('a refusal with another issue leaves the order approved', async (t) => {
   const orderNo = nextNo();
   const id = await approved(orderNo);
   await shop.fault('capture', 'refused', { orderNo, word: 'TRANSACTION_REFUSED' });
@@ -48,7 +48,7 @@ test.serial('a refusal for another reason leaves the order approved', async (t) 
   t.is((await shop.world.ledger(orderNo)).orders[0]?.paid, 0);
 });
 
-test.serial('a capture that waits for the merchant waits until the merchant accepts or denies it', async (t) => {
+test.serial('a capture that waits for the merchant completes when the merchant accepts or denies it', async (t) => {
   for (const state of ['completed', 'declined'] as const) {
     const orderNo = nextNo();
     const id = await approved(orderNo);
@@ -68,7 +68,7 @@ test.serial('a capture that waits for the merchant waits until the merchant acce
   }
 });
 
-test.serial('any other call is refused with the issue that a fault names', async (t) => {
+test.serial('any other call is refused with the issue of the fault', async (t) => {
   const orderNo = nextNo();
   const id = await approved(orderNo);
   await shop.fault('query', 'refused', { orderNo, word: 'INVALID_RESOURCE_ID' });

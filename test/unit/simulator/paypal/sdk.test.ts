@@ -28,7 +28,7 @@ interface SdkRequest {
   data?: string;
 }
 
-/** PayPal's own client knows no other address than PayPal's, so its requests are sent to the simulator on the way out. */
+/** PayPal's own client has a fixed address, so its requests are redirected to the simulator. */
 async function toSimulator(config: SdkRequest) {
   const url = config.url.replace(PAYPAL, `${shop.world.url}/paypal`);
   const headers = Object.entries(config.headers).map(([name, value]): [string, string] => [name, String(value)]);
@@ -110,9 +110,9 @@ test("PayPal's own client creates, reads, captures and refunds an order", async 
   t.is((await payments.getCapturedPayment({ captureId: capture!.id! })).result.status, CaptureStatus.PartiallyRefunded);
 });
 
-// PayPal's own sample asks for as little as possible and reads the capture (paypal-examples/docs-examples@8095379,
+// PayPal's own sample requests the minimum and reads the capture (paypal-examples/docs-examples@8095379,
 // standard-integration/server/node/server.js and client/html/src/app.js).
-test("PayPal's own client learns of the capture from a minimal answer, the default", async (t) => {
+test("PayPal's own client reads the capture from the default minimal response", async (t) => {
   const { orders, payments } = controllers();
   for (const prefer of [{ prefer: 'return=minimal' }, {}]) {
     const orderNo = `SDK_MINIMAL_${Object.keys(prefer).length}`;
@@ -134,7 +134,7 @@ test("PayPal's own client learns of the capture from a minimal answer, the defau
   }
 });
 
-test("PayPal's own client reads the refusals of the simulator as PayPal's", async (t) => {
+test("PayPal's own client parses the simulator's refusals", async (t) => {
   const { orders, payments } = controllers();
   t.is(await issue(orders.getOrder({ id: '5O190127TN364715T' })), 'INVALID_RESOURCE_ID');
   t.is(await issue(payments.getRefund({ refundId: '1JU08902781691411' })), 'INVALID_RESOURCE_ID');
@@ -146,6 +146,6 @@ test("PayPal's own client reads the refusals of the simulator as PayPal's", asyn
   );
 });
 
-test("PayPal's own client is refused with another secret", async (t) => {
+test("PayPal's own client with a wrong secret is refused", async (t) => {
   await t.throwsAsync(create(controllers('wrong-wrong-wrong').orders, 'SDK_STRANGER'));
 });

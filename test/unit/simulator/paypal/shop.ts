@@ -6,26 +6,26 @@ import { paypalSimulator } from '../../../../server/simulator/paypal/simulator.t
 import type { SimulatorOptions } from '../../../../server/simulator/simulator.ts';
 import { startWorld, type World } from '../world.ts';
 
-/** A PayPal answer: its status and its JSON. */
+/** A PayPal response with its status and JSON. */
 export interface Answer {
   status: number;
   body: Record<string, unknown>;
 }
 
-/** A merchant at a simulated PayPal: raw calls, and our adapter. */
+/** A merchant at a simulated PayPal, with raw calls and our adapter. */
 export interface Shop {
   world: World;
   fields: Record<string, string>;
   channel: Channel;
   token: string;
-  /** One call with a valid token; `headers` overwrite ours, an undefined one is left out. */
+  /** Makes one call with a valid token; `headers` overwrite ours, undefined removes one. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<Answer>;
   fault(call: string, fault: string, more?: object): Promise<void>;
   advance(seconds: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens a shop; `notifyUrl` is where its webhooks go. */
+/** Opens a shop; `notifyUrl` receives its webhooks. */
 export async function openShop(
   options: Partial<SimulatorOptions> & { notifyUrl?: string; account?: string } = {},
 ): Promise<Shop> {
@@ -89,12 +89,12 @@ async function call(
   return { status: response.status, body: answer === '' ? {} : (JSON.parse(answer) as Record<string, unknown>) };
 }
 
-/** The first issue of an error answer. */
+/** Returns the first issue of an error response. */
 export function issueOf({ body }: Answer): string | undefined {
   return (body['details'] as { issue: string }[] | undefined)?.[0]?.issue;
 }
 
-/** The body of a create. */
+/** The body of a create request. */
 export function orderRequest(orderNo: string, value = '12.30', currency_code = 'USD'): Record<string, unknown> {
   const context = { return_url: 'https://shop.example/back?x=1', cancel_url: 'https://shop.example/cancelled' };
   return {
@@ -133,7 +133,7 @@ export async function place({ channel }: Shop, order: PlaceOrder): Promise<Captu
   return { ...order, channelOrderId: outcome.channelOrderId, channelTradeNo: null, captureNo: `${order.orderNo}-c1` };
 }
 
-/** Places an order that the payer approves at once. */
+/** Places an order and approves it as the payer. */
 export async function approve(shop: Shop, orderNo: string, amount?: string, currency?: string): Promise<CaptureRef> {
   const ref = await place(shop, placeOrder(orderNo, amount, currency));
   await shop.world.post('/sim/approve', { orderNo });

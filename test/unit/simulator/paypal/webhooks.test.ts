@@ -8,7 +8,7 @@ import { forgeTwin } from '../../channels/paypal/forge-crc.ts';
 import { newDir, startReceiver, until, type Receiver } from '../world.ts';
 import { approve, openShop, paid, place, placeOrder, type Shop } from './shop.ts';
 
-/** CRC-32 (IEEE 802.3) by its definition, so that nothing of ours is used to check ours. */
+/** CRC-32 (IEEE 802.3) by its definition, independent of our own code. */
 function crc32(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) {
@@ -39,7 +39,7 @@ async function approved(orderNo: string, at = shop, to = receiver): Promise<Deli
 
 const bytesOf = ({ bodyBase64 }: Delivery) => Buffer.from(bodyBase64, 'base64');
 
-test.serial('a delivery verifies by the published algorithm, and our adapter reads ids from it', async (t) => {
+test.serial('a delivery verifies by the published algorithm, and our adapter reads its ids', async (t) => {
   const delivery = await approved('HOOK000001');
   const { headers } = delivery;
   const certificate = new X509Certificate(await (await fetch(headers['paypal-cert-url'] ?? '')).text());
@@ -59,7 +59,7 @@ test.serial('a delivery verifies by the published algorithm, and our adapter rea
 });
 
 // In capitals: developer.paypal.com, "Verify webhook signature".
-test.serial('the headers of a delivery are written as PayPal writes them', async (t) => {
+test.serial("delivery headers have PayPal's exact spelling", async (t) => {
   const own = await startReceiver();
   t.teardown(() => own.close());
   await approved('HOOK00CASE', shop, own);
@@ -68,7 +68,7 @@ test.serial('the headers of a delivery are written as PayPal writes them', async
     t.true(names.includes(`PAYPAL-${name}`), `${name}: ${names}`);
 });
 
-test.serial('the channel’s own verify call agrees, and refuses what is changed', async (t) => {
+test.serial("the channel's verification call accepts a delivery and refuses a changed one", async (t) => {
   const delivery = await approved('HOOK000002');
   const { headers } = delivery;
   const question = {
@@ -91,7 +91,7 @@ test.serial('the channel’s own verify call agrees, and refuses what is changed
   t.is(await ask({ webhook_event: { ...question.webhook_event, id: 'WH-2' } }), 'FAILURE');
 });
 
-test.serial('a certificate that is served without its intermediate verifies when PayPal is asked', async (t) => {
+test.serial('a certificate served without its intermediate is verified through PayPal', async (t) => {
   const own = await openShop({ notifyUrl: receiver.url });
   t.teardown(() => own.close());
   await own.world.post('/sim/rotate', { payWay: 'paypal', account: 'shop', what: 'leaf-only' });
@@ -100,7 +100,7 @@ test.serial('a certificate that is served without its intermediate verifies when
   t.like(notification, { orderNo: 'HOOKLEAF01', amiss: 'chain_incomplete' });
 });
 
-test.serial('an event of the dashboard is signed for no webhook, and PayPal itself does not verify it', async (t) => {
+test.serial("a dashboard test event is signed for no webhook, and PayPal's verification refuses it", async (t) => {
   await place(shop, order(receiver, 'HOOKTEST01'));
   const resource = { id: 'TEST00000001', custom_id: 'HOOKTEST01' };
   await shop.world.post('/sim/event', {
@@ -124,23 +124,18 @@ test.serial('an event of the dashboard is signed for no webhook, and PayPal itse
   t.is(body['verification_status'], 'FAILURE');
 });
 
-test.serial(
-  'a forged twin of a captured delivery is a hint for the same order, and the truth is asked for',
-  async (t) => {
-    const delivery = await approved('HOOK000003');
-    const genuine = bytesOf(delivery);
-    const event = JSON.parse(delivery.body) as Record<string, unknown>;
-    const twin = forgeTwin(genuine, (pad) =>
-      JSON.stringify({ ...event, event_type: 'PAYMENT.CAPTURE.COMPLETED', pad }),
-    );
-    const forged = await shop.channel.readNotification(delivery.headers, twin);
-    t.false('outcome' in forged || 'refund' in forged);
-    t.not(forged.notificationId, (await shop.channel.readNotification(delivery.headers, genuine)).notificationId);
-    t.is((await shop.world.ledger('HOOK000003')).orders[0]?.paid, 0);
-  },
-);
+test.serial('a forged twin of a delivery is a hint for the same order, which is then queried', async (t) => {
+  const delivery = await approved('HOOK000003');
+  const genuine = bytesOf(delivery);
+  const event = JSON.parse(delivery.body) as Record<string, unknown>;
+  const twin = forgeTwin(genuine, (pad) => JSON.stringify({ ...event, event_type: 'PAYMENT.CAPTURE.COMPLETED', pad }));
+  const forged = await shop.channel.readNotification(delivery.headers, twin);
+  t.false('outcome' in forged || 'refund' in forged);
+  t.not(forged.notificationId, (await shop.channel.readNotification(delivery.headers, genuine)).notificationId);
+  t.is((await shop.world.ledger('HOOK000003')).orders[0]?.paid, 0);
+});
 
-test.serial('an order’s life is told: approved, captured, refunded', async (t) => {
+test.serial('an order is notified when approved, captured and refunded', async (t) => {
   const first = await approved('HOOK000004');
   const { id } = (JSON.parse(first.body) as { resource: { id: string } }).resource;
   const ref = {
@@ -188,7 +183,7 @@ const told = async (orderNo: string, event: string) => {
   return shop.channel.readNotification(delivery.headers, bytesOf(delivery));
 };
 
-test.serial('a refund made elsewhere is told with its amount and no number of ours', async (t) => {
+test.serial('a refund made elsewhere is notified with its amount and without our number', async (t) => {
   const { orderNo } = await captured('HOOK000020');
   await shop.world.post('/sim/refund-elsewhere', { orderNo, amount: '2.00' });
   const notification = await told(orderNo, 'PAYMENT.CAPTURE.REFUNDED');
@@ -199,7 +194,7 @@ test.serial('a refund made elsewhere is told with its amount and no number of ou
   });
 });
 
-test.serial('a refund that fails after its success is told as failed', async (t) => {
+test.serial('a refund that fails after its success is notified as failed', async (t) => {
   const ref = await captured('HOOK000021');
   const refundAmount = { minor: 100n, currency: 'USD' };
   const refund = { refundNo: 'HOOKREFUND2', refundAmount, reason: '', notifyUrl: '', refundSentAt: new Date() };
@@ -209,7 +204,7 @@ test.serial('a refund that fails after its success is told as failed', async (t)
   t.like(notification, { orderNo: ref.orderNo, refundNo: 'HOOKREFUND2', refund: { kind: 'failed', code: 'FAILED' } });
 });
 
-test.serial('an unacknowledged delivery comes 25 times in three days, always the same; any 2xx ends it', async (t) => {
+test.serial('an unacknowledged delivery is sent 25 times in three days unchanged, and any 2xx ends it', async (t) => {
   const [deaf, polite] = [await startReceiver(), await startReceiver()];
   [deaf.answer.status, polite.answer.status] = [500, 204];
   const own = await openShop();
@@ -257,7 +252,7 @@ for (const [fault, why] of [
   ['no-signature', 'unsigned'],
   ['duplicate-key', 'malformed'],
 ] as const) {
-  test.serial(`a bad delivery is not genuine: ${fault}`, async (t) => {
+  test.serial(`a faulty delivery is not genuine: ${fault}`, async (t) => {
     const delivery = await badly(`BAD${fault.replaceAll('-', '_')}`, fault);
     const error = await t.throwsAsync(shop.channel.readNotification(delivery.headers, bytesOf(delivery)), {
       instanceOf: NotificationNotGenuine,
@@ -266,7 +261,7 @@ for (const [fault, why] of [
   });
 }
 
-test.serial('a skewed time and a wrong amount are still only hints', async (t) => {
+test.serial('a delivery with a skewed time or a wrong amount is only a hint', async (t) => {
   for (const [orderNo, fault] of [
     ['HOOK000008', 'clock-skew'],
     ['HOOK000009', 'wrong-amount'],
@@ -278,7 +273,7 @@ test.serial('a skewed time and a wrong amount are still only hints', async (t) =
   }
 });
 
-test.serial('after the certificate is rotated, new and old deliveries verify', async (t) => {
+test.serial('old and new deliveries verify after a certificate rotation', async (t) => {
   const before = await approved('HOOK000010');
   await shop.world.post('/sim/rotate', { payWay: 'paypal', account: 'shop', what: 'certificate' });
   const after = await approved('HOOK000011');
@@ -287,7 +282,7 @@ test.serial('after the certificate is rotated, new and old deliveries verify', a
     await t.notThrowsAsync(shop.channel.readNotification(delivery.headers, bytesOf(delivery)));
 });
 
-test.serial('another account’s channel takes none of it', async (t) => {
+test.serial('a delivery is rejected by the channel of another account', async (t) => {
   const delivery = await approved('HOOK000012');
   await shop.world.post('/sim/accounts', { payWay: 'paypal', name: 'other' });
   const { paypal } = await shop.world.config('other');
@@ -312,7 +307,7 @@ test.serial('webhooks can be registered, listed and removed', async (t) => {
   t.is((await shop.call('GET', `${path}/${String(made.body['id'])}`)).status, 404);
 });
 
-test.serial('a new process knows the orders, the pending captures and the repeats', async (t) => {
+test.serial('a restarted process keeps orders, pending captures and repeats', async (t) => {
   const dir = newDir();
   const first = await openShop({ dir });
   const done = await paid(first, 'AGAIN00001');
@@ -331,7 +326,7 @@ test.serial('a new process knows the orders, the pending captures and the repeat
 });
 
 // GET /v1/notifications/webhooks/{webhook_id}/event-types (paypal/paypal-rest-api-specifications, notifications_webhooks_v1.json).
-test.serial('the events that a webhook listens to are listed as PayPal lists them', async (t) => {
+test.serial("the events of a webhook are listed in PayPal's format", async (t) => {
   const names = ['PAYMENT.CAPTURE.COMPLETED', 'PAYMENT.CAPTURE.REFUNDED'];
   const hook = { url: 'https://shop.example/types', event_types: names.map((name) => ({ name })) };
   const { id } = (await shop.call('POST', '/v1/notifications/webhooks', hook)).body;

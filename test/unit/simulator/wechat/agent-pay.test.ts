@@ -60,14 +60,14 @@ function made(codeUrl: string, { by = developer, skill = 'weather', seconds = 90
   return signPreorder(who(by), wish, new Date());
 }
 
-/** Signs a body again after it was changed. */
+/** Signs a changed body again. */
 function resigned(body: Body, change: Body, { text = preorderText, by = developer } = {}): Body {
   const next = { ...body, ...change };
   const bytes = text(next['timestamp']!, next['nonce_str']!, next['payment_required']!);
   return { ...next, signature: sign('RSA-SHA256', bytes, by.privateKey).toString('base64') };
 }
 
-/** The same wish with something else in it. */
+/** Changes the encoded requirements and signs again. */
 function rewished(body: Body, change: object): Body {
   const wish = JSON.parse(Buffer.from(body['payment_required']!, 'base64').toString()) as object;
   return resigned(body, { payment_required: Buffer.from(JSON.stringify({ ...wish, ...change })).toString('base64') });
@@ -84,7 +84,7 @@ async function send(body: unknown): Promise<{ status: number; code: string; paym
   return { status: answer.status, code, paymentCode: readPaymentCode(bytes) };
 }
 
-test.serial('an agent pays the order behind a payment code, once', async (t) => {
+test.serial('an agent pays the order of a payment code once', async (t) => {
   const { orderNo, codeUrl } = await place();
   const { status, paymentCode } = await send(await made(codeUrl));
   t.is(status, 200);
@@ -94,7 +94,7 @@ test.serial('an agent pays the order behind a payment code, once', async (t) => 
   t.is((await send(await made(codeUrl))).code, 'ORDER_NOT_PAYABLE');
 });
 
-test.serial('each published point has a refusal of its own', async (t) => {
+test.serial('each published check has its own refusal', async (t) => {
   const { codeUrl } = await place();
   const body = await made(codeUrl);
   const skewed = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
@@ -125,7 +125,7 @@ test.serial('each published point has a refusal of its own', async (t) => {
   t.is((await send(right)).code, 'NONCE_REUSED');
 });
 
-test.serial('a payment code that was never given or has expired pays nothing', async (t) => {
+test.serial('an unknown or expired payment code pays nothing', async (t) => {
   const { orderNo, codeUrl } = await place();
   const { paymentCode = '' } = await send(await made(codeUrl, { seconds: 60 }));
   const forged = `${paymentCode.slice(0, -1)}${paymentCode.endsWith('0') ? '1' : '0'}`;

@@ -18,7 +18,7 @@ const pathOf = (orderNo: string) => `/v3/pay/transactions/out-trade-no/${orderNo
 const query = async (orderNo: string) =>
   bodyOf(await call(world, config, 'GET', `${pathOf(orderNo)}?mchid=${config.fields.mchid}`));
 
-/** Charges a code that is shown for 12.34. */
+/** Charges a payment code for 12.34. */
 function charge(orderNo: string, changes: object = {}): Promise<Raw> {
   return call(world, config, 'POST', '/v3/pay/transactions/codepay', {
     appid: config.fields.appId,
@@ -37,7 +37,7 @@ function reverse(orderNo: string, changes: object = {}): Promise<Raw> {
   return call(world, config, 'POST', `${pathOf(orderNo)}/reverse`, { appid, mchid, ...changes });
 }
 
-test('the payer types the password, and then it is paid, without any notice', async (t) => {
+test('the payer enters the password, and then the order is paid without a notification', async (t) => {
   const orderNo = newNo();
   const answer = await charge(orderNo, { attach: 'a' });
   t.is(answer.status, 202);
@@ -48,7 +48,7 @@ test('the payer types the password, and then it is paid, without any notice', as
   t.deepEqual(await world.deliveries(orderNo), []);
 });
 
-test('an amount that pays by itself is paid in the answer, one of 0.02 is refused', async (t) => {
+test('a self-paying amount is paid in the response, and 0.02 is refused', async (t) => {
   const [paid, refused] = [newNo(), newNo()];
   const answer = await charge(paid, { amount: { total: 1 } });
   t.is(answer.status, 200);
@@ -56,14 +56,14 @@ test('an amount that pays by itself is paid in the answer, one of 0.02 is refuse
   t.is((await charge(refused, { amount: { total: 2 } })).code, 'NOT_ENOUGH');
 });
 
-test('a payer who declines is an error of the payment', async (t) => {
+test('a declined code payment is PAYERROR', async (t) => {
   const orderNo = newNo();
   await charge(orderNo);
   await world.post('/sim/decline', { payWay: 'wechat', orderNo });
   t.is((await query(orderNo)).trade_state, 'PAYERROR');
 });
 
-test('a code works once, and so does the number of an order', async (t) => {
+test('a code and an order number each work only once', async (t) => {
   const [first, second] = [newNo(), newNo()];
   const payer = { auth_code: newPayCode() };
   t.is((await charge(first, { payer })).status, 202);
@@ -74,15 +74,15 @@ test('a code works once, and so does the number of an order', async (t) => {
 });
 
 for (const [what, changes] of Object.entries({
-  'an address for notices': { notify_url: 'https://shop.example/n' },
+  'a notification address': { notify_url: 'https://shop.example/n' },
   'an expiry': { time_expire: '2030-01-01T00:00:00+08:00' },
   'no code': { payer: {} },
   'a code of 17 digits': { payer: { auth_code: '13006109882800940' } },
   'a code of another wallet': { payer: { auth_code: '286061098828009406' } },
   'no scene': { scene_info: undefined },
-  'no address of the till': { scene_info: { device_id: 'D1' } },
-  'a shop without a number': { scene_info: { device_ip: '192.0.2.9', store_info: {} } },
-  'a shop by a word for a number': { scene_info: { device_ip: '192.0.2.9', store_info: { id: 'S1' } } },
+  'no till address': { scene_info: { device_id: 'D1' } },
+  'a shop without an id': { scene_info: { device_ip: '192.0.2.9', store_info: {} } },
+  'a non-numeric shop id': { scene_info: { device_ip: '192.0.2.9', store_info: { id: 'S1' } } },
   "another merchant's number": { mchid: '1900000999' },
 })) {
   test(`${what}: 400 PARAM_ERROR and no trade`, async (t) => {
@@ -94,7 +94,7 @@ for (const [what, changes] of Object.entries({
   });
 }
 
-test('a reverse ends what nobody has paid, and says the same again', async (t) => {
+test('a reverse ends an unpaid order, and its repeat returns the same', async (t) => {
   const orderNo = newNo();
   await charge(orderNo);
   for (let round = 0; round < 2; round += 1) {
@@ -112,7 +112,7 @@ test('a reverse ends what nobody has paid, and says the same again', async (t) =
   t.like((await world.ledger(orderNo)).orders[0], { paid: 0, refunded: 0 });
 });
 
-test('a reverse gives back what was paid, once', async (t) => {
+test('a reverse refunds a paid order once', async (t) => {
   const orderNo = newNo();
   await charge(orderNo);
   await world.post('/sim/pay', { payWay: 'wechat', orderNo });
@@ -122,7 +122,7 @@ test('a reverse gives back what was paid, once', async (t) => {
   t.like((await world.ledger(orderNo)).orders[0], { paid: 1234, refunded: 1234, refunds: 1 });
 });
 
-test('what cannot be reversed is refused', async (t) => {
+test('an order that cannot be reversed is refused', async (t) => {
   const orderNo = newNo();
   t.is((await reverse(orderNo)).code, 'ORDER_NOT_EXIST');
   await charge(orderNo);

@@ -25,7 +25,7 @@ const register = (config: SimulatedChannelConfig, change: Partial<ChannelInput> 
 const urlOf = async (config: SimulatedChannelConfig) =>
   (JSON.parse((await call(world, config, 'GET', PATH)).body) as { url?: string }).url;
 
-test('the address for complaints is made, found, changed within this service, and left alone elsewhere', async (t) => {
+test('the complaint notification URL is created, found and updated for this service, and a foreign one is kept', async (t) => {
   const config = await configOf(world, 'register');
   t.deepEqual(await register(config), { ok: true, fields: {} });
   t.is(await urlOf(config), HERE);
@@ -40,7 +40,7 @@ test('the address for complaints is made, found, changed within this service, an
   t.like(await register(config, { notifyUrl: undefined }), { ok: false, code: 'no_notify_url' });
 });
 
-test('a test of the account says where complaints are told when that is not here', async (t) => {
+test('a probe reports a complaint notification URL that is not ours', async (t) => {
   const config = await configOf(world, 'probe');
   const probe = (change: Partial<ChannelInput> = {}) => wechatKind.create(inputOf(config, change)).probe();
   const address = async (change?: Partial<ChannelInput>) => {
@@ -57,7 +57,7 @@ test('a test of the account says where complaints are told when that is not here
   t.deepEqual(await address({ notifyUrl: undefined }), { ...good, status: undefined });
 });
 
-test('the simulator keeps one address, https only, and tells complaints there', async (t) => {
+test('the simulator stores one https URL and sends complaint notifications to it', async (t) => {
   const config = await configOf(world, 'calls');
   const send = (method: string, body?: object) => call(world, config, method, PATH, body);
   t.like(await send('GET'), { status: 400, code: 'RESOURCE_NOT_EXISTS' });

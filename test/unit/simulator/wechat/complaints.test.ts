@@ -49,7 +49,7 @@ async function stateOf(id: string): Promise<string> {
   return said.kind === 'found' ? said.dispute.state : said.kind;
 }
 
-test('a complaint is read with its payment, what is asked back, and whose turn it is', async (t) => {
+test('a complaint is read with its payment, its disputed amount and the party to act next', async (t) => {
   const orderNo = await paid();
   const id = await act(orderNo, 'open', { amount: '4.00' });
   const said = await desk().read(id);
@@ -73,7 +73,7 @@ test('a complaint is read with its payment, what is asked back, and whose turn i
   t.like(await desk().finish?.(again, 'other'), { kind: 'refused', code: 'INVALID_REQUEST' });
 });
 
-test('a payer who goes on complaining opens the same complaint again, and the list still has it weeks later', async (t) => {
+test('a payer who complains again reopens the same complaint, and the list still has it weeks later', async (t) => {
   const orderNo = await paid();
   const id = await act(orderNo, 'open');
   await act(orderNo, 'win');
@@ -96,7 +96,7 @@ test('a payer who goes on complaining opens the same complaint again, and the li
   );
 });
 
-test.serial('while a query lags a complaint is neither listed nor known', async (t) => {
+test.serial('a lagging query neither lists nor finds a complaint', async (t) => {
   const id = await act(await paid(), 'open');
   const lag = () => world.post('/sim/faults', { payWay: 'wechat', call: 'dispute', fault: 'query-lag' });
   await lag();
@@ -106,7 +106,7 @@ test.serial('while a query lags a complaint is neither listed nor known', async 
   t.is(await stateOf(id), 'needs_answer');
 });
 
-test('an answer that is too long is not sent, and nobody else’s complaint is there', async (t) => {
+test('a reply that is too long is not sent, and a complaint of another merchant is not found', async (t) => {
   const id = await act(await paid(), 'open');
   t.like(await desk().answer(id, '字'.repeat(201), []), { kind: 'refused', code: 'PARAM_ERROR' });
   t.is(await stateOf(id), 'needs_answer');
@@ -116,7 +116,7 @@ test('an answer that is too long is not sent, and nobody else’s complaint is t
   t.like(await desk(other).answer(id, '好', []), { kind: 'refused', code: 'RESOURCE_NOT_EXISTS' });
 });
 
-test('images go before the answer that names them, each with its fingerprint, and only the merchant’s own', async (t) => {
+test('images are uploaded before the reply that names them, each with its hash, and only by the merchant itself', async (t) => {
   const id = await act(await paid(), 'open');
   const png = { name: 'a photo.png', bytes: Buffer.from('89504e470d0a1a0a00', 'hex') };
   t.like(await desk().answer(id, '好', [{ name: 'x.pdf', bytes: Buffer.from('%PDF-1.7') }]), {
@@ -143,7 +143,7 @@ test('images go before the answer that names them, each with its fingerprint, an
 });
 
 // Members, words and limits: pay.weixin.qq.com, chapter10_2_12 (history) and chapter10_2_19 (refund) of API v3, and their changelog.
-test('what was said about a complaint is its history, and a refund that is agreed to ends it once it is there', async (t) => {
+test('replies appear in the complaint history, and an approved refund ends the complaint once it is made', async (t) => {
   const orderNo = await paid();
   const id = await act(orderNo, 'open');
   const at = (deed: string) => `${PATH}/${id}/${deed}`;
@@ -191,7 +191,7 @@ test('what was said about a complaint is its history, and a refund that is agree
   t.is((await call(world, config, 'GET', `${PATH}/200200000000000000000000000/negotiation-historys`)).status, 404);
 });
 
-test('a refund that is refused ends the complaint with its reason, and only one that asks for money is answered so', async (t) => {
+test('a refused refund ends the complaint with its reason, and only a refund complaint can be answered so', async (t) => {
   const id = await act(await paid(), 'open');
   const answer = (body: object, of = id) => call(world, config, 'POST', `${PATH}/${of}/update-refund-progress`, body);
   for (const bad of [
@@ -205,14 +205,14 @@ test('a refund that is refused ends the complaint with its reason, and only one 
   t.is((await answer({ action: 'APPROVE' })).code, 'INVALID_REQUEST');
   const { body } = await call(world, config, 'GET', `${PATH}/${id}/negotiation-historys`);
   const last = (JSON.parse(body) as { data: object[] }).data.at(-1);
-  // So it is spelt on the vendor's page.
+  // The spelling of the vendor's page.
   t.like(last, { operator: '商户', operate_type: 'MERCHANT_REFUSE_RERUND', operate_details: '已签收' });
   const other = await act(await paid(), 'open', { reason: 'SERVICE_NOT_WORK' });
   t.is((await answer({ action: 'APPROVE' }, other)).code, 'INVALID_REQUEST');
 });
 
 // wechatpayv3 for Python names no boundary (minibear2021/wechatpayv3, wechatpayv3/core.py, request).
-test('an image is taken from a form that does not name its boundary', async (t) => {
+test('an image is accepted from a form without a stated boundary', async (t) => {
   const file = Buffer.from('89504e470d0a1a0a00', 'hex').toString('latin1');
   const meta = JSON.stringify({ filename: 'a.png', sha256: hash('sha256', Buffer.from(file, 'latin1')) });
   const part = (head: string, bytes: string) => `--mark\r\nContent-Disposition: form-data; ${head}\r\n\r\n${bytes}\r\n`;
@@ -230,7 +230,7 @@ test('an image is taken from a form that does not name its boundary', async (t) 
   t.is((await upload('multipart/form-data; boundary=other')).status, 401);
 });
 
-test('complaints are listed by their days, 30 at most, and a list goes through its pages', async (t) => {
+test('complaints are listed for at most 30 days, and every page is read', async (t) => {
   const orderNo = await paid();
   const ids = [];
   for (let n = 0; n < 51; n += 1) ids.push(await act(orderNo, 'open'));
@@ -261,7 +261,7 @@ test('complaints are listed by their days, 30 at most, and a list goes through i
     t.is((await call(world, config, 'GET', `${PATH}?${query}`)).code, 'PARAM_ERROR', query);
 });
 
-test('the phone number of the payer is encrypted for the merchant alone, and is nothing that is read', async (t) => {
+test("the payer's phone number is encrypted for the merchant and is never read", async (t) => {
   const id = await act(await paid(), 'open');
   const { payer_phone: encrypted } = JSON.parse((await call(world, config, 'GET', `${PATH}/${id}`)).body) as {
     payer_phone: string;

@@ -44,7 +44,7 @@ function refundOf(order: PlaceOrder & OrderRef): RefundOrder & { channelRefundNo
   };
 }
 
-test('with 30 % of all answers lost after the fact, repeats with the same numbers never do anything twice', async (t) => {
+test('with 30 % of all responses lost, repeats with the same numbers have no second effect', async (t) => {
   const account = 'lossy';
   const channel = channelOf(world, await configOf(world, account), 400);
   for (const call of ['create', 'query', 'refund', 'refund-query']) {
@@ -73,7 +73,7 @@ test('with 30 % of all answers lost after the fact, repeats with the same number
 });
 
 for (const fault of ['bad-tag', 'bad-aad', 'wrong-key', 'no-signature', 'clock-skew', 'signtest', 'tampered', '502']) {
-  test(`certificates with ${fault} are not trusted, and the next fetch is`, async (t) => {
+  test(`certificates with ${fault} are not trusted, and those of the next fetch are`, async (t) => {
     const account = `certificates-${fault}`;
     const config = await configOf(world, account, { mode: 'certificate' });
     const bare = { ...config, pems: { ...config.pems, wechat_platform_cert: [] } };
@@ -84,7 +84,7 @@ for (const fault of ['bad-tag', 'bad-aad', 'wrong-key', 'no-signature', 'clock-s
   });
 }
 
-test('a payment that a lagging query does not see is seen by the next', async (t) => {
+test('a payment missing in a lagging query is found by the next one', async (t) => {
   const channel = channelOf(world, await configOf(world));
   const order = newOrder();
   await channel.place(order);
@@ -119,7 +119,7 @@ for (const [fault, first, last] of [
   });
 }
 
-test('an order that the payer’s page of this simulator opens can be paid there', async (t) => {
+test("an order can be paid on the simulator's payer page", async (t) => {
   const channel = channelOf(world, await configOf(world));
   const order = newOrder();
   const placed = await channel.place(order);

@@ -16,16 +16,16 @@ const create = (how: How) => call(world, config, 'POST', NATIVE, nativeOrder(con
 const isSigned = ({ headers }: Raw) => headers['wechatpay-signature'] !== undefined;
 const messageOf = ({ body }: Raw) => (JSON.parse(body) as { message: string }).message;
 
-test.serial('a well-signed request is let in, and its answer is signed', async (t) => {
+test.serial('a correctly signed request is accepted, and its response is signed', async (t) => {
   const answer = await create({});
   t.is(answer.status, 200, answer.body);
   t.true(isSigned(answer));
 });
 
-// wechatpay-java looks for headers in a map by exactly these names (wechatpay-apiv3/wechatpay-java@1dab7be core/http/Constant.java).
+// wechatpay-java looks for exactly these header names (wechatpay-apiv3/wechatpay-java@1dab7be core/http/Constant.java).
 const SIGNED = ['Wechatpay-Serial', 'Wechatpay-Signature', 'Wechatpay-Timestamp', 'Wechatpay-Nonce'];
 
-test.serial('the headers of an answer are written as WeChat Pay writes them', async (t) => {
+test.serial("response headers have WeChat Pay's exact spelling", async (t) => {
   const { names } = await create({});
   for (const name of [...SIGNED, 'Request-ID', 'Content-Type']) t.true(names.includes(name), `${name}: ${names}`);
   const refused = await create({ signature: 'AAAA' });
@@ -53,7 +53,7 @@ for (const [what, how, message] of [
   });
 }
 
-test.serial('the serial is compared without regard to case and zeros', async (t) => {
+test.serial('the serial is compared without case and leading zeros', async (t) => {
   const { X509Certificate } = await import('node:crypto');
   const { serialNumber } = new X509Certificate(config.pems.wechat_merchant_cert?.[0] ?? '');
   t.is((await create({ serial: `00${serialNumber.toLowerCase()}` })).status, 200);
@@ -65,7 +65,7 @@ for (const header of ['user-agent', 'accept']) {
     ['POST', '/v3/refund/domestic/refunds'],
     ['GET', '/v3/refund/domestic/refunds/R1'],
   ] as const) {
-    test.serial(`${method} ${path} without ${header}: 400 before the signature is looked at`, async (t) => {
+    test.serial(`${method} ${path} without ${header}: 400 before the signature check`, async (t) => {
       const body = method === 'POST' ? {} : undefined;
       const answer = await call(world, config, method, path, body, { without: [header, 'authorization'] });
       t.is(answer.status, 400);
@@ -94,12 +94,12 @@ for (const [method, path, status] of [
   });
 }
 
-test.serial('an old clock of the simulator does not matter to signatures', async (t) => {
+test.serial('an advanced simulator clock does not affect signatures', async (t) => {
   await world.post('/sim/clock', { advanceSeconds: 3600 });
   t.is((await create({})).status, 200);
 });
 
-test.serial('a refusal after the signature is signed', async (t) => {
+test.serial('a refusal after the signature check is signed', async (t) => {
   const answer = await call(
     world,
     config,

@@ -7,12 +7,12 @@ import type { SimulatedChannelConfig } from '../../../../server/simulator/channe
 import { wechatSimulator } from '../../../../server/simulator/wechat/simulator.ts';
 import { startWorld, type World } from '../world.ts';
 
-/** A simulator with WeChat alone, its delays a thousand times shorter unless told otherwise. */
+/** Starts a simulator with WeChat Pay only and delays shortened a thousand times by default. */
 export function startWechat(timeFactor = 0.001): Promise<World> {
   return startWorld({ timeFactor, channelSimulators: [wechatSimulator] });
 }
 
-/** The configuration of an account, made when it is not `default`. */
+/** Returns the configuration of an account, and creates the account unless it is `default`. */
 export async function configOf(world: World, name = 'default', options: object = {}): Promise<SimulatedChannelConfig> {
   const configs =
     name === 'default'
@@ -27,24 +27,24 @@ export async function configOf(world: World, name = 'default', options: object =
   return wechat;
 }
 
-/** The adapter in front of this account. */
+/** Creates the adapter of this account. */
 export function channelOf(world: World, { fields, pems }: SimulatedChannelConfig, timeoutMs = 120_000): Channel {
   const send = createTransport({ timeoutMs });
   return wechatKind.create({ mode: 'simulator', fields, pems, simulatorUrl: world.url, send, now: () => new Date() });
 }
 
-/** An answer as it came. */
+/** A raw response. */
 export interface Raw {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** The headers' names as they were written. */
+  /** The header names as sent. */
   names: string[];
   body: string;
-  /** The body's `code`, empty without one. */
+  /** The `code` of the body, empty if missing. */
   code: string;
 }
 
-/** What may be different about a request. */
+/** The variations of a request. */
 export interface How {
   timestamp?: number;
   serial?: string;
@@ -53,13 +53,13 @@ export interface How {
   authorization?: string;
   headers?: Record<string, string>;
   without?: readonly string[];
-  /** A form, and the text of it that is signed. */
+  /** A form and its signed text. */
   form?: { bytes: Buffer; signed: string };
-  /** Another base address than that of the channel in the simulator. */
+  /** Another base address than the channel's path in the simulator. */
   root?: string;
 }
 
-/** Signs and sends a request with nothing but node:crypto and node:http, so that no header is added behind our back. */
+/** Signs and sends a request with only node:crypto and node:http, so that no extra header is added. */
 export async function call(
   world: World,
   { fields, pems }: SimulatedChannelConfig,
@@ -88,7 +88,7 @@ export async function call(
   return send(url, method, headers, how.form?.bytes ?? text);
 }
 
-/** The body of a native order over 12.34. */
+/** The body of a native order of 12.34. */
 export function nativeOrder({ fields }: SimulatedChannelConfig, changes: object = {}): Record<string, unknown> {
   return {
     appid: fields.appId,
@@ -101,7 +101,7 @@ export function nativeOrder({ fields }: SimulatedChannelConfig, changes: object 
   };
 }
 
-/** A number that nobody used before. */
+/** Returns an unused number. */
 export function newNo(): string {
   return `N${randomBytes(10).toString('hex')}`;
 }

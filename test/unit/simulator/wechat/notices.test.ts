@@ -12,7 +12,7 @@ test.before(async () => {
 });
 test.after.always(() => world.close());
 
-/** Seconds between two deliveries, as the channel's document lists them. */
+/** Seconds between two deliveries in the channel's documentation. */
 const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10800, 10800, 10800, 21600, 21600];
 
 async function pay(notifyUrl: string, fault?: string): Promise<string> {
@@ -24,12 +24,12 @@ async function pay(notifyUrl: string, fault?: string): Promise<string> {
   return orderNo;
 }
 
-/** The next delivery is only planned once the first one was answered. */
+/** The next delivery is planned only after the first response. */
 async function refusedOnce(orderNo: string): Promise<void> {
   await until(async () => (await world.deliveries(orderNo))[0]?.status === 500);
 }
 
-test.serial('the headers of a notice are written as WeChat Pay writes them', async (t) => {
+test.serial("notification headers have WeChat Pay's exact spelling", async (t) => {
   const receiver = await startReceiver('{"code":"SUCCESS"}');
   t.teardown(() => receiver.close());
   await pay(receiver.url);
@@ -39,30 +39,27 @@ test.serial('the headers of a notice are written as WeChat Pay writes them', asy
   for (const name of [...signed, 'Content-Type']) t.true(names.includes(name), `${name}: ${names}`);
 });
 
-test.serial(
-  'a notice that nobody acknowledges comes sixteen times, on the schedule, with the same facts',
-  async (t) => {
-    const receiver = await startReceiver();
-    t.teardown(() => receiver.close());
-    receiver.answer = { status: 500, body: '{"code":"FAIL","message":"no"}' };
-    const orderNo = await pay(receiver.url);
-    await refusedOnce(orderNo);
-    for (const [index, seconds] of SCHEDULE.entries()) {
-      await world.post('/sim/clock', { advanceSeconds: seconds - 5 });
-      t.is(receiver.received.length, index + 1, `not before ${seconds} s`);
-      await world.post('/sim/clock', { advanceSeconds: 5 });
-      t.is(receiver.received.length, index + 2, `after ${seconds} s`);
-    }
-    await world.post('/sim/clock', { advanceSeconds: 86_400 });
-    t.is(receiver.received.length, SCHEDULE.length + 1);
-    const channel = channelOf(world, config);
-    const told = await Promise.all(
-      receiver.received.map(({ headers, body }) => channel.readNotification(headers as Record<string, string>, body)),
-    );
-    for (const notification of told) t.deepEqual(notification, told[0]);
-    t.like(told[0], { orderNo, event: 'TRANSACTION.SUCCESS' });
-  },
-);
+test.serial('an unacknowledged notification is sent sixteen times on schedule, with the same facts', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  receiver.answer = { status: 500, body: '{"code":"FAIL","message":"no"}' };
+  const orderNo = await pay(receiver.url);
+  await refusedOnce(orderNo);
+  for (const [index, seconds] of SCHEDULE.entries()) {
+    await world.post('/sim/clock', { advanceSeconds: seconds - 5 });
+    t.is(receiver.received.length, index + 1, `not before ${seconds} s`);
+    await world.post('/sim/clock', { advanceSeconds: 5 });
+    t.is(receiver.received.length, index + 2, `after ${seconds} s`);
+  }
+  await world.post('/sim/clock', { advanceSeconds: 86_400 });
+  t.is(receiver.received.length, SCHEDULE.length + 1);
+  const channel = channelOf(world, config);
+  const told = await Promise.all(
+    receiver.received.map(({ headers, body }) => channel.readNotification(headers as Record<string, string>, body)),
+  );
+  for (const notification of told) t.deepEqual(notification, told[0]);
+  t.like(told[0], { orderNo, event: 'TRANSACTION.SUCCESS' });
+});
 
 for (const status of [200, 204]) {
   test.serial(`${status} ends the deliveries`, async (t) => {
@@ -87,7 +84,7 @@ for (const [fault, why] of [
   ['bad-tag', 'misconfigured'],
   ['bad-aad', 'misconfigured'],
 ] as const) {
-  test.serial(`${fault}: the notice is refused as ${why}, and its next delivery counts`, async (t) => {
+  test.serial(`${fault}: the notification is refused as ${why}, and its next delivery is accepted`, async (t) => {
     const receiver = await startReceiver();
     t.teardown(() => receiver.close());
     receiver.answer = { status: 500, body: '' };
@@ -105,7 +102,7 @@ for (const [fault, why] of [
   });
 }
 
-test.serial('a notice with another amount is genuine and says so', async (t) => {
+test.serial('a notification with another amount is genuine and has that amount', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   await pay(receiver.url, 'wrong-amount');
@@ -115,7 +112,7 @@ test.serial('a notice with another amount is genuine and says so', async (t) => 
   t.deepEqual(outcome?.kind === 'paid' && outcome.amount, { minor: 1235n, currency: 'CNY' });
 });
 
-test.serial('a refund is told when it has ended, to the address of the refund', async (t) => {
+test.serial('a completed refund is notified to the URL of the refund', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   const orderNo = await pay('http://127.0.0.1:9/notify');
@@ -130,7 +127,7 @@ test.serial('a refund is told when it has ended, to the address of the refund', 
   t.like(told, { orderNo, refundNo: body.out_refund_no, refund: { kind: 'succeeded' } });
 });
 
-test.serial('a refund without an address is told to nobody', async (t) => {
+test.serial('a refund without a URL is not notified', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   const orderNo = await pay(receiver.url);

@@ -10,7 +10,7 @@ const COMPLAINTS = '/v3/merchant-service/complaints-v2';
 let world: World;
 let direct: SimulatedChannelConfig;
 let partner: SimulatedChannelConfig;
-/** The same partner with another of its merchants. */
+/** The same partner with another sub-merchant. */
 let sibling: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat();
@@ -54,7 +54,7 @@ function refund(config: SimulatedChannelConfig, orderNo: string, changes: object
   });
 }
 
-test('a partner takes no money of its own, and a merchant has nobody below it', async (t) => {
+test('a partner takes no payments of its own, and a direct merchant has no sub-merchants', async (t) => {
   const own = await call(world, partner, 'POST', '/v3/pay/transactions/native', nativeOrder(partner));
   t.is(own.code, 'PARAM_ERROR');
   t.regex(own.body, /受理机构必须传入sub_mch_id/);
@@ -71,16 +71,16 @@ for (const [what, changes, code] of [
   ['the members of a direct merchant', { sp_appid: undefined, sp_mchid: undefined }, 'PARAM_ERROR'],
   ['no sub-merchant', { sub_mchid: undefined }, 'PARAM_ERROR'],
   ['another partner', { sp_mchid: '1900000999' }, 'PARAM_ERROR'],
-  ['a merchant of somebody else', { sub_mchid: '1900000999' }, 'NO_AUTH'],
-  ['an app that is not the partner’s', { sp_appid: 'wx9999999999999999' }, 'APPID_MCHID_NOT_MATCH'],
-  ['an app that is not the sub-merchant’s', { sub_appid: 'wx9999999999999999' }, 'APPID_MCHID_NOT_MATCH'],
+  ['a merchant of another partner', { sub_mchid: '1900000999' }, 'NO_AUTH'],
+  ['an app of another partner', { sp_appid: 'wx9999999999999999' }, 'APPID_MCHID_NOT_MATCH'],
+  ['an app of another sub-merchant', { sub_appid: 'wx9999999999999999' }, 'APPID_MCHID_NOT_MATCH'],
 ] as const) {
   test(`${what}: ${code}`, async (t) => {
     t.is((await create(partner, changes)).code, code);
   });
 }
 
-test('a payer is known to the partner’s app or to that of the sub-merchant, which then is named', async (t) => {
+test("a payer is identified for the partner's app or for the named app of the sub-merchant", async (t) => {
   const { subAppId: sub_appid } = partner.fields;
   const pay = async (changes: object) => (await create(partner, changes, 'jsapi')).code;
   t.is(await pay({}), 'PARAM_ERROR');
@@ -93,11 +93,11 @@ test('a payer is known to the partner’s app or to that of the sub-merchant, wh
   t.is(await pay({ sub_appid, payer: { sub_openid: 'o3' } }), 'PARAM_ERROR');
 });
 
-test('an app of one sub-merchant is not another’s', async (t) => {
+test('an app of one sub-merchant is refused for another', async (t) => {
   t.is((await create(sibling, { sub_appid: partner.fields.subAppId })).code, 'APPID_MCHID_NOT_MATCH');
 });
 
-test('of two sub-merchants of one partner neither sees, closes or refunds the other’s order', async (t) => {
+test('a sub-merchant cannot query, close or refund an order of another one', async (t) => {
   const orderNo = await paid(partner);
   t.like(bodyOf(await query(partner, orderNo)), { ...mchidsOf(partner), trade_state: 'SUCCESS' });
   t.is((await query(sibling, orderNo)).code, 'ORDER_NOT_EXIST');
@@ -117,7 +117,7 @@ test('of two sub-merchants of one partner neither sees, closes or refunds the ot
   t.is((await call(world, partner, 'GET', `${REFUNDS}/${refundNo}`)).code, 'PARAM_ERROR');
 });
 
-test('a complaint is about the sub-merchant, and listed for it alone when asked so', async (t) => {
+test('a complaint belongs to its sub-merchant, and the list can be filtered by it', async (t) => {
   const ids: string[] = [];
   for (const config of [partner, sibling]) {
     const orderNo = await paid(config);
@@ -142,7 +142,7 @@ test('a complaint is about the sub-merchant, and listed for it alone when asked 
   t.is((await finish(partner.fields.subMchId)).status, 204);
 });
 
-test('only a partner has merchants and apps of theirs', async (t) => {
+test('only a partner can rotate sub-merchants and their apps', async (t) => {
   for (const what of ['sub-merchant', 'sub-app-id', 'sub-app-id-jsapi', 'sub-app-id-mini', 'sub-app-id-app'])
     t.like(await world.post('/sim/rotate', { payWay: 'wechat', what }), { error: { code: 'no_partner' } }, what);
 });

@@ -16,7 +16,7 @@ const REFUNDS = 'v3/refund/domestic/refunds';
 const amount = { total: 1234, currency: 'CNY' };
 const scene_info = { payer_client_ip: '192.0.2.7', h5_info: { type: 'Wap' } };
 
-/** A partner's client, the names that it uses, and how it creates. */
+/** A partner's client, its ids and its create call. */
 async function partnerOf(name: string, mode: string, notify_url: string) {
   const config: SimulatedChannelConfig = await configOf(world, name, { mode, partner: true, subApp: true });
   const client = clientOf(world, config);
@@ -33,7 +33,7 @@ async function partnerOf(name: string, mode: string, notify_url: string) {
 }
 
 for (const mode of ['certificate', 'public-key', 'both']) {
-  test(`the package drives every call of a partner and verifies every answer and notice (${mode})`, async (t) => {
+  test(`the package makes every call of a partner and verifies every response and notification (${mode})`, async (t) => {
     const receiver = await startReceiver('');
     t.teardown(() => receiver.close());
     const { config, client, mchids, own, names, create, query } = await partnerOf(`plugin-${mode}`, mode, receiver.url);

@@ -14,7 +14,7 @@ test.after.always(() => world.close());
 const clientOf = (config: Parameters<typeof clientAt>[1]) => clientAt(world, config);
 
 for (const mode of ['certificate', 'public-key', 'both']) {
-  test(`wechatpay-axios-plugin works and verifies every answer and notice (${mode})`, async (t) => {
+  test(`wechatpay-axios-plugin works and verifies every response and notification (${mode})`, async (t) => {
     const config = await configOf(world, `plugin-${mode}`, { mode });
     const client = clientOf(config);
     const receiver = await startReceiver('');
@@ -57,7 +57,7 @@ for (const mode of ['certificate', 'public-key', 'both']) {
   });
 }
 
-test('wechatpay-axios-plugin uploads an image for an answer to a complaint, and only meta is signed', async (t) => {
+test('wechatpay-axios-plugin uploads an image for a complaint reply, and only meta is signed', async (t) => {
   const config = await configOf(world, 'plugin-images');
   const client = clientOf(config);
   const image = Buffer.from('89504e470d0a1a0a00', 'hex');
@@ -71,7 +71,7 @@ test('wechatpay-axios-plugin uploads an image for an answer to a complaint, and 
   t.is(typeof data['media_id'], 'string');
 });
 
-test('wechatpay-axios-plugin makes, reads, changes and removes the address for complaints', async (t) => {
+test('wechatpay-axios-plugin creates, reads, updates and deletes the complaint notification URL', async (t) => {
   const client = clientOf(await configOf(world, 'plugin-complaints'));
   const path = 'v3/merchant-service/complaint-notifications';
   const [first, second] = ['https://pay.example/notify', 'https://pay.example/other'];
@@ -82,7 +82,7 @@ test('wechatpay-axios-plugin makes, reads, changes and removes the address for c
 });
 
 for (const mode of ['certificate', 'public-key']) {
-  test(`wechatpay-axios-plugin places in every product, asks by every number and ends in every way (${mode})`, async (t) => {
+  test(`wechatpay-axios-plugin places in every product, queries by every number and ends in every way (${mode})`, async (t) => {
     const config = await configOf(world, `plugin-products-${mode}`, { mode });
     const client = clientOf(config);
     const { mchid = '', appId: appid } = config.fields;
@@ -149,7 +149,7 @@ for (const mode of ['certificate', 'public-key']) {
   });
 }
 
-test('the package opens the platform certificates, and they are the ones that sign', async (t) => {
+test('the package decrypts the platform certificates, and they verify the signatures', async (t) => {
   const config = await configOf(world, 'plugin-certificates', { mode: 'certificate' });
   const { data } = await clientOf(config).request('v3/certificates', 'GET');
   const [item] = data.data as { serial_no: string; encrypt_certificate: Encrypted }[];
@@ -158,7 +158,7 @@ test('the package opens the platform certificates, and they are the ones that si
   t.deepEqual(certsOf(config), { [item!.serial_no]: pem });
 });
 
-test('the package refuses what the simulator signs with a key that is nobody’s', async (t) => {
+test('the package refuses responses signed with a wrong key', async (t) => {
   const config = await configOf(world, 'plugin-wrong', { mode: 'certificate' });
   for (const fault of ['wrong-key', 'no-signature', 'clock-skew', 'unknown-serial', 'signtest', 'tampered']) {
     await world.post('/sim/faults', { payWay: 'wechat', call: 'certificates', fault, account: 'plugin-wrong' });
@@ -167,7 +167,7 @@ test('the package refuses what the simulator signs with a key that is nobody’s
   t.is((await clientOf(config).request('v3/certificates', 'GET')).status, 200);
 });
 
-test('the package hears the refusal of a wrong key', async (t) => {
+test('the package receives the refusal of a wrong key', async (t) => {
   const own = await configOf(world);
   const other = await configOf(world, 'plugin-other');
   const mixed = { ...own, pems: { ...own.pems, wechat_merchant_key: other.pems.wechat_merchant_key ?? [] } };

@@ -3,17 +3,17 @@ import { Decorator } from 'wechatpay-axios-plugin';
 import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import type { World } from '../world.ts';
 
-/** What the package resolves to. */
+/** The response of the package. */
 export interface Answer {
   status: number;
   data: Record<string, unknown>;
 }
-/** The package's client. */
+/** The client of the package. */
 export interface Client {
   request(path: string, method: string, data?: object, config?: object): Promise<Answer>;
 }
 
-/** The package as it is; only the base address is ours, and `Wechatpay-Serial` has to be added by its caller. */
+/** The unchanged package with our base address; its caller must add `Wechatpay-Serial`. */
 export function clientOf(world: World, { fields, pems }: SimulatedChannelConfig): Client {
   const merchant = new X509Certificate(pems.wechat_merchant_cert?.[0] ?? '');
   const headers: Record<string, string> = {};
@@ -30,21 +30,21 @@ export function clientOf(world: World, { fields, pems }: SimulatedChannelConfig)
   return new Decorator(options) as unknown as Client;
 }
 
-/** Every key that verifies, by its serial. */
+/** Returns every verification key by serial. */
 export function certsOf({ fields, pems }: SimulatedChannelConfig): Record<string, string> {
   const certificates = (pems.wechat_platform_cert ?? []).map((pem) => [new X509Certificate(pem).serialNumber, pem]);
   const keys = (pems.wechat_public_key ?? []).map((pem) => [fields.publicKeyId, pem]);
   return Object.fromEntries([...certificates, ...keys]) as Record<string, string>;
 }
 
-/** An encrypted member of a notice. */
+/** An encrypted member of a notification. */
 export interface Encrypted {
   ciphertext: string;
   nonce: string;
   associated_data: string;
 }
 
-/** Random digits. */
+/** Returns random digits. */
 export function newDigits(count: number): string {
   return Array.from({ length: count }, () => randomInt(10)).join('');
 }

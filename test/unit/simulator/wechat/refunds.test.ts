@@ -33,7 +33,7 @@ function refund(orderNo: string, refundNo: string, fen = 100, changes: object = 
 const succeeded = (refundNo: string) =>
   until(async () => bodyOf(await queryRefund(refundNo)).status === 'SUCCESS' && bodyOf(await queryRefund(refundNo)));
 
-test.serial('a refund is accepted first and done later', async (t) => {
+test.serial('a refund is accepted first and completed later', async (t) => {
   const [orderNo, refundNo] = [await paid(), newNo()];
   const accepted = bodyOf(await refund(orderNo, refundNo));
   t.like(accepted, {
@@ -41,7 +41,7 @@ test.serial('a refund is accepted first and done later', async (t) => {
     out_refund_no: refundNo,
     amount: { refund: 100, total: 1234, currency: 'CNY' },
   });
-  // What an answer always has (wechatpay-apiv3/wechatpay-go@6dbd7ce services/refunddomestic/models.go, Amount).
+  // The members that every response has (wechatpay-apiv3/wechatpay-go@6dbd7ce services/refunddomestic/models.go, Amount).
   t.like(accepted.amount, { settlement_refund: 100, settlement_total: 1234, discount_refund: 0 });
   const done = await succeeded(refundNo);
   t.is(done.refund_id, accepted.refund_id);
@@ -55,7 +55,7 @@ test.serial('a refund is accepted first and done later', async (t) => {
   t.like(bodyOf(trade), { trade_state: 'REFUND', amount: { total: 1234 } });
 });
 
-test.serial('one number is one refund, and other facts under it are refused', async (t) => {
+test.serial('a refund number stands for one refund, and a reuse with other facts is refused', async (t) => {
   const [orderNo, refundNo] = [await paid(), newNo()];
   const first = bodyOf(await refund(orderNo, refundNo));
   t.is(bodyOf(await refund(orderNo, refundNo)).refund_id, first.refund_id);
@@ -65,13 +65,13 @@ test.serial('one number is one refund, and other facts under it are refused', as
   t.like((await world.ledger(orderNo)).orders[0], { refunds: 1, refunded: 100 });
 });
 
-test.serial('a reason is limited in bytes', async (t) => {
+test.serial('a refund reason is limited in bytes', async (t) => {
   const orderNo = await paid();
   t.is((await refund(orderNo, newNo(), 1, { reason: '茶'.repeat(27) })).code, 'PARAM_ERROR');
   t.is((await refund(orderNo, newNo(), 1, { reason: '茶'.repeat(26) })).status, 200);
 });
 
-test.serial('more than was paid is refused', async (t) => {
+test.serial('a refund above the paid amount is refused', async (t) => {
   const orderNo = await paid();
   t.is((await refund(orderNo, newNo(), 1235)).code, 'INVALID_REQUEST');
   t.is((await refund(orderNo, newNo(), 1000)).status, 200);
@@ -90,7 +90,7 @@ test.serial('a second refund within a minute is refused for now', async (t) => {
   t.is((await refund(orderNo, newNo(), 1)).status, 200);
 });
 
-test.serial('there are at most fifty refunds of an order', async (t) => {
+test.serial('an order has at most fifty refunds', async (t) => {
   const orderNo = await paid();
   for (let count = 0; count < 50; count += 1) {
     t.is((await refund(orderNo, newNo(), 1)).status, 200);
@@ -100,7 +100,7 @@ test.serial('there are at most fifty refunds of an order', async (t) => {
 });
 
 test.serial(
-  'an unpaid, unknown or misquoted order is refused, and one whose refund window is over, but not a day before',
+  'a refund of an unpaid, unknown or misquoted order is refused, and so is one after the refund window',
   async (t) => {
     const unpaid = newNo();
     await call(world, config, 'POST', '/v3/pay/transactions/native', nativeOrder(config, { out_trade_no: unpaid }));
@@ -116,7 +116,7 @@ test.serial(
   },
 );
 
-test.serial('either number names the order, both or none do not', async (t) => {
+test.serial('an order is named by either number, but not by both or none', async (t) => {
   const orderNo = await paid();
   const trade = await world.get<{ payments: { number: string }[] }>(`/sim/trades/${orderNo}`);
   const number = trade.payments[0]?.number;
@@ -125,7 +125,7 @@ test.serial('either number names the order, both or none do not', async (t) => {
   t.is((await refund(orderNo, newNo(), 1, { out_trade_no: undefined, transaction_id: number })).status, 200);
 });
 
-test.serial('a paid order that is not found for a moment is asked for again, and refunded once', async (t) => {
+test.serial('a refund of an order that is temporarily not found is retried and made once', async (t) => {
   const [orderNo, refundNo] = [await paid(), newNo()];
   const channel = channelOf(world, config);
   const trade = await world.get<{ payments: { number: string }[] }>(`/sim/trades/${orderNo}`);
@@ -152,7 +152,7 @@ test.serial('a paid order that is not found for a moment is asked for again, and
   t.like((await world.ledger(orderNo)).orders[0], { refunds: 1, refunded: 100 });
 });
 
-test.serial('an order of 0.05 pays and its refunds are refused', async (t) => {
+test.serial('an order of 0.05 is paid and its refunds are refused', async (t) => {
   const orderNo = newNo();
   await call(
     world,
@@ -166,7 +166,7 @@ test.serial('an order of 0.05 pays and its refunds are refused', async (t) => {
   t.regex(answer.code, /^NOT_?ENOUGH$/);
 });
 
-test.serial('an abnormal refund is retried by hand and then done', async (t) => {
+test.serial('an abnormal refund is retried by the operator and then completed', async (t) => {
   const [orderNo, refundNo] = [await paid(), newNo()];
   await world.post('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'abnormal-refund', orderNo });
   const stuck = bodyOf(await refund(orderNo, refundNo));
@@ -193,7 +193,7 @@ test.serial('an abnormal refund is retried by hand and then done', async (t) => 
   t.is(again.code, 'INVALID_REQUEST');
 });
 
-test.serial('a refund made elsewhere and one that is taken back are seen', async (t) => {
+test.serial('a refund made elsewhere and a reversed refund are visible', async (t) => {
   const [orderNo, refundNo] = [await paid(), newNo()];
   await world.post('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'refund-success-then-fail', orderNo });
   t.is(bodyOf(await refund(orderNo, refundNo)).status, 'SUCCESS');

@@ -4,7 +4,7 @@ import { wechatSimulator } from '../../../../server/simulator/wechat/simulator.t
 import { newDir, startReceiver, startWorld, until } from '../world.ts';
 import { call, configOf, nativeOrder, newNo } from './merchant.ts';
 
-test('keys, orders and a refund under way survive the end of the process', async (t) => {
+test('keys, orders and a pending refund survive a restart', async (t) => {
   const dir = newDir();
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const receiver = await startReceiver('');

@@ -21,7 +21,7 @@ for (const { what, mode, tellsMerchant } of [
   { what: 'merchant-certificate', mode: 'certificate', tellsMerchant: true },
   { what: 'api-v3-key', mode: 'public-key', tellsMerchant: true },
 ]) {
-  test(`${what} (${mode}) is replaced in mid-traffic: no payment fails, every notice arrives`, async (t) => {
+  test(`${what} (${mode}) is rotated under traffic: no payment fails and every notification arrives`, async (t) => {
     const account = `rotate-${what}-${mode}`;
     let channel = channelOf(world, await configOf(world, account, { mode }));
     const merchant = await startMerchant(() => channel);
@@ -38,7 +38,7 @@ for (const { what, mode, tellsMerchant } of [
     const orders = Array.from({ length: ORDERS }, () => placeOrder(merchant.url));
     const outcomes = await Promise.all(
       orders.map(async (order, index) => {
-        // One worker rotates between two calls of its own, while those of the others are under way.
+        // One worker rotates between two of its calls, while calls of the others are under way.
         const before = channel;
         const placed = await before.place(order);
         if (index === ORDERS / 2) await rotate();
@@ -53,19 +53,19 @@ for (const { what, mode, tellsMerchant } of [
   });
 }
 
-test('what cannot be rotated is refused', async (t) => {
+test('a value that cannot be rotated is refused', async (t) => {
   const answer = await world.post('/sim/rotate', { payWay: 'wechat', what: 'toString' });
   t.like(answer, { error: { code: 'unknown_rotation' } });
 });
 
 interface Merchant {
   url: string;
-  /** Orders that a genuine notice called paid. */
+  /** Orders reported as paid by a genuine notification. */
   paid: Set<string>;
   close(): void;
 }
 
-/** Reads every notice with the newest channel and refuses what is not genuine, so that it comes again. */
+/** Reads every notification with the newest channel, and refuses others so that they are sent again. */
 async function startMerchant(newest: () => Channel): Promise<Merchant> {
   const paid = new Set<string>();
   const server: Server = createServer((request, response) => {

@@ -37,7 +37,7 @@ for (const [product, changes, member] of [
   });
 }
 
-test.serial('a paid trade tells its amount, number, time and payer', async (t) => {
+test.serial('a paid trade has its amount, number, time and payer', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo, attach: 'a' });
   await pay(orderNo);
@@ -58,7 +58,7 @@ test.serial('a paid trade tells its amount, number, time and payer', async (t) =
   t.deepEqual(bodyOf(byId), paid);
 });
 
-// A time of Go on a machine in UTC, as WeChat Pay's own client sends it (wechatpay-apiv3/wechatpay-go@6dbd7ce services/payments/native/models.go).
+// A Go time on a machine in UTC, as WeChat Pay's client sends it (wechatpay-apiv3/wechatpay-go@6dbd7ce services/payments/native/models.go).
 for (const [name, offset, minutes] of [
   ['UTC', 'Z', 0],
   ['another zone', '-09:30', -570],
@@ -72,16 +72,19 @@ for (const [name, offset, minutes] of [
   });
 }
 
-test.serial('the same order is given again while it is unpaid, another one under its number is not', async (t) => {
-  const orderNo = newNo();
-  const first = await create({ out_trade_no: orderNo });
-  t.is((await create({ out_trade_no: orderNo })).body, first.body);
-  t.is((await create({ out_trade_no: orderNo, description: 'Coffee' })).code, 'OUT_TRADE_NO_USED');
-  t.is((await create({ out_trade_no: orderNo, amount: { total: 1, currency: 'CNY' } })).status, 403);
-  t.is((await world.ledger(orderNo)).orders[0]?.created, 1);
-});
+test.serial(
+  'an identical create of an unpaid order returns it, and a different one under its number is refused',
+  async (t) => {
+    const orderNo = newNo();
+    const first = await create({ out_trade_no: orderNo });
+    t.is((await create({ out_trade_no: orderNo })).body, first.body);
+    t.is((await create({ out_trade_no: orderNo, description: 'Coffee' })).code, 'OUT_TRADE_NO_USED');
+    t.is((await create({ out_trade_no: orderNo, amount: { total: 1, currency: 'CNY' } })).status, 403);
+    t.is((await world.ledger(orderNo)).orders[0]?.created, 1);
+  },
+);
 
-test.serial('a paid order is neither created nor closed again', async (t) => {
+test.serial('a paid order can be neither created nor closed again', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo });
   await pay(orderNo);
@@ -90,7 +93,7 @@ test.serial('a paid order is neither created nor closed again', async (t) => {
   t.like(bodyOf(await query(orderNo)), { trade_state: 'SUCCESS' });
 });
 
-test.serial('a closed order is closed for good', async (t) => {
+test.serial('a closed order stays closed', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo });
   const closed = await close(orderNo);
@@ -103,7 +106,7 @@ test.serial('a closed order is closed for good', async (t) => {
   t.like(await pay(orderNo), { error: { code: 'closed' } });
 });
 
-test.serial('nobody pays a trade after its time_expire, but it is open until it is closed', async (t) => {
+test.serial('a trade cannot be paid after its time_expire, but stays open until it is closed', async (t) => {
   const orderNo = newNo();
   const { now } = await world.get<{ now: string }>('/sim/clock');
   const expire = `${new Date(Date.parse(now) + 8 * 3_600_000 + 90_000).toISOString().slice(0, 19)}+08:00`;
@@ -126,11 +129,11 @@ for (const [what, changes] of Object.entries({
   'a notify_url with a query': { notify_url: 'https://a.example/n?x=1' },
   'no notify_url': { notify_url: undefined },
   'an amount as text': { amount: { total: '1234', currency: 'CNY' } },
-  'an amount of nothing': { amount: { total: 0, currency: 'CNY' } },
+  'a zero amount': { amount: { total: 0, currency: 'CNY' } },
   'a broken amount': { amount: { total: 1.5, currency: 'CNY' } },
   'another currency': { amount: { total: 1, currency: 'USD' } },
   'a time_expire without offset': { time_expire: '2030-01-01T00:00:00' },
-  'a time_expire that is over': { time_expire: '2020-01-01T00:00:00+08:00' },
+  'a past time_expire': { time_expire: '2020-01-01T00:00:00+08:00' },
   "another merchant's number": { mchid: '1900000999' },
 })) {
   test.serial(`${what}: 400 PARAM_ERROR and no trade`, async (t) => {
@@ -147,11 +150,11 @@ test.serial('jsapi without a payer and h5 without a scene are refused', async (t
   t.is((await create({}, 'h5')).code, 'PARAM_ERROR');
 });
 
-test.serial('an app that is not the merchant’s is refused', async (t) => {
+test.serial('an app of another merchant is refused', async (t) => {
   t.is((await create({ appid: 'wx9999999999999999' })).code, 'APPID_MCHID_NOT_MATCH');
 });
 
-test.serial('an openid belongs to one of the merchant’s apps', async (t) => {
+test.serial('an openid belongs to one app of the merchant', async (t) => {
   const { wechat: own } = await world.post<Record<string, SimulatedChannelConfig>>('/sim/accounts', {
     payWay: 'wechat',
     name: 'apps',
@@ -173,7 +176,7 @@ test.serial('an openid belongs to one of the merchant’s apps', async (t) => {
   }
 });
 
-test.serial('a merchant does not see the orders of another one', async (t) => {
+test.serial('a merchant cannot query orders of another one', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo });
   const other = await configOf(world, 'other');
@@ -181,7 +184,7 @@ test.serial('a merchant does not see the orders of another one', async (t) => {
   t.is((await call(world, config, 'GET', `${pathOf(orderNo)}?mchid=${other.fields.mchid}`)).code, 'PARAM_ERROR');
 });
 
-test.serial('an amount of 0.02 is refused for certain, 0.01 pays by itself', async (t) => {
+test.serial('0.02 is definitely refused, and 0.01 pays by itself', async (t) => {
   const [declined, paid] = [newNo(), newNo()];
   t.is((await create({ out_trade_no: declined, amount: { total: 2 } })).code, 'RULE_LIMIT');
   t.is((await query(declined)).status, 404);

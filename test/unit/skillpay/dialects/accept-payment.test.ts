@@ -3,7 +3,7 @@ import { preferred } from '../../../../server/skillpay/schemes/mpp.ts';
 
 const all = ['wechat', 'alipay', 'paypal'] as const;
 
-test('what a client prefers comes first, what it refuses is left out', (t) => {
+test("payment schemes follow the client's preference, without the rejected ones", (t) => {
   const cases: [string | undefined, string[]][] = [
     [undefined, ['wechat', 'alipay', 'paypal']],
     ['alipay/charge', ['alipay']],

@@ -8,7 +8,7 @@ import type { SkillPair } from '../../../../server/skillpay/schemes/scheme.ts';
 
 const NOW = new Date('2026-11-24T08:00:00Z');
 
-/** An offer that WeChat's agents could pay, and the store that has it. */
+/** An offer payable by WeChat agents, and its store. */
 function offered() {
   const row = {
     project: 'default',
@@ -36,7 +36,7 @@ function offered() {
   return { store, pair: { order, skill } as unknown as SkillPair, kept };
 }
 
-test('nobody waits for an operator that is silent: the offer goes out without a code, and a late one is kept', async (t) => {
+test('a silent operator does not delay the offer, which goes out without a code, and a late code is stored', async (t) => {
   const { store, pair, kept } = offered();
   let now = NOW;
   const answers: ((answer: CodeAnswer) => void)[] = [];

@@ -7,14 +7,14 @@ const outTradeNo = 'X20300101000000ABCDEFGHJK';
 const accepted = { scheme: 'exact', network: 'wechat:live' };
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
 
-test('a proof names its order and what was accepted', (t) => {
+test('a proof contains its order number and the accepted requirements', (t) => {
   const proof = readProof(encode({ x402Version: 2, accepted, payload: { outTradeNo }, extensions: {} }));
   t.like(proof, { outTradeNo, accepted, paymentId: undefined });
   const looksTwice = { '"a': 'a":1,"b" : {\\', b: ['"a":', '"a" :', { a: 1 }, { a: 1 }] };
   t.is(readProof(encode({ x402Version: 2, accepted, payload: { outTradeNo, looksTwice } })).outTradeNo, outTradeNo);
 });
 
-test('everything else than strict base64 of a shallow payload is refused', (t) => {
+test('a proof that is not strict base64 of a shallow payload is refused', (t) => {
   const good = { x402Version: 2, accepted, payload: { outTradeNo } };
   let deep: unknown = 1;
   for (let level = 0; level < 25; level++) deep = { deep };
@@ -43,7 +43,7 @@ test('everything else than strict base64 of a shallow payload is refused', (t) =
   }
 });
 
-test('numbers of pay-per-call have one form', (t) => {
+test('pay-per-call numbers have exactly one form', (t) => {
   t.true(isOutTradeNo(outTradeNo));
   for (const other of [`${outTradeNo}\n`, outTradeNo.toLowerCase(), outTradeNo.slice(1), `${outTradeNo}0`])
     t.false(isOutTradeNo(other));
