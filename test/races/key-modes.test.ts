@@ -526,8 +526,8 @@ test('a change of mode or account takes over no key and reports the owner of eac
     [400, 'unusable'],
     'a key of the simulator is none of a channel',
   );
-  const channelSimulator = await upload({ ...key, mode });
-  t.deepEqual([channelSimulator.status, channelSimulator.body.errors[0].pointer], [400, '/account']);
+  const half = await upload({ ...key, mode });
+  t.deepEqual([half.status, half.body.errors[0].pointer], [400, '/account']);
   t.is((await upload({ ...key, mode: 'nowhere', account: appId })).status, 400);
 
   // A simulator configuration does not count here, so the upload belongs to the first one that counts.

@@ -130,11 +130,11 @@ test.serial('a pair is checked once both halves are uploaded, in either order', 
     ['key', 'cert'],
   ]) {
     const service = await startService(t);
-    for (const channelSimulator of order) {
-      const isFirst = channelSimulator === order[0];
-      const kind = channelSimulator === 'cert' ? 'wechat_merchant_cert' : 'wechat_merchant_key';
-      const wrong = channelSimulator === 'cert' ? fixture('alipay.crt') : fixture('alipay.key');
-      const right = channelSimulator === 'cert' ? fixture('app.crt') : fixture('app.key');
+    for (const half of order) {
+      const isFirst = half === order[0];
+      const kind = half === 'cert' ? 'wechat_merchant_cert' : 'wechat_merchant_key';
+      const wrong = half === 'cert' ? fixture('alipay.crt') : fixture('alipay.key');
+      const right = half === 'cert' ? fixture('app.crt') : fixture('app.key');
       if (!isFirst) {
         const refused = await upload(service, kind, wrong);
         t.deepEqual([refused.status, refused.body.errors[0].code], [400, 'certificate_pair_mismatch']);

@@ -80,8 +80,8 @@ test.serial('a long export has every order once, in the memory of one batch', as
   t.is(lines, total);
   t.is(seen.size, total);
   // Uncollected garbage grows at first; the memory must not grow with the number of orders.
-  const channelSimulator = Math.floor(grown.length / 2);
-  const growth = Math.max(...grown.slice(channelSimulator)) - Math.max(...grown.slice(0, channelSimulator));
+  const half = Math.floor(grown.length / 2);
+  const growth = Math.max(...grown.slice(half)) - Math.max(...grown.slice(0, half));
   t.true(growth < 100 * 1024 * 1024, `${Math.round(growth / 1e6)} MB in the second half`);
   t.log(`${total} orders: resident memory grew by ${Math.round(growth / 1e6)} MB in the second half`);
 });

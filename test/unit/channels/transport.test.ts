@@ -56,11 +56,11 @@ test('a silent server and an endless body give a timeout', async (t) => {
 });
 
 test('a truncated body and a closed port are network failures', async (t) => {
-  const channelSimulator = await serve(t, (request, response) => {
+  const broken = await serve(t, (request, response) => {
     response.writeHead(200, { 'content-length': '100' });
     response.write('half', () => request.socket.destroy());
   });
-  t.is(await failure(t, channelSimulator), 'network');
+  t.is(await failure(t, broken), 'network');
   t.is(await failure(t, 'http://127.0.0.1:1'), 'network');
 });
 

@@ -166,8 +166,8 @@ test('a name that imitates the following cells is refused', async (t) => {
   const far = `${forged}${','.repeat(60)}`;
   await refused(t, await read(t, files.billZip([{ ...PAYMENT, name: far }])), 'wrong_columns', { line: 6 });
   // A part of the cells is not ambiguous.
-  const channelSimulator = `茶,${files.DAY} 09:59:00,${files.DAY} 10:00:00,1.00`;
-  t.is((await collect(await read(t, files.billZip([{ ...PAYMENT, name: channelSimulator }])))).lines[0]?.amount, 3580n);
+  const half = `茶,${files.DAY} 09:59:00,${files.DAY} 10:00:00,1.00`;
+  t.is((await collect(await read(t, files.billZip([{ ...PAYMENT, name: half }])))).lines[0]?.amount, 3580n);
 });
 
 test('a line of another type is neither payment nor refund', async (t) => {
