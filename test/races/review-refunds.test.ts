@@ -204,7 +204,7 @@ test('a surplus payment in another currency is refunded in its own currency', as
   const last = await store.read((tx) => tx.transitions.list({ orderNo, toState: 'closed' }));
   t.deepEqual(
     last.map(({ fromState, rule }) => [fromState, rule]),
-    [['pending', 'O6']],
+    [['pending', 'close_requested']],
   );
 });
 
