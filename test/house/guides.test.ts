@@ -69,6 +69,7 @@ test('the guide of a channel states the limits that the adapter enforces', (t) =
       t.true(guideText(slug, language).markdown.includes(`- ${figures}`), `${language}/${slug}: ${figures}`);
     }
   const days = (payWay: PayWay) => CHANNEL_KINDS.get(payWay)!.limits.refundWindowDays;
+  // The sentence of the guide names both with one number; it must be reworded if they differ.
   t.is(days('alipay'), days('wechat'));
   const windows = {
     en: `${days('alipay')} days at Alipay and WeChat Pay, ${days('paypal')} days at PayPal`,

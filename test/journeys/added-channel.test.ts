@@ -6,7 +6,7 @@ import { migratedFile } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { openStage } from './tour/stage.ts';
 
-test('a channel added with three changed lines pays, refunds, is billed and is shown everywhere', async (t) => {
+test('a channel added by entries in three files pays, refunds, is billed and is shown everywhere', async (t) => {
   const folder = temporaryFolder(t);
   addChannel(folder);
   const program = await bundleInto(temporaryFolder(t), join(folder, 'bin/payctl.ts'));
