@@ -11,7 +11,7 @@ const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const draft = `${out}.${process.pid}`;
 const guides = join(root, 'server', 'pages', 'guides');
 
-/** The compiler; undefined in a production install, which uses the packaged dist/. */
+/** The TypeScript compiler; undefined in a production install, which uses the packaged dist/. */
 function findCompiler() {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
@@ -43,12 +43,12 @@ function copyAssets() {
   }
 }
 
-/** Builds the files of the API explorer, so that the service need not. */
+/** Builds the files of the API explorer, so that the service does not have to build them. */
 const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerFiles', 'server/explorer');
 
 /**
- * Builds the client with its types from the OpenAPI document, compiled with its own stricter settings. Its operations, which are not
- * committed, are also copied to the checkout.
+ * Builds the API client and its types from the OpenAPI document, with compiler settings of its own that are stricter. The generated
+ * operations are not committed to git, so they are also copied to the checkout.
  */
 function makeClient(compiler) {
   const source = join(draft, 'client.src');
@@ -84,7 +84,7 @@ function make(program, write, folder, ...more) {
   return status === 0;
 }
 
-/** The Node of the development packages, because the machine's may be too old. */
+/** The Node binary of the development packages, if installed, because the machine's own Node may be too old. */
 function findNode() {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');

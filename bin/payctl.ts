@@ -3,9 +3,9 @@ import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-// In payctl NO_COLOR wins; Node.js would warn on stderr that FORCE_COLOR wins.
+// If both are set, payctl follows NO_COLOR. Node.js would follow FORCE_COLOR and print a warning on stderr.
 if (process.env['NO_COLOR']) delete process.env['FORCE_COLOR'];
-// FORCE_COLOR wins over NODE_DISABLE_COLORS; deleting the latter avoids the same warning.
+// FORCE_COLOR has precedence over NODE_DISABLE_COLORS. Deleting NODE_DISABLE_COLORS avoids the same warning.
 if (process.env['FORCE_COLOR']) delete process.env['NODE_DISABLE_COLORS'];
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -13,7 +13,7 @@ if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`payctl needs Node.js 24.15 or newer; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else if (!(await answerAtOnce(process.argv.slice(2)).catch(outputLost))) {
-  // In the user's own folder, because code from a folder that other users can write to must not run.
+  // The cache is in the user's own folder, because code from a folder that other users can write to must not run.
   const cache =
     process.env['NODE_COMPILE_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'payctl');
   module.enableCompileCache(cache);
@@ -55,7 +55,7 @@ async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
   return printPrebuiltHelp(argv, { stdout: process.stdout, env: process.env });
 }
 
-/** Reports that the output of `answerAtOnce` could not be written, its only failure. */
+/** Reports that the output of `answerAtOnce` could not be written. `answerAtOnce` fails for no other reason. */
 function outputLost(error: Error): true {
   process.stderr.on('error', () => {});
   process.stderr.write(`error: ${error.message}\n`);

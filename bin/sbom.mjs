@@ -1,6 +1,6 @@
 // The parts list of a package (CycloneDX): writes sbom.cdx.json from the production part of package-lock.json before `npm pack`, and
-// removes it afterwards. The same lock gives the same bytes. Not `npm sbom --omit=dev`, which omits packages that a development package
-// also needs. Plain JavaScript, like build.mjs.
+// removes it afterwards. The same package-lock.json always gives the same bytes. Not `npm sbom --omit=dev`, which omits packages that a
+// development package also needs. Plain JavaScript, like build.mjs.
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -18,7 +18,7 @@ function write() {
   for (const [path, entry] of Object.entries(needed)) {
     const component = componentOf(nameOf(path), entry);
     const ref = component['bom-ref'];
-    // The same version may be installed at several paths; it is required if it is required at one.
+    // The same version may be installed at several paths; it counts as required if it is required at any of them.
     if (components.get(ref)?.scope !== 'required') components.set(ref, component);
     graph.set(ref, [...(graph.get(ref) ?? []), ...refsOf(path, entry, needed)]);
   }
@@ -81,7 +81,7 @@ function licensesOf(license) {
   };
 }
 
-/** Resolves dependencies as Node does: beside the package, or in a node_modules further up. Optional ones may be missing. */
+/** Resolves dependencies as Node does: beside the package, or in a node_modules further up. Optional dependencies may be missing. */
 function refsOf(path, { dependencies = {}, optionalDependencies = {}, peerDependencies = {} }, packages) {
   const wanted = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   return wanted.flatMap((name) => {

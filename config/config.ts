@@ -41,7 +41,7 @@ export interface LoadedConfig {
   };
   jwt: { secretKey: string | undefined; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
-  /** Newest first: the first encrypts, all decrypt. */
+  /** Newest first. The first key encrypts; every key can decrypt. */
   security: { masterKeys: NonNullable<Values['Security.MasterKey']> };
   skillpay: { brand: string | undefined; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };

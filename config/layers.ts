@@ -5,7 +5,7 @@ import { type ConfigFault, printable } from './faults.ts';
 import { environmentName, type KeyName, keyNames, keys } from './schema.ts';
 import { nearest } from './nearest.ts';
 
-/** A value as set, with its source and the base folder of its relative paths. */
+/** A configured value, its source, and the folder from which its relative paths begin. */
 export interface Setting {
   value: unknown;
   source: string;
@@ -79,7 +79,7 @@ function unknown(kind: string, name: string, all: readonly string[]): string {
   return `unknown ${kind}${hint === undefined ? '' : `; did you mean ${hint}?`}`;
 }
 
-/** Variables that are not keys: `PAY_CONFIG` is read elsewhere, `PAY_TEST_…` belongs to the tests. */
+/** Variables that are not keys: `load.ts` reads `PAY_CONFIG`, and the tests read `PAY_TEST_…`. */
 const elsewhere = /^PAY_(CONFIG$|TEST_)/;
 
 /** Whether Kubernetes set the variable for a service named `pay` or `pay-…`. */
@@ -88,7 +88,7 @@ function isServiceLink(name: string, text: string): boolean {
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(text);
 }
 
-/** Reads the `PAY_…` variables; an empty one counts as not set, `…_FILE` reads a file, an unknown name is a fault. */
+/** Reads the `PAY_…` variables; an empty variable counts as not set, `…_FILE` reads a file, an unknown name is a fault. */
 export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
   const layer: Layer = { settings: new Map(), faults: [] };
   const names = new Map(keyNames.flatMap((key) => variables(key).map((name) => [name, key] as const)));
@@ -122,7 +122,7 @@ interface Variable {
 function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Variable): void {
   const [plain, file] = variables(key);
   if (env[plain] && env[file]) {
-    // Called for both names; the fault is added once.
+    // This function is called for both names, so only one of the calls adds the fault.
     if (name === plain) layer.faults.push({ key, message: `both ${plain} and ${file} are set; set only one` });
     return;
   }

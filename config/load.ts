@@ -18,7 +18,7 @@ export interface LoadOptions {
 
 const ownRoot = dirname(import.meta.dirname ?? dirname(fileURLToPath(import.meta.url)));
 
-/** Reads defaults, one file and the environment, where later ones win; throws `ConfigFaults` with all faults. */
+/** Reads the defaults, one file and the environment; a later source overrides an earlier one. Throws `ConfigFaults` with all faults. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const { env, cwd } = options;
   const { settings, values, faults } = readLayers(options);
@@ -62,7 +62,7 @@ function readLayers({ argv, env, cwd, packageRoot = ownRoot }: LoadOptions) {
   return { settings, values: read(settings, faults), faults };
 }
 
-/** The environment by its key; without it, NODE_ENV=production means production. */
+/** The value of `Server.Environment`. If it is not set, NODE_ENV=production means production. */
 function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
   return values['Server.Environment'] ?? (NODE_ENV === 'production' ? 'production' : 'development');
 }
@@ -86,7 +86,7 @@ function* ofNode(
   }
 }
 
-/** The defaults of the file, completed by those of the schema; relative paths begin at the working directory. */
+/** The defaults of the file, completed by the defaults of the schema; relative paths begin at the working directory. */
 function defaults(path: string, cwd: string): Layer {
   const layer: Layer = existsSync(path) ? readTomlLayer(path, cwd) : { settings: new Map(), faults: [] };
   for (const key of keyNames) {
@@ -122,7 +122,7 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
   return values as Partial<Values>;
 }
 
-/** HAProxy by default removes a server after three failed checks, two seconds apart. */
+/** Default of `Server.DrainSeconds` in production. HAProxy by default removes a server after three failed checks, two seconds apart. */
 const DRAIN_SECONDS = 8;
 
 /** The number of workers; `auto` is 1 with the embedded database, which only one process can use. */

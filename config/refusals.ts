@@ -93,7 +93,7 @@ export function isLoopback(host: string): boolean {
 function mayBeOverheard(text: string): boolean {
   if (text.startsWith('pglite://')) return false;
   const { hostname, searchParams } = new URL(text);
-  // In the driver, the query parameter wins over the host, and the last of several wins.
+  // The driver prefers the query parameter `host` to the host of the URL, and the last `host` parameter to earlier ones.
   const host = searchParams.getAll('host').at(-1) || hostname;
   if (/^(\/|%2f)/i.test(host) || isLoopback(host)) return false;
   const modes = searchParams.getAll('sslmode');
@@ -106,7 +106,10 @@ function looksLikeSample(secret: string): boolean {
   return sampleWords.test(secret) || new Set(secret).size < 10;
 }
 
-/** Whether a key was probably typed: 32 random bytes are never all printable, evenly spaced, or of few values. */
+/**
+ * Whether a person probably typed the key instead of generating it: 32 random bytes are never all printable, evenly spaced, or of few
+ * values.
+ */
 function isTyped({ key }: MasterKey): boolean {
   const bytes = [...key];
   const steps = new Set(bytes.slice(1).map((byte, index) => (byte - (bytes[index] ?? 0) + 256) % 256));

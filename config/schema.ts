@@ -64,7 +64,7 @@ const OLD_PREPARED: Readonly<Record<string, string>> = { true: 'on', false: 'off
 const networks = 'a list of IP addresses or CIDR ranges such as 10.0.0.0/8 or ::1';
 const hostAndPort = 'host:port, such as 127.0.0.1:8080 or [::1]:8080';
 
-/** Every configuration key, in the order of the files and tables; the single source of types, defaults and descriptions. */
+/** Every configuration key, in the sequence of the files and tables; the single source of types, defaults and descriptions. */
 export const keys = {
   Debug: flag(
     false,

@@ -38,7 +38,7 @@ export const origin = readBy((text) => {
   return url && url.pathname === '/' && !/[?#]/.test(text) ? url.origin : undefined;
 });
 
-/** An http or https address without query, fragment and credentials, unchanged. */
+/** An http or https address without query, fragment, user name and password, unchanged. */
 export const address = readBy((text) => (httpUrl(text) && !/[?#]/.test(text) ? text : undefined));
 
 function httpUrl(text: string): URL | undefined {

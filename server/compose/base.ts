@@ -22,7 +22,7 @@ import type { BoardTimes } from '../live/board.ts';
 import { type PaymentSource, ORDER_PAID } from '../payments/ledger.ts';
 import { PATIENCE, type Patience, type Ports } from '../payments/ports.ts';
 
-/** Replacements for tests. */
+/** Values that tests use instead of the real ones. */
 export interface Overrides {
   now?: () => Date;
   logger?: Logger;
@@ -31,7 +31,7 @@ export interface Overrides {
   simulatorUrl?: string;
   /** Time limits of the database. */
   databaseTimeouts?: DatabaseSettings['timeouts'];
-  /** Waits for channels and upstreams. */
+  /** How long the service waits for channels and for upstream servers. */
   patience?: Partial<Patience>;
   /** Number of this process among the workers of its supervisor. */
   worker?: number | undefined;
@@ -39,7 +39,7 @@ export interface Overrides {
   liveTimes?: BoardTimes;
   /** How long figures of the database are cached (ms). */
   figuresEveryMs?: number;
-  /** A cheaper password hash. */
+  /** A password hasher that needs less computing time. */
   passwords?: Passwords;
 }
 
@@ -75,7 +75,7 @@ export interface Base {
   simulatorUrl: string | null;
 }
 
-/** A part of the service: its routes, due rows and tasks. */
+/** A part of the service: its routes, its kinds of jobs (`DueKind`), and its periodic tasks. */
 export interface Part {
   groups: RouteGroup[];
   kinds?: readonly DueKind[];
@@ -85,7 +85,7 @@ export interface Part {
 /** Time limits of the read replica, so that the primary can still answer within the request (ms). */
 const REPLICA_TIMEOUTS = { connect: 1_000, query: 2_500, statement: 2_400 };
 
-/** The schema is behind and Database.Migrate is off. */
+/** Migrations are pending and Database.Migrate is off. */
 class SchemaOutdated extends LocalError {
   constructor(pending: number) {
     super('schema_outdated', 503, `The database schema is not up to date: ${pending} migrations are pending.`, {
@@ -94,7 +94,7 @@ class SchemaOutdated extends LocalError {
   }
 }
 
-/** Builds the base. Migrates the schema first, or throws `schema_outdated` if it is behind and `Database.Migrate` is off. */
+/** Builds the base. Migrates the schema first. Throws `schema_outdated` if migrations are pending and `Database.Migrate` is off. */
 export async function composeBase(config: Config, database: OpenDatabase, overrides: Overrides): Promise<Base> {
   const logger = overrides.logger ?? createLogger(config);
   const log: Ports['log'] = (level, message, { error, ...details } = {}) =>

@@ -14,7 +14,7 @@ interface Needs extends Pick<CatalogPorts, 'audit' | 'recordEvent' | 'kindOf' | 
   payments: Pick<PaymentOperations, 'orders'>;
 }
 
-/** Assembles projects, payers, products, coins and statistics. */
+/** Builds the part of the service for projects, payers, products, coins and statistics. */
 export function composeCatalog({ config, store, reports, now, log }: Base, { payments, ...needs }: Needs): Part {
   const catalog = createCatalog({
     ...needs,

@@ -17,7 +17,10 @@ import type { Base, Part } from './base.ts';
 type ComposedCredentials = Part &
   Pick<Credentials, 'channels' | 'noticed' | 'encryption' | 'seedSimulator' | 'leaveModes' | 'encryptedChannels'>;
 
-/** Assembles credentials. Messages to channels are dated by `channelTime`, not by `now`, which tests may advance. */
+/**
+ * Builds the part of the service for channel configurations and certificates. Messages to channels carry the time of `channelTime` instead
+ * of `now`, because tests may advance `now`.
+ */
 export function composeCredentials(
   { config, store, now, log, simulatorUrl, figures }: Base,
   { audit, transportTo, download }: { audit: Audit } & Pick<Messages, 'transportTo' | 'download'>,
@@ -53,7 +56,7 @@ export function composeCredentials(
   };
 }
 
-/** The transports to the channels; messages about an order are stored for its timeline. */
+/** The functions that send requests to channels. Messages about an order are stored for the timeline of the order. */
 interface Messages {
   log: MessageLog;
   /** Sends to one channel. */
@@ -68,7 +71,7 @@ const HALF_SECOND_MS = 500;
 /** Longest stored text of a notification, in characters. */
 const MAX_NOTIFICATION = 16_384;
 
-/** Assembles the transports and the log of their messages. */
+/** Builds the functions that send requests to channels, and the log that stores the messages. */
 export function composeMessages({ config, store, now, log: report, metrics, figures }: Base): Messages {
   const lost = new Counter({
     name: 'channel_messages_dropped_total',

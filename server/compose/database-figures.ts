@@ -19,7 +19,7 @@ interface FigureGroup {
 /** The options of a gauge; labels are required, because a gauge without labels cannot be absent. */
 type Figure<Label extends string> = Required<Pick<GaugeConfiguration<Label>, 'name' | 'help' | 'labelNames'>>;
 
-/** The dependencies of a group. */
+/** The dependencies of a group of metrics. */
 export interface FigurePorts<Found> {
   store: Pick<Store, 'read'>;
   registry: Registry;
@@ -30,16 +30,16 @@ export interface FigurePorts<Found> {
   answered?: (isAnswered: boolean) => void;
   /** How long a read is reused (ms), because every process is scraped. */
   everyMs?: number;
-  /** How long a scrape waits (ms); after it the metrics are absent. */
+  /** How long a scrape waits for the database (ms). If the database takes longer, the metrics of the group are absent. */
   patienceMs?: number;
 }
 
-/** The last read per registry: groups are read one after the other, so that scrapes use one connection. */
+/** The last started read per registry. Each group waits for the read before it, so that a scrape uses one database connection. */
 const turns = new WeakMap<Registry, Promise<void>>();
 
 /**
- * Creates a group of metrics that are read at a scrape, at most every `everyMs`. While the database does not respond they are
- * absent, and other metrics are not delayed.
+ * Creates a group of metrics that are read at a scrape, at most every `everyMs`. While the database does not respond, these metrics are
+ * absent and all other metrics are not delayed.
  */
 export function figureGroup<Found>({
   store,
@@ -166,7 +166,7 @@ function addCertificates({ config, store, now, metrics: { registry }, figuresEve
   });
 }
 
-/** Registers the number of unclaimed due rows (`due_rows`). */
+/** Registers the metric `due_rows`: the number of due rows that no replica has leased. */
 export function composeDueFigures(
   { store, now, metrics: { registry }, figuresEveryMs: everyMs }: Base,
   kinds: readonly Pick<DueKind, 'name' | 'rows'>[],
@@ -219,7 +219,7 @@ function addConnections({ database: { connections }, metrics: { registry } }: Ba
 }
 
 const DAY_MS = 86_400_000;
-/** Days of bills for which the age is reported; an account without a newer bill is ignored. */
+/** The age of bills is reported only for accounts that have a bill of this many last days. */
 const WATCHED_DAYS = 8;
 
 /** Registers the metrics of bills. */

@@ -53,7 +53,7 @@ interface ComposedEvents extends Part {
   close(): void;
 }
 
-/** Assembles events. */
+/** Builds the part of the service for the event log, its streams and the webhook deliveries. */
 export function composeEvents(base: Base, { identity, encryption, send, urlFault, isDraining }: Needs): ComposedEvents {
   const { store, now, log, checkpoint } = base;
   const { audit } = identity;
@@ -109,9 +109,9 @@ interface LiveNeeds {
 /** The live feed and the hooks by which other parts report to it. */
 export interface ComposedLive extends Part {
   asked: NonNullable<Ports['asked']>;
-  /** Wraps `count` to observe genuine channel notifications. */
+  /** Wraps `count`, so that the live feed records notifications that really come from a channel. */
   counting(count: Ports['count']): Ports['count'];
-  /** Looks for due rows, and in the same statement for followers at other processes. */
+  /** Queries for due rows, and in the same statement whether any process has followers of the live feed. */
   lookForDue: SchedulerParts['lookForDue'];
   looked(lags: Record<string, number>): void;
   observe(scheduler: Pick<Scheduler, 'kinds' | 'busy'>): void;
@@ -121,7 +121,7 @@ export interface ComposedLive extends Part {
 /** Results of notifications that are not proven to come from the channel. */
 const NOT_FROM_CHANNEL: ReadonlySet<string> = new Set(['not_genuine', 'not_configured']);
 
-/** Assembles the live feed. */
+/** Builds the live feed of this process. */
 export function composeLive(base: Base, { identity, isDraining }: LiveNeeds): ComposedLive {
   const { config, store, now, log, worker, liveTimes } = base;
   const meter = createCallMeter(now);

@@ -29,7 +29,7 @@ interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
   groups: readonly RouteGroup[];
 }
 
-/** Assembles the API. */
+/** Builds the Koa application with the routes of all parts. */
 export function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs): Koa {
   const { config, store, now, logger, limits, metrics, requests } = base;
   const ping = async () => void (await store.read((tx) => tx.sql`select 1`));
@@ -79,7 +79,7 @@ function describe({ config, database, schema, isFull }: Base) {
   };
 }
 
-/** Assembles the diagnosis routes that `payctl doctor` queries. */
+/** Returns the diagnosis routes that `payctl doctor` queries. */
 export function composeDiagnosis({ config, store, now }: Base, kinds: readonly DueKind[]): RouteGroup {
   const tables = kinds.map(({ rows }) => rows);
   return diagnosisRoutes({
@@ -132,7 +132,7 @@ export async function readyFacts(
     database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
     schema: schema.version,
     debug,
-    // Used for advice only, so a failed read is ignored.
+    // The value is only a hint for the operator, so a failed read is ignored.
     lacks: await lackOf(store, simulated).catch(() => null),
     pid: process.pid,
   };

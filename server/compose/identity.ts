@@ -21,7 +21,7 @@ interface ComposedIdentity extends Identity, Part {
   seed(): Promise<void>;
 }
 
-/** Assembles identity. */
+/** Builds the part of the service for authentication and authorization. */
 export function composeIdentity({ config, store, limits, now, log, passwords, auditTip }: Base): ComposedIdentity {
   const { masterKeys } = config.security;
   const encryption = createEncryption(masterKeys);

@@ -25,12 +25,15 @@ import type { ComposedLive } from './events.ts';
 const HOUR = 3600;
 const MONTHS_HOURS = 6;
 const DAY_MS = 86_400_000;
-/** Two months: an order that ends later releases no usage of a limit that is still counted. */
+/** Usage counts of limits are kept for two months, because the longest period of a limit is one month. */
 const LIMIT_USE_DAYS = 62;
-/** A delivery is retried for three days, so dropped attempts belong only to removed deliveries. */
+/**
+ * Attempts are kept this much longer than deliveries. Because a delivery is retried for three days, only attempts of removed deliveries are
+ * dropped.
+ */
 const ATTEMPT_DAYS = 7;
 
-/** Assembles the retention tasks: one for each kind, so that a failing task stops no other. */
+/** Returns the tasks that remove old rows: one task for each kind of row, so that a failing task does not stop the others. */
 function composeRetention({
   config,
   database,
@@ -62,7 +65,7 @@ function composeRetention({
   });
   const monthly = (kind: string, removal: Omit<MonthlyRemoval, 'dropped'>): Task =>
     task(kind, removal.days, removeMonthly({ ...removal, dropped: (table) => dropped.inc({ table }) }));
-  // Attempts are deleted with their deliveries, where those are deleted row by row.
+  // Where deliveries are deleted row by row, their attempts are deleted with them, so this removal does nothing.
   const none = (): Removal => async () => 0;
   return [
     { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: createMonths },
@@ -84,7 +87,7 @@ function composeRetention({
     task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
   ];
 
-  /** Creates the tables of coming months; logs failures, which affect nothing else. */
+  /** Creates the partitions of coming months. A failure is only logged, because rows are then stored in the default partition. */
   async function createMonths(): Promise<void> {
     const { months, refused } = await keepMonths(database, now());
     for (const { name, result } of months)
@@ -99,7 +102,7 @@ function composeRetention({
   }
 }
 
-/** Assembles the scheduler over the due rows and the tasks of all parts. */
+/** Creates the scheduler for the jobs and the periodic tasks of all parts. */
 export function composeJobs(base: Base, parts: readonly Part[], live: ComposedLive): Scheduler {
   const { config, store, limits, wakes, metrics, clock, now, log } = base;
   const figures = createJobMetrics(metrics.registry);

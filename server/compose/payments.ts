@@ -49,7 +49,7 @@ interface Needs extends Pick<
   Ports,
   'channels' | 'recordEvent' | 'audit' | 'onReceived' | 'noticed' | 'asked' | 'count' | 'urlFault'
 > {
-  /** Side effects of order transitions, in this order; they may raise exceptions. */
+  /** Side effects of order transitions, run in this sequence. An effect may open an exception (a case for an operator). */
   effects: (raise: RaiseException) => Effects[];
   auditChain: AuditChain;
 }
@@ -59,7 +59,7 @@ export interface ComposedPayments extends Part {
   ports: Ports;
   operations: PaymentOperations;
   raise: RaiseException;
-  /** Processes a due refund that the caller has claimed. */
+  /** Processes a due refund that the caller of this function has leased. */
   checkRefund(refundNo: string): Promise<void>;
   /** Queries every account for recently changed disputes. */
   findDisputes(goesOn?: () => boolean): Promise<void>;
@@ -69,7 +69,7 @@ export interface ComposedPayments extends Part {
   payerOrders: PayerOrders;
 }
 
-/** Assembles payments. */
+/** Builds the part of the service for orders, refunds, exceptions, disputes and bills. */
 export function composePayments(base: Base, { effects, auditChain, ...needs }: Needs): ComposedPayments {
   const { config, store, reports, now, log, checkpoint, patience } = base;
   const { simulated } = config;
@@ -173,7 +173,7 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
     ),
     order_exception: counter('order_exceptions_total', 'Exceptions by kind.', 'kind'),
   };
-  // Prometheus sees an increase only if the series existed before.
+  // Every series begins at 0, because Prometheus sees an increase only in a series that existed before.
   for (const payWay of PAY_WAYS)
     for (const result of ['settled', 'duplicate', 'hint']) counters.notification.inc({ pay_way: payWay, result }, 0);
   return (name, { payWay, ...labels } = {}) =>

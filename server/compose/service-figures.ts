@@ -21,7 +21,7 @@ export interface ServiceFigures {
   webhookTried(result: 'delivered' | 'refused' | 'unanswered'): void;
   /** Sets by how much this machine's clock is ahead of another clock. */
   clockAhead(against: PayWay | 'database', seconds: number): void;
-  /** Sets the read of the database's clock that runs at each scrape. */
+  /** Sets the function that reads the database's clock at each scrape. */
   readClocks(read: () => Promise<void>): void;
 }
 
@@ -69,7 +69,7 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
     labelNames: ['version', 'node', 'schema'],
     registers,
   }).set({ version: VERSION, node: process.versions.node, schema: schema ?? '' }, 1);
-  // Prometheus sees an increase only if the series existed before.
+  // Every series begins at 0, because Prometheus sees an increase only in a series that existed before.
   for (const payWay of PAY_WAYS) for (const by of PAYMENT_SOURCES) paid.inc({ pay_way: payWay, by }, 0);
   for (const result of ['delivered', 'refused', 'unanswered'] as const) tries.inc({ result }, 0);
   return {

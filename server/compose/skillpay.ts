@@ -50,7 +50,7 @@ interface ComposedSkillpay extends Part {
   seed(): Promise<void>;
 }
 
-/** Assembles pay-per-call over payments. */
+/** Builds pay-per-call on top of the part for payments. */
 export function composeSkillpay(base: Base, { payments, encryption, send, agentPay }: Needs): ComposedSkillpay {
   const { config, store, reports, now, simulatorUrl } = base;
   const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
@@ -110,7 +110,7 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
         run: operations.confirmDelivery,
         ...concurrencyOfChannels(config.jobs).asksLittle,
       },
-      // A queue is a project: its handlers, its coins and its stock.
+      // Each project has one queue, because its rows share the project's handlers, coins and stock.
       {
         name: 'fulfilment',
         about: 'orderNo',
@@ -177,7 +177,7 @@ interface ComposedAgentPay {
   withAgentCode: WithAgentCode;
 }
 
-/** Assembles agent pay; codes of agents in simulator mode come from the simulator, all others from WeChat. */
+/** Builds WeChat agent pay. In simulator mode the payment codes come from the simulator, otherwise from WeChat. */
 export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPayNeeds): ComposedAgentPay {
   const { config, store, now, log, metrics, simulatorUrl, figures } = base;
   const answers = new Counter({
@@ -204,7 +204,7 @@ export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPa
   };
 }
 
-/** Counts requests for codes as channel calls. */
+/** Counts requests for payment codes as channel calls. */
 function counted(ask: AskCode, { channelCalled }: Pick<ServiceFigures, 'channelCalled'>): AskCode {
   return async (...request) => {
     const began = performance.now();

@@ -8,9 +8,9 @@ const TOLERATED_MS = 1_000;
 export const DATABASE_TIME = sql<number>`extract(epoch from clock_timestamp())::float8`;
 
 /**
- * The time of this process: the database's time if the machine's clock differs from it. All processes of a database judge stored expiry
- * times (of orders, tokens, leases), so one machine with a wrong clock would expire them for all. Between two results of the database
- * the time advances by the monotonic clock.
+ * The time of this process. If the machine's clock differs from the database's clock, this is the database's time. Every process compares
+ * stored expiry times (of orders, tokens, leases) with its own time, so one machine with a wrong clock would expire them for all processes.
+ * Between two results of the database the time advances by the monotonic clock.
  */
 export class DatabaseClock {
   readonly #wall: () => number;
@@ -33,7 +33,7 @@ export class DatabaseClock {
 
   readonly now = (): Date => new Date(this.time());
 
-  /** Takes the time from the result of a statement; a slow result counts only if there is no earlier one. */
+  /** Runs a statement and takes the database's time from its result. A slow result is used only if there is no earlier result. */
   async hear<T>(statement: () => Promise<T>, secondsOf: (answer: T) => number | undefined): Promise<T> {
     const sentAt = this.#steady();
     const result = await statement();
@@ -60,7 +60,10 @@ interface Reading {
   receivedAt: number;
 }
 
-/** The least milliseconds by which the own clock is ahead of the other one; negative = behind, 0 = the difference is within the query's duration. */
+/**
+ * The minimum of milliseconds by which the own clock is ahead of the other clock. Negative = behind; 0 = the difference is shorter than the
+ * query took.
+ */
 export function aheadOf({ sentAt, theirs, receivedAt }: Reading): number {
   return Math.max(0, sentAt - theirs) + Math.min(0, receivedAt - theirs);
 }

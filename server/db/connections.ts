@@ -54,7 +54,7 @@ export async function tryConnection(url: string, timeoutMs: number): Promise<voi
     await client.connect();
     await client.end();
   } catch (error) {
-    // Destroyed, because a graceful end would wait for the server.
+    // The socket is destroyed, because a graceful end would wait for the server.
     (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
     throw connectFault(url, error);
   }
@@ -217,7 +217,10 @@ export function refusesBounds(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message);
 }
 
-/** Most attempts to find a server connection that a second client can hold; a pooler assigns the last used one. */
+/**
+ * Most attempts to let a second client occupy the server connection of the first client. A pooler assigns the connection that was used
+ * last.
+ */
 const TURNS = 8;
 /** Query timeout (ms), because a pooler with one connection would make the probe wait. */
 const PATIENCE_MS = 1_000;
@@ -229,7 +232,7 @@ const PATIENCE_MS = 1_000;
 export async function carriesNames(config: ClientConfig): Promise<boolean> {
   const [one, holder] = [new Client(config), new Client(config)];
   for (const client of [one, holder]) client.on('error', () => {});
-  // A random name: one left on a pooler connection by an earlier start would give a false positive.
+  // The name is random, because a statement that an earlier start left on a pooler connection would give a false positive.
   const name = `pay_probe_${randomUUID()}`;
   const ask = (turn: number) => ({
     name,
@@ -283,7 +286,7 @@ interface Abandoned {
   release: () => void;
 }
 
-/** Abandoned connections, each until the server has ended it. */
+/** The abandoned connections that the server has not ended yet. */
 export interface AbandonedConnections {
   /** Adds a connection; `release` is called when the server has ended it, or at `end`. */
   add(client: PoolClient, connectedAt: number, release: () => void): void;

@@ -11,7 +11,7 @@ export interface MasterKey {
   key: Buffer;
 }
 
-/** The place of an encrypted text. Moved to another row, column or version, it cannot be decrypted. */
+/** The place of an encrypted text. A text that is moved to another row, column or version cannot be decrypted. */
 export interface Place {
   table: string;
   id: string;
@@ -48,7 +48,7 @@ export interface Encryption {
   encrypt(place: Place, plain: string): string;
   /** Decrypts; throws DecryptionFailed. */
   open(place: Place, encrypted: string): string;
-  /** Wraps the data key with the newest master key, if it is not yet; throws DecryptionFailed. */
+  /** Wraps the data key with the newest master key, unless it already is. Throws DecryptionFailed. */
   rewrap(encrypted: string): string;
   /** Id of the newest master key. */
   readonly keyId: string;
@@ -59,9 +59,9 @@ const IV = 12;
 const TAG = 16;
 
 /**
- * Encrypts with AES-256-GCM: `s1.<key id>.<wrapped data key>.<text>`, both parts as iv, ciphertext, tag in base64url. The first
- * master key encrypts, all of them decrypt. The place is authenticated with the text, not with the wrapped key, so a rotation of
- * master keys needs no places.
+ * Encrypts with AES-256-GCM: `s1.<key id>.<wrapped data key>.<text>`, both parts as iv, ciphertext, tag in base64url. The first master key
+ * encrypts, every master key can decrypt. The place is authenticated with the text, not with the wrapped key, so a rotation of master keys
+ * does not need to know the places.
  */
 export function createEncryption(masterKeys: readonly MasterKey[]): Encryption {
   const [newest] = masterKeys;
@@ -134,7 +134,7 @@ function encryptBytes(key: Buffer, plain: Buffer, associated: Buffer): string {
 
 function decryptBytes(key: Buffer, text: string, associated: Buffer): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
-  // The last character of base64url has spare bits: only the canonical spelling is accepted.
+  // The last character of base64url has unused bits, so several spellings give the same bytes. Only the canonical spelling is accepted.
   if (bytes.toString('base64url') !== text) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV), { authTagLength: TAG });
   decipher.setAAD(associated).setAuthTag(bytes.subarray(-TAG));

@@ -18,7 +18,7 @@ class EngineUnsupported extends LocalError {
 /** The class of the probe lock; its key is random, so that replicas can start at the same time. */
 const CLASS = 1_702_258_031;
 
-/** Probes by the text of the missing feature; each runs in one transaction that changes no data. */
+/** Probes of the database, each under the error text for the missing feature. Each probe runs in one transaction that changes no data. */
 const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>> = {
   'a lock that a transaction holds is not shown by pg_locks, so a reader of the event log could pass a number that is not committed yet':
     async (db) => {
@@ -84,7 +84,7 @@ interface Fullness {
   isFull(): boolean;
 }
 
-/** How long a failure counts (ms): jobs write continually, so without a new one there is space again. */
+/** How long a failed write counts (ms). Jobs write continually, so if no further write fails there is free space again. */
 const REMEMBERED_MS = 60_000;
 
 /** Remembers writes that failed on a full disk, and registers the metric `database_full`. */

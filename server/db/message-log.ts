@@ -12,7 +12,7 @@ export interface MessageLog {
 interface MessageLogPorts {
   write: (batch: readonly Waiting[]) => Promise<void>;
   failed: (error: unknown) => void;
-  /** Called with the number of dropped messages; their orders get a mark. */
+  /** Called with the number of dropped messages; a mark replaces them in the timeline of their order. */
   dropped: (count: number) => void;
 }
 
@@ -22,8 +22,8 @@ const GATHER_MS = 100;
 const PAUSE_MS = 1_000;
 
 /**
- * Creates a log with one write at a time. Messages beyond the memory limit, and messages that could not be written, are dropped and
- * replaced by a mark.
+ * Creates a log that runs one write at a time. Messages beyond the memory limit, and messages that could not be written, are dropped. A
+ * mark, which is a row with their number, replaces them.
  */
 export function createMessageLog({ write, failed, dropped }: MessageLogPorts): MessageLog {
   const queue = createMessageQueue();
@@ -71,7 +71,7 @@ export function createMessageLog({ write, failed, dropped }: MessageLogPorts): M
 /** Messages that wait for a write, in order, within a limit in bytes. */
 interface MessageQueue {
   size(): number;
-  /** False if there is no room; then a mark replaces the message. */
+  /** Returns false if the message exceeds the limit; then a mark replaces it. */
   add(message: NewMessage): boolean;
   /** Takes the first messages, as many as one statement may write. */
   take(): Waiting[];
@@ -92,7 +92,7 @@ const STATEMENT_BYTES = 1024 * 1024;
 function createMessageQueue(): MessageQueue {
   let waiting: Waiting[] = [];
   let bytes = 0;
-  /** The last waiting message of each topic, on which repetitions are counted. */
+  /** The last waiting message of each topic (order, refund, channel, direction, call), on which repetitions are counted. */
   const newest = new Map<string, Waiting>();
   return { size: () => waiting.length, add, take, putMarks };
 

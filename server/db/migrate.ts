@@ -42,8 +42,8 @@ async function requireOrigin(em: OpenDatabase['em']): Promise<void> {
 }
 
 /**
- * Migrates the schema and creates the tables of coming months. Safe when several replicas start at once: one migrates, the others
- * wait.
+ * Migrates the schema and creates the tables of coming months. Safe when several replicas start at once: one replica migrates and the other
+ * replicas wait.
  */
 export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
   let status = await schemaStatus(database);
@@ -65,7 +65,7 @@ async function permitted<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The schema is behind, and the database role may not change it (503). */
+/** Migrations are pending, but the database role may not change the schema (503). */
 class SchemaDenied extends LocalError {
   constructor(why: string, hint: string, cause: unknown) {
     super('database_denied', 503, `The database schema cannot be migrated: ${why}.`, { cause, hint });
@@ -110,7 +110,7 @@ async function underLock(database: OpenDatabase): Promise<void> {
 }
 
 async function up({ em, orm }: OpenDatabase): Promise<void> {
-  // The migrator queries this once on its own connection; inside the transaction no connection is left.
+  // The migrator queries this once on its own connection. It must do so before the transaction, which uses the last connection.
   await orm.migrator.getPending();
   await em.fork().transactional(async (own) => {
     await orm.migrator.up({ transaction: own.getTransactionContext() });

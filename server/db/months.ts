@@ -11,13 +11,13 @@ interface MonthlyTable {
   name: 'channel_messages' | 'transitions' | 'notifications' | 'events' | 'deliveries' | 'delivery_attempts';
   /** When a row was written; it never changes. */
   at: 'at' | 'created_at' | 'received_at';
-  /** The condition of a row for which an old month is kept; rows from before `before` are old. */
+  /** SQL condition. If any row of an old month fulfils it, the partition of that month is kept. Rows from before `before` are old. */
   keeps?: (before: Date) => Sql;
 }
 
 /** All monthly tables. Orders, refunds and exceptions are kept and never partitioned. */
 export const MONTHLY: readonly MonthlyTable[] = [
-  // A repeated message is kept as long as a new one.
+  // A message that was repeated recently is kept as long as a new message.
   { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
   { name: 'transitions', at: 'at' },
   { name: 'notifications', at: 'received_at' },
@@ -68,8 +68,8 @@ const TRIES = 40;
 const PAUSE_MS = 250;
 
 /**
- * Runs a transaction that needs an exclusive table lock briefly. It gives up quickly while the table is in use and retries for some
- * seconds; false if the table was never free.
+ * Runs a transaction that needs an exclusive table lock briefly. While the table is in use, each attempt gives up quickly and is repeated
+ * for some seconds. Returns false if the table was never free.
  */
 async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = TRIES): Promise<boolean> {
   for (let left = tries; left > 0; left -= 1) {
@@ -211,7 +211,7 @@ function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
   return parts.filter(({ isRest }) => everyPart || isRest).map(({ name }) => name);
 }
 
-/** With a shorter retention, rows of every partition are deleted one by one, because a month more would be too long. */
+/** If the retention is shorter, rows of every partition are deleted one by one, because keeping a whole month longer would be too long. */
 const DAYS_OF_A_MONTH = 31;
 
 /** The retention of one monthly table. */
@@ -225,8 +225,8 @@ export interface MonthlyRemoval {
 }
 
 /**
- * Removes old rows: drops expired monthly partitions, and deletes rows one by one from the default partition, or from all where a
- * month would exceed the retention by too much.
+ * Removes old rows: drops expired monthly partitions, and deletes rows one by one from the default partition, or from all partitions if the
+ * retention is shorter than a month.
  */
 export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemoval): Removal {
   const table = monthlyTable(name);

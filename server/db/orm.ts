@@ -19,7 +19,7 @@ import { PARSERS } from './kysely.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { type Connections, createDialect } from './pool.ts';
 
-/** The database to open; `folder` is set for the embedded one. */
+/** The database to open; `folder` is set for the embedded database. */
 export interface DatabaseSettings {
   kind: 'pglite' | 'postgres';
   url: string;
@@ -36,7 +36,7 @@ export interface DatabaseSettings {
 /** The MikroORM instance of either driver. */
 type Orm = PostgresOrm | PgliteOrm;
 
-/** An open database; `close` also unlocks the folder of the embedded one. */
+/** An open database; `close` also unlocks the folder of an embedded database. */
 export interface OpenDatabase {
   orm: Orm;
   kind: DatabaseSettings['kind'];
@@ -54,7 +54,7 @@ export interface OpenDatabase {
 interface Pooler {
   /** Whether statements are prepared. */
   prepared: boolean;
-  /** SQL that would set the missing timeouts for the role; undefined if the role has them. */
+  /** SQL that would set the missing timeouts for the role; undefined if the role has these timeouts. */
   missing: string | undefined;
 }
 

@@ -14,9 +14,9 @@ import { type AbandonedConnections, type Bounds, localBounds, watchAbandoned } f
 import { PARSERS } from './kysely.ts';
 
 /**
- * Creates a dialect for MikroORM over a `pg` pool. With `prepared`, PostgreSQL parses and plans each statement with bound values once
- * per connection. Without it a connection keeps no state after a transaction, so a pooler can reassign it. `local` are timeouts that
- * each transaction sets, where a session cannot have them.
+ * Creates a dialect for MikroORM over a `pg` pool. With `prepared`, PostgreSQL parses and plans each statement with bound values once per
+ * connection. Without it a connection keeps no state after a transaction, so a pooler can reassign it. `local` are timeouts that each
+ * transaction sets, where a session cannot have timeouts.
  */
 export function createDialect(
   options: PoolConfig,
@@ -70,11 +70,11 @@ function wrap(pool: Pool, { prepared, local, abandoned }: PoolWrapping): Omit<Po
   const nameOf = prepared ? createNames() : () => undefined;
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
   const begins = local && localBounds(local);
-  // Not behind a pooler: connections keep no prepared statements, and the begin statement also sets timeouts.
+  // False behind a pooler, where connections keep no prepared statements and the begin statement also sets timeouts.
   const holds = prepared && begins === undefined;
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
-  // Not behind a pooler: it limits connections itself, and its process ids are not those of the server.
+  // Undefined behind a pooler, which limits connections itself and has other process ids than the server.
   const kept = begins === undefined ? abandoned : undefined;
   const wrapping = { nameOf, health, own, begins, holds, abandoned: kept };
   pool.on('connect', (client) => void clients.set(client, wrapClient(client, wrapping)));
@@ -123,9 +123,9 @@ export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Pr
   }
 }
 
-/** When a connection was last lost: connections without a response since then may be broken. */
+/** When a connection was last lost. A connection without a response since then may be broken. */
 interface Health {
-  /** Counts responses and losses. */
+  /** Counts responses and lost connections; used as a clock. */
   turn: number;
   lostAt: number;
 }
@@ -146,7 +146,7 @@ interface Wrapping {
   begins: string | undefined;
   /** Whether begin and savepoint statements are held until the next statement. */
   holds: boolean;
-  /** Takes connections that were abandoned while the server was still working. */
+  /** Receives the connections that were abandoned while the server was still working. */
   abandoned: AbandonedConnections | undefined;
 }
 
@@ -175,12 +175,12 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
       // An error from PostgreSQL is also a response.
       if (error instanceof DatabaseError) watched.answeredAt = health.turn += 1;
       else health.lostAt = health.turn += 1;
-      // The abandoned statement still occupies the connection: the next one must not queue behind it.
+      // The statement that timed out still occupies the connection, so the next statement must not queue behind it.
       if (error instanceof Error && error.message === 'Query read timeout') {
         isAbandoned = true;
         void client.end();
       }
-      // The prepared statements of the connection are gone, and pg does not notice.
+      // The connection has lost its prepared statements and pg does not notice, so the connection is closed.
       if ((error as { code?: unknown }).code === NO_SUCH_STATEMENT) void client.end();
       throw error;
     } finally {
@@ -252,8 +252,8 @@ const BACK = /^rollback to /i;
 /** Runs the statements of one connection. */
 interface HeldStatements {
   /**
-   * Runs a statement in one message with the held ones before it; a statement that can be held returns at once. `prepare` runs right
-   * before anything is sent, and may throw.
+   * Sends a statement in one message together with the statements that were held before it. A statement that can be held is not sent yet
+   * and returns at once. `prepare` runs right before anything is sent, and may throw.
    */
   run(statement: QueryConfig, prepare: () => void): Promise<Pick<QueryResult, 'command' | 'rowCount' | 'rows'>>;
 }
@@ -324,7 +324,7 @@ function lastOf(results: QueryResult | QueryResult[]): QueryResult {
   return Array.isArray(results) ? results.at(-1)! : results;
 }
 
-/** The members of pg's connection that are needed to send prepared statements before another one. */
+/** The methods of pg's connection that are needed to send prepared statements before another statement. */
 interface Wire {
   bind(config: { statement: string }): void;
   execute(config: object): void;
@@ -368,17 +368,17 @@ class Following extends Query {
   }
 }
 
-/** Time reserved for commit or rollback: otherwise the result of the transaction would be unknown. */
+/** Time reserved for commit or rollback (ms). Without it the commit could time out, and the result of the transaction would be unknown. */
 const ENDING_MS = 500;
 
 /**
- * The time that one request may still wait for the database, over all its statements and connections: two timeouts in a row take no
- * longer than one. Waiting for channels, and work after the response, is not counted.
+ * The time that one request may still wait for the database, over all its statements and connections. So two timeouts in a row take no
+ * longer than one timeout. Waiting for channels, and work after the response, is not counted.
  */
 export class RequestTime {
   /** Whether the request has committed a transaction. */
   hasChanged = false;
-  /** Maximum age of data that it read from the replica, in seconds. */
+  /** Maximum age, in seconds, of the data that the request has read from the replica; undefined = it has read none. */
   lag: number | undefined;
   readonly #now: () => number;
   readonly #total: number;

@@ -70,8 +70,8 @@ async function count(db: Kysely<unknown>, key: string, now: number, expire: numb
 }
 
 /**
- * Deletes ended windows in one part of the table, in the order of its key, which is its only index. Locked rows are skipped, so no
- * caller waits for the clean-up.
+ * Deletes ended windows in one part of the table, sorted by key, because the key is its only index. Locked rows are skipped, so no caller
+ * waits for the clean-up.
  */
 async function deletePart(db: Kysely<unknown>, before: Date, from = ''): Promise<PartDone<string>> {
   const over = before.getTime();

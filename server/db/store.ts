@@ -168,7 +168,7 @@ export interface Tx extends Tables, Pick<ReadTx, 'sql'> {
   savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T>;
   /** Holds a named lock until the transaction ends. */
   advisoryLock(name: string): Promise<void>;
-  /** Wakes the job scheduler for a due row after the commit; the stored row remains due without it. */
+  /** Wakes the job scheduler for a due row after the commit. If the wake-up is lost, the stored row is still due. */
   afterCommit(by: string, row: object): Promise<void>;
 }
 
@@ -214,7 +214,7 @@ function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
         for (const one of wakes) collect(...one);
         return result;
       } catch (error) {
-        // The wakes of a rolled-back part are dropped.
+        // The scheduler is not woken for rows of a part that was rolled back.
         collect = outer;
         try {
           // Two queries, because the embedded database accepts one statement per query.

@@ -5,7 +5,7 @@ import { asJson, type Database, type Db, readInstant, type Sql } from './kysely.
 /** Equality on columns only, so that an object from a caller cannot contain operators. */
 export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullable<Row[K]>[] }>;
 
-/** The order by one or more columns. */
+/** Sorting by one or more columns. */
 type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
 
 /** Most rows of one insert: PostgreSQL binds at most 65,535 values. */
@@ -58,7 +58,7 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return found as Row & { [Name in keyof Found]: Found[Name][] };
   }
 
-  /** Returns the matching rows in an order, at most `limit`. */
+  /** Returns the matching rows, sorted, at most `limit`. */
   async list(
     where: Where<Row>,
     { orderBy = {}, limit, offset }: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
@@ -112,7 +112,7 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
       await affectedBy(this.#place, insertion(this.#layout, rows.slice(from, from + MOST_ROWS)));
   }
 
-  /** Inserts a row, and `also` with it, unless a unique value exists already; returns whether it did. */
+  /** Inserts a row, and `also` with it, unless a unique value exists already. Returns whether it inserted. */
   async insertIfNew(row: Partial<Row>, also?: Also<object>): Promise<boolean> {
     const statement = sql`${insertion(this.#layout, [row])} on conflict do nothing`;
     return (await affectedBy(this.#place, withAlso(this.#place, statement, also))) === 1;
@@ -158,7 +158,7 @@ function insertion(layout: Layout, rows: readonly object[]): Sql {
   return sql`insert into ${layout.table} (${names(columns)}) values ${sql.join(tuples)}`;
 }
 
-/** Combines both writes in one statement; its row count is that of the second, one for each row of the first. */
+/** Combines two writes in one statement. The second write inserts one row for each row of the first write, so the row count is the same. */
 function withAlso(place: Place, first: Sql, also: Also<object> | undefined): Sql {
   if (!also) return first;
   const layout = place.layoutNamed(also.table);
@@ -169,7 +169,7 @@ function withAlso(place: Place, first: Sql, also: Also<object> | undefined): Sql
     insert into ${layout.table} (${names(columns)}) select ${values} from first`;
 }
 
-/** The columns of all defined members of the rows. */
+/** The columns of all defined properties of the rows. */
 function columnsOf(layout: Layout, rows: readonly object[]): Column[] {
   const found = new Set<string>();
   for (const row of rows) for (const [name, value] of Object.entries(row)) if (value !== undefined) found.add(name);
@@ -181,8 +181,8 @@ function names(columns: readonly Column[]): Sql {
 }
 
 /**
- * The values of a row as one part of a statement, each between two texts of its column. The parts of a statement stay in memory until
- * its response arrives, and thirty columns would need thirty parts.
+ * The values of a row as one part of a statement. Each value is put between the two texts that `around` returns for its column. The parts
+ * of a statement stay in memory until its response arrives, and thirty columns would need thirty parts.
  */
 function listed(columns: readonly Column[], row: object, around: (column: Column) => [string, string]): Sql {
   const texts = [''];
@@ -194,7 +194,7 @@ function listed(columns: readonly Column[], row: object, around: (column: Column
   return sql(texts as object as TemplateStringsArray, ...columns.map((column) => bound(column, row)));
 }
 
-/** The bound value of a member, a document as JSON; a missing member gets the default of its column. */
+/** The bound value of a property. A document is bound as JSON; a missing property gets the default of its column. */
 function bound({ name, kind }: Column, row: object): unknown {
   const value = (row as Record<string, unknown>)[name];
   if (value === undefined) return DEFAULT;

@@ -44,7 +44,7 @@ interface NewAdmin {
   projects?: readonly string[] | null | undefined;
 }
 
-/** The changeable members; a new password, disabling and a change of projects end the account's sessions. */
+/** The properties that can be changed. A new password, disabling and a change of projects end the account's sessions. */
 type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
 
 /** An account with its role, and whether it has a second factor. */
@@ -116,7 +116,7 @@ export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: str
   } as AdminRow;
 }
 
-/** The members of an account that the audit log records. */
+/** The properties of an account that the audit log records. */
 export function adminFacts(admin: AdminRow): object {
   const { username, role, projects, enabled } = admin;
   return { username, role, projects, enabled };
@@ -174,7 +174,7 @@ function change(
   });
 }
 
-/** A change of projects ends them, because event streams stay open. */
+/** Whether a change ends the account's sessions. A change of projects does, because open event streams would keep the old projects. */
 function endsSessions(before: AdminRow, after: AdminRow): boolean {
   return (
     after.passwordHash !== before.passwordHash ||
@@ -192,7 +192,7 @@ async function requireProjects(tx: Tx, projects: readonly string[] | null): Prom
       ]);
 }
 
-/** Call it after the change, under the lock `admins`. */
+/** Throws LastAdmin if no enabled administrator of all projects is left. Call it after the change, under the lock `admins`. */
 async function requireOneLeft(tx: Tx): Promise<void> {
   if ((await tx.admins.count({ role: 'admin', projects: null, enabled: true })) === 0) throw new LastAdmin();
 }

@@ -184,12 +184,15 @@ export function consoleAppRow(project: string, at: Date): ApiAppRow {
 /** The limits that are amounts; `ordersPerHour` is a count. */
 const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
 
-/** Limits of a currency as sent: amounts in major units, null clears one. */
+/** Limits of a currency as sent: amounts in major units, null removes a limit. */
 type CurrencyLimitsChange = {
   [Name in (typeof AMOUNTS)[number]]?: number | string | null | undefined;
 } & { ordersPerHour?: number | null | undefined };
 
-/** A change of limits: absent members keep their value, a null currency is removed, and null clears all. */
+/**
+ * A change of limits. Absent currencies and limits stay as they are, a currency with null is removed, and null instead of the record
+ * removes all limits.
+ */
 type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
 
 /** The limits after a change; throws a 400 that lists every fault. */

@@ -29,11 +29,11 @@ interface ApiAppPorts {
   now: () => Date;
 }
 
-/** Options of a secret rotation; without grace the old secret and all live tokens stop working immediately. */
+/** Options of a secret rotation. If `graceSeconds` is 0, the old secret and all live tokens stop working immediately. */
 interface Rotation {
   graceSeconds: number;
   revokeTokens?: boolean | undefined;
-  /** Only creates the new secret: nothing expires before the receiver sends it back as `secret`. */
+  /** Only creates the new secret. The old secret does not expire before the receiver sends the new secret back as `secret`. */
   prepare?: boolean | undefined;
   /** The prepared secret; sending it confirms its receipt. */
   secret?: string | undefined;
@@ -47,7 +47,7 @@ export interface ApiApps {
   list(filter: Omit<AppFilter, 'kinds'>): Promise<ApiAppRow[]>;
   get(clientId: string): Promise<ApiAppRow>;
   create(actor: Actor, settings: AppSettings & { project: string }): Promise<WithSecret>;
-  /** `mayWiden` may reject a change that grants the application more, and every change of a trusted application. */
+  /** `mayWiden` may reject a change that gives the application more rights, and every change of a trusted application. */
   update(actor: Actor, clientId: string, change: Partial<AppSettings>, mayWiden?: () => void): Promise<ApiAppRow>;
   /** Without `enabled` the state is inverted; `mayEnable` may reject enabling. */
   toggle(actor: Actor, clientId: string, enabled: boolean | undefined, mayEnable?: () => void): Promise<ApiAppRow>;
@@ -127,7 +127,7 @@ export async function writeApp(
   return made;
 }
 
-/** The members of an application that the audit log records. */
+/** The properties of an application that the audit log records. */
 export function appFacts(app: ApiAppRow): object {
   const { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = app;
   const { limits, secretHint, previousSecretExpiresAt, generation } = app;
@@ -135,7 +135,7 @@ export function appFacts(app: ApiAppRow): object {
   return { ...settings, limits, secretHint, previousSecretExpiresAt, generation };
 }
 
-/** The settings of an application after a change; `null` clears, absent members keep their value. */
+/** The settings of an application after a change; null clears a setting, and an absent setting stays as it is. */
 export function merge(app: ApiAppRow, patch: Partial<AppSettings>): AppSettings {
   const { name, scopes, trusted, allowedIps, rateLimit, remark } = app;
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));

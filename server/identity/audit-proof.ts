@@ -15,11 +15,11 @@ import type { IdentityQueries } from './ports.ts';
 
 /** Facts about the log that the verifier knows from outside the database. */
 export interface AuditKnowledge {
-  /** A tip that was stored elsewhere: the log must still contain it. */
+  /** The hash of a line that was stored outside of the database. The log must still contain the line. */
   tip?: string | undefined;
   /**
-   * Lines up to this id may have a former key at any time, because an outdated replica still wrote with it, and may report lost lines,
-   * because the database was restored or failed over.
+   * Up to the line with this id, a former key is accepted at any time, because an outdated replica still wrote with it. Reports of lost
+   * lines are also accepted there, because the database was restored or failed over.
    */
   acceptUntil?: bigint | undefined;
 }
@@ -27,9 +27,9 @@ export interface AuditKnowledge {
 /** The result of verifying the audit log, up to the line where the verification ended. */
 export interface AuditProof {
   readonly lines: number;
-  /** The hash of the last line; store it elsewhere to detect later whether lines were cut off the end. */
+  /** The hash of the last line; store it outside of the database to detect later whether lines were cut off the end. */
   readonly tip: string;
-  /** The first faulty line; if no line is faulty, the missing tip. */
+  /** The first faulty line. If no line is faulty, the known line that is missing. */
   readonly broken?: { readonly id: string; readonly reason: AuditFault };
   /** The start of the next part; absent at the end of the log. */
   readonly next?: AuditPlace;
@@ -46,9 +46,9 @@ const ROLLING_MS = 86_400_000;
 const pageSize = 1000;
 
 /**
- * Reads the log in order, in full or in part, and verifies that no line was changed, removed from the middle, or added without the key.
- * With a tip that was stored elsewhere or that this process knows, also verifies that nothing up to it was cut off the end. If an
- * administrator exists, the line of the first one must exist.
+ * Reads the log in order, in full or in part, and verifies that no line was changed, removed from the middle, or added without the key. If
+ * the hash of an earlier last line is given, or known to this process, also verifies that the log still contains that line. If an
+ * administrator exists, the line about the creation of the first administrator must exist.
  */
 export async function verifyAuditChain(
   { store, now, known }: { store: Store; now: () => Date; known?: KnownTip },
@@ -79,7 +79,7 @@ export async function verifyAuditChain(
 type Keys = Awaited<ReturnType<AuditKeys['all']>>;
 type Broken = NonNullable<AuditProof['broken']>;
 
-/** Verifies the lines one after the other, from the first one or from the end of an earlier part. */
+/** Verifies the lines one after the other, from the first line or from the end of an earlier part. */
 function createProof(
   { configured, former }: Keys,
   { tip: expected, acceptUntil = 0n }: AuditKnowledge,
@@ -92,7 +92,7 @@ function createProof(
   let isTipFound = expected === undefined || expected === firstHash || from?.isTipFound === true;
   let isBegun = from?.isBegun === true;
   let lastId = BigInt(from?.last ?? 0);
-  /** The current key; lines with a former key must soon be followed by one with the current key. */
+  /** The current key; lines with a former key must soon be followed by a line with the current key. */
   let current = from?.current && { id: from.current.id, since: new Date(from.current.since) };
   let open: AuditPlace['open'] = from?.open;
 

@@ -27,7 +27,7 @@ export interface AuditEntry {
  */
 export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
 
-/** The listener name for a new tip of the audit log, called after its commit (`AfterCommit`). */
+/** The name under which `AfterCommit` reports the newest line of the audit log after its commit. */
 export const NEW_TIP = 'audit-tip';
 /** The payload of `NEW_TIP`. */
 export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
@@ -72,7 +72,7 @@ async function lastLine(tx: Tx): Promise<AuditRow | undefined> {
   return (await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 }))[0];
 }
 
-/** The actor members of an audit entry: `audit(tx, { ...by(actor), action, target })`. */
+/** The fields of an audit entry that describe the actor: `audit(tx, { ...by(actor), action, target })`. */
 export function by({ kind, name, ip, requestId }: Actor): Pick<AuditEntry, 'actorKind' | 'actor' | 'ip' | 'requestId'> {
   return { actorKind: kind, actor: name, ip, requestId };
 }
@@ -103,7 +103,7 @@ export function chainHash(line: Line, { id, key }: AuditKey): string {
   return createHmac('sha256', key).update(text).digest('hex');
 }
 
-/** Sorts members, because the database stores JSON members in its own order. */
+/** Sorts the properties, because the database stores the properties of JSON in its own sequence. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== 'object' || value === null) return value;
@@ -126,7 +126,10 @@ export interface KnownTip {
   note(tip: AuditTip): void;
   /** Stores the last line of the log if none is known yet. */
   learn(tx: ReadTx): Promise<void>;
-  /** The known line if the log no longer contains it. `last` is the log's last line, if the caller has already read it. */
+  /**
+   * Returns the known line if the log no longer contains it, otherwise undefined. `last` is the log's last line, if the caller has already
+   * read it.
+   */
   lost(tx: ReadTx, last?: { hash: string }): Promise<AuditTip | undefined>;
 }
 
@@ -186,10 +189,10 @@ export interface AuditKey {
   readonly key: Uint8Array;
 }
 
-/** The keys of the audit log: the newest writes, all of them verify. */
+/** The keys of the audit log. New lines use the newest key; every key can verify lines. */
 export interface AuditKeys {
   readonly newest: AuditKey;
-  /** The keys of the configured master keys, and those of former master keys. */
+  /** The audit log keys that belong to the configured master keys, and the audit log keys of former master keys. */
   all(): Promise<{ configured: readonly AuditKey[]; former: readonly AuditKey[] }>;
 }
 
@@ -246,8 +249,8 @@ function placeOf(id: string): Place {
 }
 
 /**
- * Appends a line of the newest key after lines of replicas with the former key, so that later changes of them are detected; also after a
- * loss of lines that this process detects. Returns the tip.
+ * Appends a line with the newest key if the last line has a former key, so that later changes of the lines before it are detected. Also
+ * appends a line if this process detects that lines were lost. Returns the hash of the last line, undefined for an empty log.
  */
 export async function anchorAudit({
   store,

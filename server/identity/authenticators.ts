@@ -41,7 +41,10 @@ interface FoundAdmin {
   readonly secondFactor: FactorState;
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
-  /** Whether password and second factor were confirmed within the last minutes; `where-live` is also true with Debug, which is refused beside live channels. */
+  /**
+   * Whether password and second factor were confirmed within the last minutes; `where-live` is also true with Debug, because Debug is not
+   * allowed together with live channels.
+   */
   readonly confirmed: { readonly always: boolean; readonly 'where-live': boolean };
 }
 
@@ -60,7 +63,7 @@ interface FoundApp {
   readonly kept: AppState['kept'];
 }
 
-/** Verifies the credentials of requests; `Authenticators` in http/contract.ts describes the port. */
+/** Verifies the tokens of requests; the interface `Authenticators` in http/contract.ts describes the methods. */
 export interface IdentityAuthenticators {
   admin(credential: { token: string; via: 'bearer' | 'cookie'; safe: boolean }): Promise<FoundAdmin>;
   app(token: string, ip: string, asked?: AskedKey): Promise<FoundApp>;
@@ -78,7 +81,7 @@ interface RefusedOperation {
 
 /**
  * Creates the authenticators. Each request reads the owner, with the session or the revocation, in one statement from the primary. Nothing
- * is cached, so a revocation applies from its commit on, and every request is rejected without a database.
+ * is cached, so a revocation applies from its commit on, and while the database does not respond every request is rejected.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
   const { store, queries, adminTokens, accessTokens, audit, limits, csrfKey, now } = ports;
@@ -165,7 +168,7 @@ export function covers(owned: readonly string[], scope: string): boolean {
   return everyScope.has(scope) && (owned.includes(scope) || owned.includes('admin'));
 }
 
-/** The effective scopes of a token: its own, limited to those that the application still has. */
+/** The effective scopes of a token: its own scopes, limited to the scopes that the application still has. */
 export function effectiveScopes(token: readonly string[], app: readonly string[]): ReadonlySet<string> {
   return new Set(allScopes.filter((scope) => covers(token, scope) && covers(app, scope)));
 }

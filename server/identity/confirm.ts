@@ -20,7 +20,7 @@ interface CheckPorts {
   audit: Audit;
 }
 
-/** Whether a password is correct, and the refusal that applies unless a correct code was sent, too. */
+/** Whether a password is correct. `refusal` is the error to throw unless a correct code was also sent. */
 interface PasswordCheck {
   right: boolean;
   refusal: TooManyRequests | undefined;
@@ -38,7 +38,7 @@ export async function lookAtPassword(
   line: GateLine = attempt.known ? 'reserved' : 'open',
 ): Promise<PasswordCheck> {
   let refusal: TooManyRequests | undefined;
-  // Requested in every case: creating it only for an unknown name would reveal by timing that the name is unknown.
+  // The decoy hash is created in every case. Creating it only for an unknown name would reveal by timing that the name is unknown.
   const decoy = await passwords.decoy();
   const admit = async () => void (refusal = await limits.admit(attempt));
   const right = await passwords.verify(hash ?? decoy, password, admit, line);
@@ -81,13 +81,13 @@ export interface CodeCheck {
   /** The audit entry of a failure, if it is not about the code. */
   failure?: FailureLine;
   /**
-   * Another attempt has the turn, so only a correct code is accepted. Every other result counts as a failed login and takes the same steps,
-   * even if the code may not be checked.
+   * Another login attempt has used the turn of an account above its limit (`LoginLimits`), so only a correct code is accepted. Every other
+   * result counts as a failed login and takes the same steps, even if the code may not be checked.
    */
   isOutOfTurn?: boolean;
 }
 
-/** A nonexistent account and an attempt for its wrong codes: a login takes the same steps with it, and no code is correct. */
+/** Returns a made-up account and attempt. A login takes the same steps with them as with a real account, but no code is correct. */
 export function standIn(attempt: Attempt): Pick<CodeCheck, 'account' | 'counted'> {
   const id = randomUUID();
   return { account: { id, hasFactor: true }, counted: { ...attempt, username: id, known: false, isStandIn: true } };
@@ -125,7 +125,7 @@ export async function withCode<T>(
     });
   } catch (error) {
     if (!(error instanceof CodeRefused)) throw error;
-    // Before `recordFailure`, which throws a different refusal above its limit.
+    // The code is counted before `recordFailure`, which throws a different refusal above its own limit.
     if (error.why === 'wrong' && isShort) await limits.codeFailed(checked.counted);
     await recordFailure(ports, actor, attempt, failure ?? { after: { secondFactor: error.why } });
     throw refusalOf(error);
@@ -177,19 +177,19 @@ export function isConfirmed(
   return isFresh(confirmedAt) && (!hasFactor || isFresh(codeAt));
 }
 
-/** The credentials of a confirmation; a code is required if the account has a second factor. */
+/** The password and code of a confirmation; a code is required if the account has a second factor. */
 export interface Proof {
   password: string;
   code?: string | undefined;
 }
 
-/** Dependencies of a check of the own account's code. */
+/** Dependencies of the check of a code by an administrator who is logged in. */
 export interface OwnCodePorts extends CodePorts {
   queries: Pick<IdentityQueries, 'loginState'>;
   addresses: KnownAddresses;
 }
 
-/** Dependencies of a check of the own account's password. */
+/** Dependencies of the check of a password by an administrator who is logged in. */
 interface OwnPasswordPorts extends CheckPorts, OwnCodePorts {}
 
 /** The account of a session, and the attempt that its wrong passwords and codes are counted for. */
@@ -200,8 +200,8 @@ interface Checked {
 }
 
 /**
- * The account of a session after its password was verified; a wrong one counts as a failed login and is a 400 at `pointer`. Also throws a
- * 400 if the account has a second factor and no code was sent; the session's owner may know that.
+ * Returns the account of a session after its password was verified. A wrong password counts as a failed login and is a 400 at `pointer`.
+ * Also throws a 400 if the account has a second factor and no code was sent; the session's owner may know that.
  */
 export async function requirePassword(
   ports: OwnPasswordPorts,
@@ -220,8 +220,8 @@ export async function requirePassword(
 }
 
 /**
- * The account of a session before a password or code is checked. Throws a 400 at `/code` if it has a second factor and no code was sent,
- * and 429 after too many failures.
+ * Returns the account of a session before a password or code is checked. Throws a 400 at `/code` if the account has a second factor and no
+ * code was sent, and 429 after too many failures.
  */
 export async function ownAccount(
   { store, queries, addresses, limits }: OwnCodePorts,

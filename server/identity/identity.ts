@@ -63,7 +63,10 @@ export interface Identity {
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
   exportAudit: ExportAudit;
   verifyAudit(knowledge?: AuditKnowledge, part?: AuditPart): Promise<AuditProof>;
-  /** For the jobs: appends a line of the newest key if the last line has another one; returns the tip, undefined for an empty log. */
+  /**
+   * For the jobs: appends an audit line with the newest key if the last line has another key. Returns the hash of the last line, undefined
+   * for an empty log.
+   */
   anchorAudit(): Promise<string | undefined>;
   /** For the clean-up job: deletes revocations of tokens that expired over a day ago by the database's clock; returns the count. */
   deleteExpiredRevocations(goesOn?: () => boolean): Promise<number>;
@@ -71,7 +74,7 @@ export interface Identity {
   deleteExpiredSessions(goesOn?: () => boolean): Promise<number>;
 }
 
-/** Assembles identity; the keys of both kinds of tokens are derived from `JWT.SecretKey`. */
+/** Creates authentication, accounts, applications and the audit log. The keys of both kinds of tokens are derived from `JWT.SecretKey`. */
 export function createIdentity(parts: IdentityParts): Identity {
   const {
     config,

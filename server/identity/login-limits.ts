@@ -17,7 +17,10 @@ interface LoginLimitSettings {
 const windowSeconds = 900;
 /** Multiples of `loginFailures` that an account, an address and a network may fail. */
 const times = { account: 5, address: 10, network: 20 };
-/** Above its limit an account accepts one attempt in this time from all unknown addresses: guessing is slow, but the owner is not locked out. */
+/**
+ * An account above its limit accepts one attempt (a turn) in this many seconds from all unknown addresses together. Guessing is slow, but
+ * the owner is not locked out.
+ */
 const turnSeconds = 30;
 /** Audit entries `admin.login_failed` and, per session, `admin.unconfirmed` in a window: enough to see an attack, too few to flood the log. */
 const recorded = { address: 20, network: 100, session: 10 };
@@ -27,7 +30,10 @@ const clientTimes = 10;
  * half an hour: of twenty attackers that continue for a year one succeeds, and no account is locked.
  */
 const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
-/** Codes of nonexistent accounts (`isStandIn`) are counted so that the steps are the same; each counter is used once, so it is kept only briefly. */
+/**
+ * Codes of made-up accounts (`isStandIn`) are counted, so that a login takes the same steps. Each counter is used once, so it is kept only
+ * for this many seconds.
+ */
 const standInSeconds = 60;
 /** Attempts at the first code of a new secret, per account: the holder of a stolen session must not guess it. */
 const firstCodes = { tries: 20, seconds: 600 };
@@ -38,24 +44,28 @@ export interface Attempt {
   ip: string;
   /** The account has logged in from this address before, so only its own failures there count, not those of other clients. */
   known: boolean;
-  /** The attempt has a code: with a correct password it is accepted even if another attempt has the turn. */
+  /** The attempt has a code: with a correct password it is accepted even if another attempt has used the turn. */
   hasCode?: boolean;
-  /** The attempt is counted for a nonexistent account (`standIn`). */
+  /** The attempt is counted for a made-up account (`standIn`). */
   isStandIn?: boolean;
 }
 
 /** Limits password guessing; only failures are counted. */
 export interface LoginLimits {
-  /** Throws 429 after too many failures, or if the account is above its limit and the turn is taken, for an unknown address. */
+  /**
+   * Throws 429 after too many failures. An attempt from an unknown address without a code also gets 429 if another attempt has used the
+   * account's turn.
+   */
   check(attempt: Attempt): Promise<void>;
   /**
-   * Like `check`, immediately before the password check. Takes the turn if the account is above its limit. If the turn is taken, throws 429;
-   * with a code, returns the refusal instead. The caller throws it unless password and code are both correct, so the response reveals nothing else.
+   * Like `check`, immediately before the password check. Uses the turn if the account is above its limit. If another attempt has used the
+   * turn, throws 429; with a code, returns the refusal instead. The caller throws it unless password and code are both correct, so the
+   * response reveals nothing else.
    */
   admit(attempt: Attempt): Promise<TooManyRequests | undefined>;
   /** Counts a failure; throws 429 above the limit. */
   failed(attempt: Attempt): Promise<void>;
-  /** Throws 429 after too many wrong codes of the account; takes the turn above the limit. */
+  /** Throws 429 after too many wrong codes of the account; above the limit, uses the account's turn for codes. */
   admitCode(attempt: Attempt): Promise<void>;
   /** Counts a wrong code, in addition to the failed login. */
   codeFailed(attempt: Attempt): Promise<void>;
@@ -97,7 +107,7 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
     limit: 1,
     seconds: turnSeconds,
   });
-  /** A known address has its own counter, so that attempts from unknown addresses do not take its turns. */
+  /** A known address has its own counter, so that attempts from unknown addresses do not use its turns. */
   const ofCodes = ({ username, ip, known, isStandIn }: Attempt): Record<'wrong' | 'turn', Limit> => {
     const whose = known ? `${hide(username)}:${addressBlock(ip)}` : hide(username);
     const seconds = isStandIn ? standInSeconds : codes.windowSeconds;

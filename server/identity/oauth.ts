@@ -8,7 +8,7 @@ import type { LoginLimits } from './login-limits.ts';
 import type { IdentityQueries } from './ports.ts';
 import type { GenuineToken, TokenMint } from './tokens.ts';
 
-/** The credentials that a client sent; `basic`: in the Authorization header. */
+/** The client id and secret that a client sent; `basic` = in the Authorization header. */
 export interface ClientCredentials {
   clientId: string;
   clientSecret: string;
@@ -90,7 +90,7 @@ interface TokenGrant {
   scope: string;
 }
 
-/** A token to revoke; credentials are optional, and `clientId` alone only names the owner. */
+/** A token to revoke. Client id and secret (`credentials`) are optional. `clientId` without a secret only names the owner of the token. */
 interface RevokeRequest {
   token: string;
   credentials?: ClientCredentials;

@@ -164,7 +164,7 @@ const Policy = z.enum(['accept', 'refund']);
 const Code = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" or "-"');
 const Name = z.string().min(1).max(128);
 
-/** The document of `payctl bootstrap apply`: the wanted state. Unknown members are refused. */
+/** The document of `payctl bootstrap apply`: the wanted state. Unknown properties are refused. */
 export const BootstrapDocument = z.strictObject({
   admins: z
     .array(
@@ -324,7 +324,7 @@ async function updateApp(
   return { ...applied, done: 'updated' };
 }
 
-/** Rows from the database have another member order and perhaps another prototype. */
+/** Returns a plain copy for a comparison. Rows from the database have another sequence of properties and perhaps another prototype. */
 function plain(value: object): unknown {
   return JSON.parse(JSON.stringify(value));
 }

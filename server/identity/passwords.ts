@@ -49,7 +49,7 @@ const bounds = { minCharacters: 12, maxBytes: 1024, minUnforeseen: 8 };
 
 /** Hashes and verifies passwords, at most two at a time. */
 export interface Passwords {
-  /** Runs before logins from unknown addresses: only an authenticated user sets a password. */
+  /** Has priority over logins from unknown addresses, because only an authenticated user sets a password. */
   hash(password: string): Promise<string>;
   /** `first` runs when the task starts; if it throws, the check stops. */
   verify(hash: string, password: string, first?: () => Promise<void>, line?: GateLine): Promise<boolean>;
@@ -101,7 +101,10 @@ function faultOf(password: string, username: string): { detail: string } | undef
 
 const contextWords = ['unified', 'payments', 'payment', 'service', 'payctl', 'admin', 'pay', 'ups', 'my', 'the'];
 
-/** Whether the password consists of words that a visitor of the login page would guess: without them, digits and signs too little remains. */
+/**
+ * Whether the password consists of words that a visitor of the login page would guess: too little remains after removing these words,
+ * digits and signs.
+ */
 function isOfContext(plain: string, username: string): boolean {
   const bare = username.replaceAll(/\P{L}+/gu, '');
   const names = bare.length >= 4 ? [bare, [...bare].toReversed().join('')] : [];
@@ -119,7 +122,7 @@ function isCommon(plain: string): boolean {
   return [...readings(plain), ...once].some((text) => commonPasswords.has(text) || isOftenLeaked(text));
 }
 
-/** Digits and signs that replace letters; 1 replaces two of them. */
+/** Digits and signs that replace letters. The digit 1 replaces two letters, so it is handled separately. */
 const LEET = new Map(
   ['@a', '4a', '8b', '3e', '9g', '!i', '0o', '$s', '5s', '7t', '+t'].map(([sign, letter]) => [sign, letter]),
 );

@@ -26,7 +26,7 @@ export interface Session {
   jti: string;
 }
 
-/** The rest of a rate limit. */
+/** The remaining uses of a rate limit. */
 interface LimitState {
   readonly allowed: boolean;
   readonly resetSeconds: number;
@@ -39,7 +39,7 @@ export interface FailureCounts {
   peek(limits: readonly { key: string; limit: number }[]): Promise<LimitState>;
 }
 
-/** A change that issued a credential of an application, or grants it more than before. */
+/** A change that issued a secret of an application, or that gives the application more rights than before. */
 export interface CredentialChange {
   clientId: string;
   project: string;
@@ -48,5 +48,5 @@ export interface CredentialChange {
   by: string;
 }
 
-/** Records a change of credentials as an event, in the same transaction. */
+/** Records a `CredentialChange` as an event, in the same transaction. */
 export type EmitCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;

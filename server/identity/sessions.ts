@@ -91,7 +91,7 @@ export function factorState(hasFactor: boolean, required: boolean): FactorState 
 export interface Sessions {
   /** Throws the same 401 for an unknown name, a wrong password, a wrong code and a disabled account; another 401 if a code is missing. */
   login(input: LoginInput): Promise<NewSession>;
-  /** Ends this session, or all of the account with `everywhere`; when it returns, every replica rejects them. */
+  /** Ends this session, or all sessions of the account with `everywhere`. When it returns, every replica rejects the ended sessions. */
   logout(session: Session, actor: Actor, everywhere: boolean): Promise<void>;
   /** Replaces this session by a new one after password and second factor were verified again. */
   confirm(session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession>;
@@ -182,8 +182,9 @@ interface Login {
 }
 
 /**
- * Records a login out of turn if password and code are correct; otherwise throws `refusal`, with the same steps for every cause. If the
- * password is correct, wrong codes are counted as usual, and a code is checked only while its limit permits.
+ * Handles a login while another attempt has used the account's turn. Records the login if password and code are correct; otherwise throws
+ * `refusal`, with the same steps for every cause. If the password is correct, wrong codes are counted as usual, and a code is checked only
+ * while its limit permits.
  */
 async function recordOutOfTurn(
   ports: SessionPorts,
@@ -266,7 +267,7 @@ function removeOwn(ports: SessionPorts): Sessions['removeSecondFactor'] {
 
 const NOTED_MS = 60_000;
 
-/** The earliest last use of a live session; the epoch without an idle limit. */
+/** A session that was last used before this instant has ended. Without an idle limit the instant is 1970. */
 export function usedSince(now: Date, idleMinutes: number): Date {
   return new Date(idleMinutes === 0 ? 0 : now.getTime() - idleMinutes * 60_000);
 }
@@ -301,7 +302,7 @@ interface AdminSessionPorts {
   now: () => Date;
 }
 
-/** The sessions of an account, the own one or another. */
+/** The sessions of an account: the caller's own account or another account. */
 export interface AdminSessions {
   /** Live sessions, newest first, up to `limit` + 1; throws NotFound if the account does not exist. */
   list(adminId: string, part: Part): Promise<SessionRow[]>;

@@ -30,7 +30,7 @@ export function noteChannelCall(): void {
   if (row) row.count += 1;
 }
 
-/** Calls of this many seconds may be made at once, so that a claim returns more than one row. */
+/** Calls of this many seconds may be made at once, so that one statement leases more than one row. */
 const BURST_SECONDS = 0.25;
 
 /**
@@ -42,7 +42,7 @@ export function createCallRate({ perSecond, now, bookCalls }: CallRatePorts): Ca
   const intervalMs = 1000 / perSecond;
   const burst = Math.max(1, Math.floor(perSecond * BURST_SECONDS));
   const bookedUntil = new Map<string, number>();
-  /** Calls that are not booked yet: a row is booked with one call. */
+  /** Calls of each queue that are not booked yet. Each row is booked with one call when it begins, but may make more calls or none. */
   const unbooked = new Map<string, number>();
   return {
     allowance: (queueKey) => Math.max(0, Math.floor(burst - ahead(queueKey))),

@@ -4,11 +4,11 @@ import type { DueRows } from '../db/queries/due.ts';
 interface Concurrency {
   queueConcurrency: number;
   groupConcurrency?: number;
-  /** Absent = no limit beyond those of the groups. */
+  /** Absent = only the limits of the groups apply. */
   concurrency?: number;
   /** The groups that a queue belongs to, such as the channel of an account. */
   groupsOf?: (queueKey: string) => readonly string[];
-  /** Whether all queues of a group wait for the same host, so that none is expected to be faster. */
+  /** Whether all queues of a group wait for the same host, so that no queue is expected to be faster than another. */
   isOneParty?: (group: string) => boolean;
 }
 
@@ -16,13 +16,13 @@ interface Concurrency {
 export interface DueKind extends Concurrency {
   name: string;
   rows: DueRows;
-  /** The log key of the row's id. */
+  /** The name of the log field that contains the row's id. */
   about?: 'orderNo' | 'refundNo';
-  /** Processes one claimed row; a row that is still due afterwards is claimed again. */
+  /** Processes one leased row. A row that is still due afterwards is leased again. */
   run: (id: string) => Promise<unknown>;
-  /** The `tx.afterCommit` name of a commit that makes a row due immediately; such rows may use half as many slots again. */
+  /** The name that a transaction passes to `tx.afterCommit` when it makes a row due immediately. Such rows may use 50% more slots. */
   wokenBy?: string;
-  /** Whether its rows call a channel: metrics are split by group, and the call rate applies. */
+  /** Whether the jobs of this kind call a channel. If so, metrics are kept per channel, and the limit of calls per second applies. */
   asksChannel?: boolean;
 }
 
@@ -43,7 +43,7 @@ export function concurrencyOfChannels(jobs: { perAccount: number; perChannel: nu
   };
 }
 
-/** Concurrency of the rows that call a channel: a queue is an account, its group is the channel. */
+/** Concurrency of the rows that call a channel. Each channel account has one queue, and the channel is the group of its queues. */
 export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
   return {
     queueConcurrency: perAccount,
@@ -53,7 +53,10 @@ export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: 
   } satisfies Concurrency & { asksChannel: true };
 }
 
-/** Concurrency of deliveries: a queue is an application and a receiver; each of the two is also a group. */
+/**
+ * Concurrency of webhook deliveries. Each pair of application and receiver has one queue. The application and the receiver are its two
+ * groups.
+ */
 export function concurrencyOfReceivers(perReceiver: number) {
   return {
     concurrency: 12 * perReceiver,
@@ -82,7 +85,7 @@ interface Queue {
   endedAt: number;
 }
 
-/** How responsive the account or receiver of a queue is. */
+/** How responsive the account or receiver of a queue is. See `standingOf`. */
 type Standing = 'quick' | 'untried' | 'held';
 
 /** A row in progress for longer than this marks its queue as held: the receiver may not respond. */
@@ -131,7 +134,7 @@ class Usage {
       // Slow and untried queues count for at most half of the slots, so quick queues always have the other half.
       if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;
       if (standing === 'untried') return quick + untried + Math.min(held, half) < concurrency;
-      // A held queue with no row in progress is retried even if other held queues use the half.
+      // A held queue with no row in progress is retried even if other held queues use all slots of their half.
       return quick + untried + held < concurrency && (own === 0 || held < half);
     });
   }
@@ -154,7 +157,7 @@ class Usage {
   }
 }
 
-/** Half as many slots again, for rows that a commit has just made due. */
+/** The slots plus 50%, for rows that a commit has just made due. */
 function andHalf(slots: number): number {
   return slots + Math.ceil(slots / 2);
 }
@@ -284,7 +287,7 @@ export class Queues {
     };
   }
 
-  /** Counts the queues that are full while rows wait, and those that are held. */
+  /** Counts the queues that are full while rows wait, and the held queues. */
   tally(now: number): QueueTally[] {
     const tallies = new Map<string, QueueTally>();
     const count = (group: string, state: QueueTally['state']) => {

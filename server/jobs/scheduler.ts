@@ -9,26 +9,26 @@ import { type WorkerPorts, createWorkers } from './workers.ts';
 export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   kinds: readonly DueKind[];
   tasks: readonly Task[];
-  /** For each kind, for how many seconds its oldest unclaimed row has been due. */
+  /** For each kind, for how many seconds its oldest row without a lease has been due. */
   lookForDue: (tx: ReadTx, rows: readonly Pick<DueRows, 'oldestLag'>[], now: Date) => Promise<(number | undefined)[]>;
-  /** Called after each successful look, with the lag of each kind in seconds. */
+  /** Called after each successful query for due rows, with the lag of each kind in seconds. */
   looked?: (lags: Record<string, number>) => void;
-  /** Interval between looks (ms); tests set it. */
+  /** Interval between queries for due rows (ms); tests set it. */
   lookMs?: number;
 }
 
-/** Processes rows until none of its kinds is due; returns the number of processed rows. */
+/** Processes rows until no row of its kinds is due; returns the number of processed rows. */
 export interface Sweep {
   once(): Promise<number>;
 }
 
 /**
- * Processes due rows. Every replica looks for due rows once a second, in one statement; the replica that commits a row which
- * is due at once processes it without waiting for its next look.
+ * Processes due rows. Every replica looks for due rows once a second, in one statement; the replica that commits a row which is due at once
+ * processes it without waiting for its next query.
  */
 export interface Scheduler {
   readonly kinds: readonly DueKind[];
-  /** Claims a row that a commit has just made due; a no-op before `start`. */
+  /** Leases and processes a row that a commit has just made due; a no-op before `start`. */
   wake(by: string, row: object): void;
   /** Processes some kinds on demand, also before `start`. */
   sweep(...kinds: string[]): Sweep;
@@ -37,7 +37,10 @@ export interface Scheduler {
   /** Full and held queues by kind; only kinds that call a channel are split by group. */
   queues(): Record<string, QueueTally[]>;
   start(): void;
-  /** Claims nothing new and waits up to `deadlineMs` for rows in progress, renewing their leases; unfinished rows resume when their leases expire. */
+  /**
+   * Leases no new rows and waits up to `deadlineMs` for rows in progress, renewing their leases; unfinished rows resume when their leases
+   * expire.
+   */
   stop(deadlineMs: number): Promise<void>;
 }
 
@@ -168,7 +171,7 @@ export function createJobMetrics(registry: Registry): JobMetrics {
   const lookedAt = new Gauge({
     name: 'jobs_last_look_timestamp_seconds',
     help: 'When this replica last looked for due rows; more than a few seconds ago means that it cannot.',
-    // The minimum shows one failing process among healthy ones.
+    // The minimum shows one failing process among healthy processes.
     aggregator: 'min',
     registers: [registry],
   });

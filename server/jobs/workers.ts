@@ -11,7 +11,7 @@ interface LeasePorts {
   log: Log;
   /** Length of a lease (ms); absent = the default of the statements. */
   leaseMs?: number | undefined;
-  /** Called when another replica has claimed a row that this one is still processing. */
+  /** Called when another replica has leased a row that this replica is still processing. */
   leaseLost?: (kind: string) => void;
 }
 
@@ -21,13 +21,13 @@ export interface WorkerPorts extends LeasePorts {
   worked?: (kind: string, failed: boolean) => void;
   /** The call rate for kinds that call a channel; absent = no limit. */
   callRate?: CallRate | undefined;
-  /** Minimum interval between claims of the backlog (ms); tests set it. */
+  /** Minimum interval between two statements that lease the oldest due rows (ms); tests set it. */
   gatherMs?: number;
 }
 
-/** Processes the due rows of one kind; each row begins as soon as it is claimed. */
+/** Processes the due rows of one kind; each row begins as soon as it is leased. */
 interface Workers {
-  /** Claims due rows; a named row is claimed before older ones. */
+  /** Leases due rows. If `id` is given, that row is leased before older rows. */
   wake(id?: string): void;
   /** Processes rows until none is due; returns the number of processed rows. */
   drain(): Promise<number>;
@@ -37,15 +37,15 @@ interface Workers {
   readonly busy: number;
   /** Queues that are full or held. */
   tally(): QueueTally[];
-  /** Claims nothing new; resolves when no row is in progress. */
+  /** Leases no new rows; resolves when no row is in progress. */
   stop(): Promise<void>;
 }
 
-/** Most named rows that are remembered; further ones are found like any due row. */
+/** Most rows named by `wake` that are remembered. Further rows are found like any due row. */
 const MOST_NAMED = 1_000;
-/** Most named rows of one claim. */
+/** Most named rows that one statement leases. */
 const NAMES = 32;
-/** Slots that become free in this time are filled with one claim, because each claim is a commit. */
+/** Slots that become free in this time are filled with one leasing statement, because each statement is a commit. */
 const GATHER_MS = 20;
 
 /** Creates the workers of one kind. */
@@ -57,7 +57,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   const named = new Set<string>();
   let started = 0;
   let claiming = false;
-  /** Whether a row was named or a slot became free during a claim or a look. */
+  /** Whether a row was named or a slot became free during a statement that leases rows or looks for them. */
   let changed = false;
   let stopped = false;
   /** Whether there may be queues with due rows that are not known. */
@@ -92,7 +92,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     void fill();
   }
 
-  /** Claims one at a time; slots that become free meanwhile are filled by the next claim. */
+  /** Runs one leasing statement at a time. Slots that become free meanwhile are filled by the next statement. */
   async function fill(): Promise<void> {
     changed = true;
     if (claiming) return;
@@ -114,7 +114,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     }
   }
 
-  /** Claims once, alternating between named rows and the backlog; false when there is nothing to claim now. */
+  /** Leases rows once, alternating between named rows and the oldest due rows. Returns false if there is nothing to lease now. */
   async function takeSome(): Promise<boolean> {
     const ways = namedFirst ? [takeNamed, takeBacklog] : [takeBacklog, takeNamed];
     for (const take of ways)
@@ -138,7 +138,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     const soonerMs = claimedAt + gatherMs - performance.now();
     if (soonerMs > 0 && (unseen || queues.hasWaiting)) return later(soonerMs);
     if (unseen) {
-      // Reset before the look: a row that is due during the look may be missing from its result.
+      // Reset before the query, because a row that becomes due during the query may be missing from its result.
       unseen = false;
       queues.found(await store.read((tx) => kind.rows.queues(tx, now())));
     }
@@ -152,7 +152,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     return true;
   }
 
-  /** Claims and begins rows; returns the number of rows per queue. */
+  /** Leases and begins rows; returns the number of rows per queue. */
   async function begin(claim: (tx: Tx) => Promise<DueRow[]>): Promise<ReadonlyMap<string, number>> {
     const rows = callRate
       ? await store.transaction((tx) => booked(callRate, tx, claim))
@@ -186,7 +186,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     }
   }
 
-  /** Schedules another fill; returns false, since there is nothing to claim now. */
+  /** Schedules another fill; returns false, since there is nothing to lease now. */
   function later(ms: number): false {
     timer ??= setTimeout(() => {
       timer = undefined;
@@ -237,7 +237,7 @@ function countQueues(rows: readonly DueRow[]): Map<string, number> {
 
 /** The leases of the rows of one kind that this replica is processing. */
 interface Leases {
-  /** Adds a row that was just claimed. */
+  /** Adds a row that was just leased. */
   hold(row: DueRow): Held;
   /** Removes a row that was processed. */
   drop(held: Held): void;
@@ -245,7 +245,7 @@ interface Leases {
   renew(): Promise<void>;
 }
 
-/** A row in progress; without a lease if its own work rescheduled it or another replica claimed it. */
+/** A row in progress; without a lease if its own work rescheduled it or another replica leased it. */
 interface Held {
   readonly id: string;
   lease: Date | undefined;
@@ -290,7 +290,7 @@ export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, por
     }
     // A locked row keeps its lease and is retried with the next renewal.
     if (result.kind === 'over' || result.kind === 'lost') held.lease = undefined;
-    // Not lost if this replica itself claimed the row again after its work had rescheduled it.
+    // The lease is not lost if this replica itself leased the row again after its work had rescheduled the row.
     if (result.kind !== 'lost' || isTwice(held)) return;
     leaseLost?.(name);
     log('warn', 'another replica has claimed a row that is still being processed here', { kind: name, id: held.id });

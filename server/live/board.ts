@@ -52,7 +52,7 @@ interface Showing {
   sections: Map<SectionName, Section>;
   newest: LiveEvent[];
   past: PastHour;
-  /** Everything up to this number is in `past` and `newest`. */
+  /** All events up to this number are included in `past` and `newest`. */
   folded: bigint;
   figures?: Figures;
   begun: Promise<void>;
@@ -85,7 +85,7 @@ export function createBoard(
       await mine.begun;
       return mine.folded;
     } catch (error) {
-      // A later follower starts a new attempt, even while this one is still failing for others.
+      // A later follower starts a new attempt, even while this attempt is still failing for other followers.
       if (showing === mine) showing = undefined;
       leave();
       throw error;
@@ -118,7 +118,7 @@ export function createBoard(
     return mine;
   }
 
-  /** Whether it still has followers. */
+  /** Whether these data still have followers. */
   function isShown(mine: Showing): boolean {
     return mine === showing && !feed.stopped;
   }
@@ -191,8 +191,8 @@ interface LiveRequest {
 }
 
 /**
- * Creates streams of the board: a snapshot, then the changes, at most one message a second. The id of a message is the number
- * of the newest event that it counts, so a follower who reconnects receives the later ones.
+ * Creates streams of the board: a snapshot, then the changes, at most one message a second. The id of a message is the number of the newest
+ * event that it counts, so a follower who reconnects receives the later events.
  */
 export function liveStreams(board: Board, now: () => Date, options: StreamOptions = {}) {
   const open = guardedStreams(options);

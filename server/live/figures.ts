@@ -124,7 +124,7 @@ function dueWork(kinds: DueKinds, counts: readonly number[], replicas: readonly 
       count: Math.min(count, MOST_DUE),
       more: count > MOST_DUE,
       underWay: replicas.reduce((sum, { figures }) => sum + (figures.underWay[name] ?? 0), 0),
-      // The lag covers unclaimed rows only.
+      // The lag covers only rows without a lease.
       oldestAt: lag > 0 ? new Date(at.getTime() - lag * 1000).toISOString() : null,
     };
   });
@@ -179,7 +179,7 @@ function rounded(value: number, decimals: number): number {
 
 /** Final statuses of orders, derived from the event log. */
 const PAST_STATUSES = ['paid', 'closed', 'failed', 'refunded'] as const;
-/** One of them. */
+/** A final status of an order. */
 type PastStatus = (typeof PAST_STATUSES)[number];
 
 const STATUS_OF: Readonly<Record<string, PastStatus>> = {
@@ -238,7 +238,7 @@ export function createPastHour(past: readonly PastEvents[], knownSince: Date): P
   }
 }
 
-/** The first minute of the last hour. */
+/** The number of the first minute of the last hour, counted since 1970. */
 function firstMinute(now: Date): number {
   return Math.floor(now.getTime() / MINUTE_MS) - MINUTES;
 }

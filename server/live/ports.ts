@@ -17,7 +17,7 @@ export interface ThisProcess {
 export interface DueKinds {
   /** The number of due rows of each kind, as an SQL value. */
   tables: readonly { name: string; dueCount: (now: Date) => Sql }[];
-  /** For how many seconds the oldest unclaimed row has been due, by kind; empty before the first look. */
+  /** For how many seconds the oldest row without a lease has been due, by kind; empty before the first query for due rows. */
   lags(): { at: Date; seconds: Readonly<Record<string, number>> };
 }
 

@@ -21,7 +21,7 @@ const SLOTS = 12;
 const GROWTH = 1.1;
 const PLACES = 116;
 
-/** The longest duration at a place, in milliseconds. */
+/** The longest duration that is counted at the index `place`, in milliseconds. */
 export function boundOf(place: number): number {
   return GROWTH ** place;
 }
@@ -78,7 +78,7 @@ function noActivity(): Activity {
   return { slots: Array.from({ length: SLOTS }, slot), answeredAt: null, noticedAt: null };
 }
 
-/** The slot of a turn, cleared if it was last used for another turn. */
+/** The slot for the five-second period with the number `turn`, cleared if it was last used for another period. */
 function slotAt(slots: Slot[], turn: number): Slot {
   const slot = slots[turn % SLOTS]!;
   if (slot.turn !== turn) {
@@ -145,7 +145,7 @@ export function createReporter(
   const reporter: Reporter = {
     followedHere: false,
     async report() {
-      // Looks come about every second, so a report may be a little early.
+      // The scheduler calls this about once a second, so a report may be a little early.
       if (hasLeft || writing || elapsed() - reportedAt < everyMs * 0.75) return;
       reportedAt = elapsed();
       writing = write().finally(() => (writing = undefined));

@@ -159,7 +159,7 @@ function placeText({ verb, path, operation }: { verb: string; path: string; oper
   return `  ${operation.operationId}: { method: '${verb.toUpperCase()}', path: '${path}', query: [${query.join(', ')}]${isOpen} },`;
 }
 
-/** Declares the referenced components, recursively; input components may have undefined members. */
+/** Declares the referenced components, recursively; input components may have undefined properties. */
 function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): string[] {
   const found = new Set<string>();
   const visit = (name: string): void => {
@@ -174,7 +174,7 @@ function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): str
     .map((name) => declarationOf(name, schemas[name] ?? {}, isSent(name) ? 'input' : 'output'));
 }
 
-/** The direction of a type: optional input members accept `undefined`, output members never have it. */
+/** The direction of a type: optional input properties accept `undefined`, output properties never have it. */
 type Side = 'input' | 'output';
 
 /** The TypeScript type of a JSON schema of the document; references become names. */
@@ -203,7 +203,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-/** The members of an object schema, one per line, with their descriptions. */
+/** The properties of an object schema, one per line, with their descriptions. */
 function membersText({ properties, required = [] }: Json, side: Side): string {
   return Object.entries(properties as Record<string, Json>)
     .map(([name, schema]) => {
@@ -213,7 +213,7 @@ function membersText({ properties, required = [] }: Json, side: Side): string {
     .join('\n');
 }
 
-/** One member of an object type, with its description. */
+/** One property of an object type, with its description. */
 function memberText(
   name: string,
   { type, isRequired, side, words }: { type: string; isRequired: boolean; side: Side; words?: unknown },

@@ -142,8 +142,8 @@ async function isSameServer(copy: OpenDatabase, live: DatabaseTarget): Promise<b
 }
 
 /**
- * Adds the secrets for reading the copy: those of the configuration, else those stored in the named folder, beside the copy, or beside the
- * live database. No secret is generated: a new key would decrypt nothing.
+ * Adds the secrets for reading the copy: the secrets of the configuration, else the secrets stored in the named folder, beside the copy, or
+ * beside the live database. No secret is generated: a new key would decrypt nothing.
  */
 async function withSecrets(loaded: LoadedConfig, target: Target, named: string | undefined): Promise<Config> {
   const beside = [target, loaded.database].flatMap(({ folder }) => (folder === undefined ? [] : [`${folder}-secrets`]));

@@ -76,7 +76,10 @@ const WORDS: Readonly<Record<ExplorerView, string>> = {
     'What administrators call. After `POST /api/v1/login` the browser keeps the session; *Authorize* takes the token of that response instead.',
 };
 
-/** The view of an operation: operations for administrators, load balancers and channels are in the console view, others in the merchant view. */
+/**
+ * The view of an operation: operations for administrators, load balancers and channels are in the console view, all other operations in the
+ * merchant view.
+ */
 function viewOfPath(path: string): ExplorerView {
   return /^\/(api\/v1|health|notify)(\/|$)/.test(path) ? 'console' : 'merchant';
 }

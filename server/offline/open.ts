@@ -103,7 +103,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
   };
 }
 
-/** Ports to change channel keys offline; channel calls throw. */
+/** The dependencies for changing channel keys offline. Functions that call a channel throw. */
 function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePorts): CredentialPorts {
   return {
     store,
@@ -181,7 +181,7 @@ function documentOf({ admin, apps }: BootstrapPlan): object {
   return { admins: admin ? [admin] : [], apps };
 }
 
-/** The result in the order of the plan; only new applications carry a secret. */
+/** The result, in the sequence of the plan; only new applications carry a secret. */
 function resultOf(
   plan: BootstrapPlan,
   changed: boolean,

@@ -89,9 +89,9 @@ export interface Examination {
   channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];
   /** Verification keys of another mode than the channel's configuration. */
   otherModes: OtherModeKey[];
-  /** Default certificates with an expiry of the accounts in use. */
+  /** Default certificates of the accounts in use that have an expiry date. */
   certs: { project: string; payWay: string; kind: string; daysLeft: number }[];
-  /** Records that the configured master keys cannot decrypt, and those under a key that is not the newest. */
+  /** Records that the configured master keys cannot decrypt, and records that are encrypted under a key that is not the newest key. */
   encrypted: {
     total: number;
     underOldKeys: number;
@@ -114,7 +114,10 @@ export interface Diagnosed {
   explorer: boolean;
   /** The listen address, if the public URL is another port of the same machine. */
   listensElsewhere: string | null;
-  /** Whether the configuration requires a second factor, the number of enabled administrators, and of those without one. */
+  /**
+   * Whether the configuration requires a second factor, the number of enabled administrators, and of enabled administrators without a
+   * second factor.
+   */
   secondFactors: { required: boolean; administrators: number; without: number };
   /** By how much the machine's clock is ahead of the database's. */
   clockAheadSeconds: number;
@@ -166,7 +169,7 @@ export interface Offline {
   /** Removes the second factor of an administrator and ends the sessions; throws `not_found` if either is missing. */
   resetSecondFactor(input: { username: string; actor: OfflineActor }): Promise<OfflineAdmin>;
   applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
-  /** Revokes the trust of keys of other modes than the channels' configurations. */
+  /** Revokes the trust of every key whose mode differs from the mode of its channel's configuration. */
   distrustOtherModes(input: { actor: OfflineActor }): Promise<{ keys: Omit<OtherModeKey, 'present'>[] }>;
   /** Re-wraps every encrypted record with the newest key of Security.MasterKey. */
   rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;

@@ -53,7 +53,7 @@ export interface SupervisorWord {
   pay: 'leave' | 'figures';
 }
 
-/** An error sent to the supervisor, with the members that payctl needs to print it. */
+/** An error sent to the supervisor, with the properties that payctl needs to print it. */
 export interface StartError {
   name: string;
   message: string;

@@ -28,8 +28,8 @@ const SOUND_MS = 60_000;
 const PATIENCE_MS = 20_000;
 
 /**
- * Starts the workers, replaces crashed ones, and on SIGHUP replaces all, one after the other; serves only the metrics itself.
- * Returns after SIGTERM or SIGINT has ended every worker; throws if the first worker cannot start.
+ * Starts the workers, replaces crashed workers, and on SIGHUP replaces all workers one after the other. The supervisor itself serves only
+ * the metrics. Returns after SIGTERM or SIGINT has ended every worker; throws if the first worker cannot start.
  */
 export async function supervise(config: Config, { load, simulatorUrl, tell }: SupervisorParts): Promise<void> {
   // Each worker accepts connections itself. With a supervisor that passes connections on, a connection to a crashing worker would be

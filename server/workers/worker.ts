@@ -42,7 +42,7 @@ export async function work(config: Config, serve: (life: Life) => Promise<void>)
     await new Promise<void>((resolve) => send({ pay: 'failed', error: errorMembers(error) }, resolve));
     process.exit(1);
   }
-  // The last counts must not be lost.
+  // The metrics are sent once more, so that the last counts are not lost.
   await sendFigures();
   // An open channel to the supervisor keeps the process alive.
   if (process.connected) process.disconnect();

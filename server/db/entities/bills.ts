@@ -27,7 +27,8 @@ export interface StoredTotals {
 
 /**
  * The channel account for which a configuration version receives money, and for which the channel issues bills. Until the channel has
- * responded to the configuration's keys, `payee` is a claim of its project alone (payments/bills/payees.ts).
+ * responded to the configuration's keys, `payee` is a claim: an unconfirmed account that counts for its project only
+ * (payments/bills/payees.ts).
  */
 export const PayeeEntity = defineEntity({
   name: 'Payee',
@@ -39,7 +40,7 @@ export const PayeeEntity = defineEntity({
     version: p.integer().primary(),
     mode: p.string().length(16).$type<Mode>(),
     payee: p.string().length(128),
-    /** When the channel first confirmed the payee; null = a claim. */
+    /** When the channel first confirmed the payee; null = not confirmed (a claim). */
     provenAt: instant().nullable(),
   },
   indexes: [{ name: 'payees_payee', properties: ['payWay', 'payee', 'mode'] }],
@@ -52,7 +53,7 @@ export const BillEntity = defineEntity({
   properties: {
     billNo: code().primary(),
     payWay: p.string().length(16).$type<PayWay>(),
-    /** The payee; its orders are those of the versions that `payees` names. */
+    /** The payee. Its orders are the orders of the configuration versions that the table `payees` lists for it. */
     account: p.string().length(128),
     mode: p.string().length(16).$type<Mode>(),
     /** The project whose configuration queries the channel first. */
@@ -61,26 +62,26 @@ export const BillEntity = defineEntity({
     day: p.date(),
     state: p.string().length(16).$type<BillState>(),
     source: p.string().length(16).$type<BillSource>().nullable(),
-    /** The reading that counts; 0 = none yet. Every attempt to read the file has a new number. */
+    /** The number of the reading whose lines are used; 0 = there is none yet. Every attempt to read the file gets a new number. */
     reading: p.integer(),
     readings: p.integer(),
     lines: p.integer(),
-    /** The most lines of any reading that counted; fewer mean that the bill has become shorter. */
+    /** The highest number of lines of any reading that was used. Fewer lines in a later reading mean that the bill has become shorter. */
     mostLines: p.integer(),
-    /** Unreadable lines, and the resulting shortfall against the bill's own sums. */
+    /** The number of unreadable lines, and the shortfall against the bill's own sums that they cause. */
     unreadable: p.integer().default(0),
     shortfall: text().nullable(),
-    /** Lines of other systems at the account. */
+    /** The number of lines about payments of other systems that use the same account. */
     notOurs: p.integer(),
     bytes: p.bigint().nullable(),
     sha256: p.string().length(64).nullable(),
     totals: json<StoredTotals[]>().nullable(),
     sums: json<BillSum[]>().nullable(),
-    /** The refunds that were pending in the lines, stored when the lines are removed; null = read from the lines. */
+    /** The refunds that were pending in the lines, stored when the lines are removed. null = the lines still exist and are read instead. */
     pendingRefunds: json<PendingRefunds[]>().nullable(),
     /** The payee in an imported file; null = the bill is from the channel, or the file names none. */
     payeeInFile: p.string().length(128).nullable(),
-    /** Why there is no bill, or none that counts. */
+    /** Why there is no bill, or no reading of it that can be used. */
     fault: p.string().length(64).nullable(),
     faultDetail: text().nullable(),
     faultLine: p.integer().nullable(),
@@ -118,7 +119,7 @@ export const BillLineEntity = defineEntity({
     day: p.date().primary(),
     kind: p.string().length(16).$type<BillLineKind>(),
     event: p.string().length(64),
-    /** From the bill, or found by the payment's number. */
+    /** The order number in the bill. If the bill has none, it is found by the payment's number. */
     orderNo: p.string().length(128).nullable(),
     refundNo: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
@@ -137,7 +138,7 @@ export const BillLineEntity = defineEntity({
       expression: `create index "bill_lines_order" on "bill_lines" ("order_no") where order_no is not null`,
     },
     {
-      // Few lines, which every settlement reads.
+      // Only a few lines are pending, and every settlement report reads them.
       name: 'bill_lines_pending',
       expression: `create index "bill_lines_pending" on "bill_lines" ("bill_no") where kind = 'pending'`,
     },
@@ -166,7 +167,7 @@ export const BillDifferenceEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue of due work: the account of its bill. */
+    /** The queue of the row's jobs: the channel account of the bill (db/queries/due.ts). */
     queueKey: queueKey(),
     /** The channel's response to the last query. */
     answer: json<Record<string, unknown>>().nullable(),

@@ -29,7 +29,7 @@ export const PayerEntity = defineEntity({
     status: p.string().length(16).$type<'active' | 'blocked'>(),
     metadata: json<Record<string, unknown>>().nullable(),
     anonymisedAt: instant().nullable(),
-    /** Orders and entries created up to this instant must be anonymised. */
+    /** Orders and coin entries created up to this instant must be anonymised. */
     forgetSince: instant().nullable(),
     /** When the anonymisation is due; null = done, or never requested. */
     forgetAt: instant().nullable(),
@@ -193,7 +193,7 @@ export const CoinClawbackEntity = defineEntity({
     taken: minor(),
     debt: minor(),
     waived: minor(),
-    /** How often coins were taken or returned; makes the source of each entry unique. */
+    /** How often coins were taken or returned; makes the `source` of each ledger entry unique. */
     turns: p.integer(),
     createdAt: instant(),
     updatedAt: instant(),

@@ -3,7 +3,7 @@ import type { ColumnType, RawBuilder } from 'kysely';
 
 /** A text key or number of the API: up to 64 characters. */
 export const code = () => p.string().length(64);
-/** The queue of a row that can be due: a channel, a mode and an account (db/queries/due.ts). */
+/** The job queue of a row: a channel, a mode and an account (db/queries/due.ts). */
 export const queueKey = () => p.string().length(192);
 /** Free text; the schema of the route limits its length. */
 export const text = () => p.text();

@@ -54,7 +54,7 @@ export const ChannelStateEntity = defineEntity({
     refusedNotices: json<StoredRefusal>().nullable(),
     /** When the first certificate of the current version expires. */
     certsExpireAt: instant().nullable(),
-    /** Incremented by every change of trust: a channel object built before the change is not used after it. */
+    /** Incremented by every change of the trusted keys. A channel object that was built before the change is not used after it. */
     trustRevision: p.integer().default(0),
     updatedAt: instant(),
   },
@@ -80,12 +80,12 @@ export const CertEntity = defineEntity({
     publicPem: text().nullable(),
     encrypted: text().nullable(),
     isDefault: p.boolean(),
-    /** The mode and channel account to which its use is limited. Null = for the first configuration. */
+    /** The mode and channel account to which the use of the key is limited. Null = the first configuration determines them. */
     mode: p.string().length(16).$type<Mode>().nullable(),
     account: p.string().length(128).nullable(),
     /** When an administrator trusted it for verification; null = not trusted. Only for verification kinds. */
     trustedAt: instant().nullable(),
-    /** The administrator who trusted it or, without `trustedAt`, revoked the trust; both null = not decided. */
+    /** The administrator who trusted it, or who revoked the trust if `trustedAt` is null. Both null = no administrator has decided yet. */
     trustedBy: p.string().length(128).nullable(),
     createdBy: p.string().length(128),
     createdAt: instant(),

@@ -10,7 +10,7 @@ export const AdminEntity = defineEntity({
     username: code().unique(),
     passwordHash: text(),
     role: p.string().length(16).$type<'viewer' | 'operator' | 'admin'>(),
-    /** Codes of the projects that it may access; null = all. */
+    /** Codes of the projects that the account may access; null = all. */
     projects: words().nullable(),
     enabled: p.boolean(),
     generation: p.integer(),
@@ -32,13 +32,13 @@ export const SessionEntity = defineEntity({
     userAgent: p.string().length(256).nullable(),
     createdAt: instant(),
     seenAt: instant(),
-    /** When the password was last confirmed. */
+    /** When the password was last confirmed in this session; null = never. */
     confirmedAt: instant().nullable(),
     /** Whether a second factor was given in the session. */
     secondFactor: p.boolean(),
-    /** When a code of the second factor was last given. */
+    /** When a code of the second factor was last given in this session; null = never. */
     codeAt: instant().nullable(),
-    /** When a confirmation replaced it with another session. */
+    /** When a confirmation of the password replaced this session with a new one; null = not replaced. */
     replacedAt: instant().nullable(),
     expiresAt: instant().index(),
   },
@@ -181,7 +181,7 @@ export const AuditEntity = defineEntity({
   indexes: [{ properties: ['target', 'id'] }],
 });
 
-/** An audit log key of a former master key, encrypted under a later one. */
+/** The audit log key that belongs to a former master key, encrypted with a later master key. */
 export const AuditKeyEntity = defineEntity({
   name: 'AuditKey',
   tableName: 'audit_keys',

@@ -36,7 +36,10 @@ export const IN_WHOLE_UNITS = `currency in (${WITHOUT_DECIMALS.map((code) => `'$
 /** The API status of an order (payments/view.ts) as SQL; index and list must use the same text. */
 export const ORDER_STATUS = `case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end`;
 
-/** One payment attempt: one payWay, one channel number. Only `settle` writes its state (server/README.md, "Orders"). */
+/**
+ * An order: one payment attempt at one channel (`payWay`), with one channel number. Only the function `settle` writes its state
+ * (server/README.md, "Orders").
+ */
 export const OrderEntity = defineEntity({
   name: 'Order',
   tableName: 'orders',
@@ -61,7 +64,7 @@ export const OrderEntity = defineEntity({
     product: json<ProductSnapshot>().nullable(),
     productCode: code().nullable(),
     stockHeld: p.boolean(),
-    /** Whether effects of the order are still due (due_effects); later effects then wait for them. */
+    /** Whether side effects of the order still wait in `due_effects`. If so, later effects of the order wait for them. */
     effectsDue: p.boolean().default(false),
     latePayment: json<LatePayment>(),
     state: p.string().length(16).$type<OrderState>(),
@@ -78,13 +81,13 @@ export const OrderEntity = defineEntity({
     channelOrderId: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
     credential: json<PayHint>().nullable(),
-    /** When the credential must be renewed; null = valid as long as the order. */
+    /** When `credential`, the data that the payer needs to pay, must be renewed; null = it is valid as long as the order. */
     credentialUntil: instant().nullable(),
     returnUrl: text().nullable(),
     notifyUrl: text().nullable(),
     clientIp: code().nullable(),
     openId: p.string().length(128).nullable(),
-    /** WeChat Pay: the appid with which it was placed; null = that of its configuration version. */
+    /** WeChat Pay: the appid with which the order was placed; null = the appid of its configuration version. */
     appId: p.string().length(32).nullable(),
     payCode: p.string().length(64).nullable(),
     channelOptions: json<ChannelOptions>().nullable(),
@@ -97,15 +100,18 @@ export const OrderEntity = defineEntity({
     captureLeasedUntil: instant().nullable(),
     /** Why the capture is pending, or the channel's code of the last refused capture. */
     captureReason: p.string().length(128).nullable(),
-    /** How often the payer was sent back to choose another payment source, and since when the new choice is awaited. */
+    /** How often the payer was sent back to choose another payment source, and since when the service waits for the new choice. */
     approvalsAsked: p.integer().default(0),
     approvalAskedAt: instant().nullable(),
-    /** Set while a close that may refund a payer's code is in progress; from this instant its result is unknown. */
+    /**
+     * Set while a close call is in progress that may refund a payment by the payer's code. From this instant the result of the call is
+     * unknown.
+     */
     reverseDoubtAt: instant().nullable(),
     settlement: json<StoredSettlement>().nullable(),
-    /** Whether the limits of its application count it. */
+    /** Whether the order is counted in the limits of its application. */
     limited: p.boolean().default(false),
-    /** W3C `traceparent` of the request that placed it; null = not traced. */
+    /** W3C `traceparent` of the request that placed the order; null = not traced. */
     traceParent: p.string().length(55).nullable(),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
@@ -204,14 +210,14 @@ export const TransitionEntity = defineEntity({
     cause: p.string().length(64),
     outcome: json<Record<string, unknown>>().nullable(),
     actor: p.string().length(128),
-    /** The id of the request that caused it; null = a job. */
+    /** The id of the request that caused the transition; null = a job caused it. */
     requestId: p.uuid().nullable(),
     at: instant(),
   },
   uniques: [{ properties: ['orderNo', 'sequence'] }],
 });
 
-/** An exception that needs a decision by an administrator; the API shows the newest open one. */
+/** An exception: a case that an administrator must decide. The API shows the newest open exception of an order. */
 export const OrderExceptionEntity = defineEntity({
   name: 'OrderException',
   tableName: 'order_exceptions',
@@ -251,7 +257,7 @@ export const ChannelMessageEntity = defineEntity({
     call: code(),
     status: p.integer().nullable(),
     durationMs: p.integer().nullable(),
-    /** The id by which the channel's support finds the request; for counted messages, that of the last one. */
+    /** The id by which the channel's support finds the request; if equal messages are only counted, the id of the last message. */
     supportId: p.string().length(128).nullable(),
     /** Request and response, compressed (db/queries/messages.ts). */
     texts: bytes().nullable(),
@@ -259,14 +265,17 @@ export const ChannelMessageEntity = defineEntity({
     digest: p.bigint().nullable(),
     note: text().nullable(),
     at: instant(),
-    /** How often the same query and response occurred, or how many messages a mark replaces. */
+    /** How often the same query and response occurred. In a mark (the row for dropped messages): how many messages it replaces. */
     times: p.integer().default(1),
-    /** When it last occurred; null = once. */
+    /** When the message last occurred; null = it occurred once. */
     lastAt: instant().nullable(),
   },
 });
 
-/** A verified notification; its row commits with its settlement, so a duplicate was settled before. */
+/**
+ * A verified notification of a channel. Its row is committed together with its effect on the order, so a duplicate has already been
+ * processed.
+ */
 export const NotificationEntity = defineEntity({
   name: 'Notification',
   tableName: 'notifications',
@@ -314,7 +323,7 @@ export type IdempotencyKeyRow = RowOf<typeof IdempotencyKeyEntity>;
 /** An idempotency key and the route of a request. */
 export type AskedKey = Pick<IdempotencyKeyRow, 'route' | 'key'>;
 
-/** The stored members from which a repeated request is answered. */
+/** The stored columns from which a repeated request gets its response. */
 export type KeptKey = Pick<IdempotencyKeyRow, 'fingerprint' | 'intentNo' | 'state' | 'leasedUntil' | 'status' | 'body'>;
 
 /**
@@ -329,7 +338,7 @@ export const RemovedOrdersEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>().primary(),
     project: code().primary(),
     state: p.string().length(16).$type<OrderState>().primary(),
-    /** Empty for payments, like `resource`. */
+    /** Empty for payments outside of pay-per-call; then `resource` is also empty. */
     clientId: code().primary(),
     resource: code().primary(),
     payWay: p.string().length(16).$type<PayWay>().primary(),
@@ -342,7 +351,7 @@ export type RemovedOrdersRow = RowOf<typeof RemovedOrdersEntity>;
 
 /**
  * An effect of an order or refund transition that could not run in the transition's own commit, or that waits for an earlier one of the
- * same order. Effects run in the order of `sequence` and `place`, each once.
+ * same order. Effects run sorted by `sequence` and `place`, and each effect runs once.
  */
 export const DueEffectEntity = defineEntity({
   name: 'DueEffect',
@@ -352,7 +361,7 @@ export const DueEffectEntity = defineEntity({
     orderNo: code(),
     refundNo: code().nullable(),
     project: code(),
-    /** The transition of the order, and the place of the effect among the transition's effects. */
+    /** The number of the order's transition, and the position of the effect among the effects of that transition. */
     sequence: p.integer(),
     place: p.integer(),
     name: p.string().length(128),

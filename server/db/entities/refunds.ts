@@ -20,13 +20,13 @@ export const RefundEntity = defineEntity({
     reason: text().nullable(),
     state: p.string().length(16).$type<RefundState>(),
     accepted: p.boolean(),
-    /** Whether the amount is outside the order's own sums, because it returns a payment beyond the order's. */
+    /** Whether the refund returns a second payment that the order's sums do not include. If so, they do not include the refund either. */
     surplus: p.boolean(),
     elsewhere: p.boolean(),
     failureCode: p.string().length(128).nullable(),
     failureMessage: text().nullable(),
     channelRefundNo: p.string().length(128).nullable(),
-    /** The channel's number of the refunded payment; null = the order's own. */
+    /** The channel's number of the refunded payment; null = the order's own payment. */
     paymentNo: p.string().length(128).nullable(),
     actor: p.string().length(128),
     /** The approval by a second administrator; null = not required. */
@@ -41,9 +41,9 @@ export const RefundEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue of due work: the account of its order. */
+    /** The queue of the row's jobs: the channel account of the order (db/queries/due.ts). */
     queueKey: queueKey(),
-    /** W3C `traceparent` of the request that created it; null = not traced. */
+    /** W3C `traceparent` of the request that created the refund; null = not traced. */
     traceParent: p.string().length(55).nullable(),
     sentAt: instant().nullable(),
     createdAt: instant(),
@@ -79,7 +79,10 @@ export const RefundEntity = defineEntity({
   ],
 });
 
-/** The lookup of a refund that the channel reported and this service did not make or had given up; queried until there is a result. */
+/**
+ * A refund that the channel reported, and that this service did not make or had given up. A job queries the channel about it until there is
+ * a result.
+ */
 export const RefundLookupEntity = defineEntity({
   name: 'RefundLookup',
   tableName: 'refund_lookups',
@@ -92,11 +95,11 @@ export const RefundLookupEntity = defineEntity({
     total: minor().nullable(),
     state: p.string().length(16).$type<'open' | 'answered' | 'given_up'>(),
     checks: p.integer(),
-    /** Incremented by each message that a pending response may not include. */
+    /** Incremented by each message about the refund. A response to a query that was sent before the message is then discarded. */
     revision: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue of due work: the account of its order. */
+    /** The queue of the row's jobs: the channel account of the order (db/queries/due.ts). */
     queueKey: queueKey(),
     lastAnswer: p.string().length(16).nullable(),
     createdAt: instant(),
@@ -180,11 +183,11 @@ export const DisputeEntity = defineEntity({
     dueAt: instant().nullable(),
     /** The amount lost to the dispute, which is part of the order's refunded amount. */
     amountLost: minor(),
-    /** The refund that accounts for the loss in the order. */
+    /** The refund row by which the order's sums include the loss. */
     refundNo: code().nullable(),
     answeredAt: instant().nullable(),
     acceptedAt: instant().nullable(),
-    /** The number of changes, which numbers its events. */
+    /** The number of changes so far, from which the events of the dispute are numbered. */
     changes: p.integer(),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),

@@ -10,7 +10,7 @@ export interface ChannelCalls {
   calls: number;
   /** Calls whose result is unknown. */
   unknown: number;
-  /** The distribution of durations: the place of a bound (`boundOf`) and a count. */
+  /** The distribution of call durations: the index of an upper bound (`boundOf`) and the number of calls. */
   spread: [place: number, calls: number][];
   answeredAt: string | null;
   noticedAt: string | null;
@@ -31,8 +31,8 @@ export interface ProcessFigures {
 }
 
 /**
- * A process of the service that reported itself while the live feed had followers; times are the database's. The table is unlogged: after
- * a crash of the database it is empty, and is filled again within seconds.
+ * A process of the service that reported itself while the live feed had followers; times are by the database's clock. The table is
+ * unlogged: after a crash of the database it is empty, and is filled again within seconds.
  */
 export const ReplicaEntity = defineEntity({
   name: 'Replica',

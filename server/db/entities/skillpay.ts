@@ -39,7 +39,7 @@ export const SkillOrderEntity = defineEntity({
     agentTradeNo: code().nullable(),
     confirmAt: instant().nullable(),
     confirmTries: p.integer().default(0),
-    /** The queue of confirmations: the account of its order. */
+    /** The queue of the row's confirmation job: the channel account of the order (db/queries/due.ts). */
     queueKey: queueKey(),
     /** The order that replaced this one. */
     successor: code().nullable(),
@@ -79,7 +79,7 @@ export const SkillOrderEntity = defineEntity({
   ],
 });
 
-/** The credentials with which a project requests payment codes for agents from WeChat. */
+/** The developer id and private key with which a project requests payment codes for agents from WeChat. */
 export const AgentPayEntity = defineEntity({
   name: 'AgentPay',
   tableName: 'agent_pays',

@@ -21,8 +21,8 @@ const PART_LINES = 500;
 /**
  * Builds statements that insert consecutive lines. Building is half of the work and needs no database.
  *
- * The inserts commit with `synchronous_commit = off`, because lines count only from a later synchronous commit. That saves half of the
- * time of a large bill.
+ * The inserts commit with `synchronous_commit = off`, because lines are used only after a later commit that is synchronous. That saves half
+ * of the time of a large bill.
  */
 export function statementsOf(of: Reading, lines: readonly BillLine[]): Sql[] {
   const statements: Sql[] = [];
@@ -57,7 +57,7 @@ export function statementsOf(of: Reading, lines: readonly BillLine[]): Sql[] {
   return statements;
 }
 
-/** Inserts lines, one commit per statement; they count once their reading counts. */
+/** Inserts lines, one commit per statement. The lines are used only after the row of the bill names their reading. */
 export async function writeLines(store: Store, statements: readonly Sql[]): Promise<void> {
   for (const statement of statements) await store.autocommit((tx) => tx.sql`${statement}`);
 }
@@ -72,15 +72,15 @@ function kept<Text extends string | null>(text: Text, most?: number): Text | str
 /** Lines per part of a removal. */
 const PART_REMOVED = 5_000;
 
-/** Removes lines of finished readings of a bill that do not count; returns their number. */
+/** Removes the lines of finished readings that the bill does not use; returns their number. */
 export async function removeOldLines(store: Store, billNo: string, goesOn?: () => boolean): Promise<number> {
-  // The newest reading may be in progress; of the others only the counting one is kept.
+  // The newest reading may be in progress. Of the older readings only the one that the bill uses is kept.
   const isOld = sql`l.bill_no = ${billNo} and exists (
     select 1 from bills b where b.bill_no = l.bill_no and l.reading < b.readings and l.reading <> b.reading)`;
   return inParts<true>(async () => removePart(store, isOld), goesOn);
 }
 
-/** Removes the lines of one reading, unless it counts: the result of that commit may have been lost. */
+/** Removes the lines of one reading, unless the bill uses it: the commit may have succeeded although its result was lost. */
 export async function removeReading(store: Store, { billNo, reading }: Omit<Reading, 'day'>): Promise<number> {
   const isOfReading = sql`l.bill_no = ${billNo} and l.reading = ${reading} and not exists (
     select 1 from bills b where b.bill_no = l.bill_no and b.reading = l.reading)`;
@@ -189,7 +189,7 @@ export const removeBillLines: Removal = async (store, before, goesOn = () => tru
   return removed;
 };
 
-/** Stores the results of pending refunds, because settlement could no longer read them from the lines. */
+/** Stores the results of pending refunds, because settlement reports cannot read them from the lines after the removal. */
 async function keepPendingRefunds(store: Store, limit: string): Promise<void> {
   const bills = await store.read(
     (tx) => tx.sql<{ billNo: string }>`

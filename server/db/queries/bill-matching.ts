@@ -8,7 +8,7 @@ import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from
 /** A bill, and the parameters of its comparison. */
 interface Match {
   bill: Pick<BillRow, 'billNo' | 'reading' | 'payWay' | 'account' | 'mode' | 'day'>;
-  /** The instants at which its day begins and ends. */
+  /** The instants at which the day of the bill begins and ends. */
   from: Date;
   to: Date;
   utcOffsetMinutes: number;
@@ -25,11 +25,14 @@ export interface Matched {
   found: number;
   /** Differences that no longer exist and whose exceptions must be resolved. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
-  /** Opened or reopened exceptions of kinds about which the channel is not queried. */
+  /**
+   * The number of exceptions (cases for an operator) that were opened or reopened, by kind; only kinds about which the channel is not
+   * queried.
+   */
   listed: Partial<Record<DifferenceKind, number>>;
-  /** Compared lines. */
+  /** Number of compared lines. */
   lines: number;
-  /** Payments and refunds of other systems. */
+  /** Number of payments and refunds of other systems. */
   notOurs: number;
   sums: BillSum[];
 }
@@ -106,7 +109,10 @@ const MIDNIGHT = sql`interval '30 minutes'`;
 /** How long the bill of a neighbouring day is awaited. */
 const PATIENCE = sql`interval '6 days'`;
 
-/** Whether a transaction at an instant may be in a bill that is still to come. `n` is the bill of its day. */
+/**
+ * Whether a transaction near midnight may be in the bill of a neighbouring day that is not read yet. `n` is the bill of the transaction's
+ * own day.
+ */
 const awaited = (of: Given, at: string): Sql => sql`(
     case when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time < time '00:30' then ${bill('n.day - 1', 'is_open')}
          when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time >= time '23:30' then not ${bill('n.day + 1', 'is_read')}
@@ -117,17 +123,17 @@ const bill = (day: string, what: 'is_open' | 'is_read'): Sql =>
   sql`exists (select 1 from bills m where m.pay_way = n.pay_way and m.account = n.account and m.mode = n.mode and m.day = ${sql.raw(day)}
             and ${what === 'is_read' ? sql`m.reading > 0` : sql`m.reading = 0 and m.state in ('waiting', 'reading')`})`;
 
-/** Joins the read bill of the day of an instant. */
+/** Joins the bill of the day of an instant, if that bill has been read. */
 const natural = (of: Given, at: string): Sql => sql`
   join bills n on ${isOfBill(of, 'n')}
     and n.day = ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::date and n.reading > 0`;
 
-/** Whether a counting line about the order `o` exists. */
+/** Whether any bill of the account has a line about the order `o` that fulfils the condition. Only the used reading of a bill counts. */
 const lineOf = (of: Given, condition: Sql): Sql => sql`exists (select 1 from bill_lines l
     join bills b on b.bill_no = l.bill_no and b.reading = l.reading
    where l.order_no = o.order_no and ${isOfBill(of, 'b')} and ${condition})`;
 
-/** Builds a JSON document of SQL expressions, without null members. */
+/** Builds a JSON document of SQL expressions, without properties that are null. */
 const jsonOf = (members: Readonly<Record<string, string>>): Sql =>
   sql`jsonb_strip_nulls(jsonb_build_object(${sql.join(
     Object.entries(members).map(([name, text]) => sql`${sql.lit(name)}, ${sql.raw(text)}`),
@@ -156,7 +162,7 @@ const THEIR_LINE = jsonOf({
   line: 'x.line',
 });
 
-/** Whether a second payment is known: it has an exception or a refund. */
+/** Whether a second payment for the order is already known, because it has an exception or a refund. */
 const KNOWN_TWICE = sql`(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind in ('double_paid', 'payment_of_another_order') and e.dedupe = x.channel_no)
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
@@ -180,14 +186,17 @@ const REFUND_DIFFERENCE = sql`case
     when x.own_number is null or (x.kind = 'refund' and x.state <> 'succeeded') then 'refund_unknown_to_us'
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
-/** The bill's side of a difference without its position in the file, which also begins a reason. */
+/** The bill's side of a difference without the position in the file. The text `reason` also begins with the position, which is cut off. */
 const billSide = (row: string): Sql =>
   sql`row(${sql.raw(row)}.theirs - 'line' - 'reason', regexp_replace(${sql.raw(row)}.theirs->>'reason', '^[0-9:]+ ', ''))`;
 
 /** Whether a known difference has changed; another position in the file does not count. */
 const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${billSide('d')} is distinct from ${billSide('excluded')})`;
 
-/** Whether a difference opens an exception immediately: the channel is not queried about unknown orders and unreadable lines. */
+/**
+ * Whether an exception (a case for an operator) is opened immediately, because the channel is not queried about unknown orders and
+ * unreadable lines.
+ */
 const isListedAtOnce = (row: string): Sql => sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
 const stateOf = (row: string): Sql => sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
 const dueOf = (of: Given, row: string): Sql => sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;
@@ -226,35 +235,36 @@ const markOf = (of: Given): Sql => sql`case when l.kind = 'unreadable' then conc
            row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${of.billNo})) end`;
 
 /**
- * Whether the stored disputes do not explain an amount that a dispute moved. Debit: it does not cancel out, no dispute or loss of this
- * amount is known, and the total debit exceeds the known disputes. Credit: the remaining debit is less than the stored losses, and no
- * other known dispute may have credited it.
+ * Whether the stored disputes do not explain an amount that the channel debited or credited for a dispute. A debit is unexplained if no
+ * credit of the same amount cancels it, no dispute or loss of this amount is stored, and the order's total debit exceeds its stored
+ * disputes. A credit is unexplained if the remaining debit is less than the stored losses, and no stored dispute in another currency may
+ * have caused it.
  */
 const DISPUTE_DIFFERS = sql`case
     when x.waits then false
     when x.amount < 0 then x.net > x.most and x.nth > x.opposed + x.exact
     else x.net < x.least and x.abroad = 0 end`;
 
-/** A dispute that the channel reports in another currency is not compared by amount: each explains one debit line. */
+/** A dispute in another currency than the bill line cannot be compared by amount, so each such dispute explains one debit line. */
 const IS_ABROAD = sql`(x.amount < 0 and x.rank <= x.abroad)`;
 
 /** The newest dispute of the order, and the most that known disputes may have debited; null = no dispute is known. */
 const OUR_DISPUTE = sql`(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
        from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;
 
-/** Aggregates the known disputes of the order of `m` in its currency. */
+/** Aggregates the known disputes of the order of the line `m` in the currency of the line. */
 const ofDisputes = (sum: Sql, condition: Sql = sql`true`): Sql => sql`(select ${sum} from disputes d
     where d.order_no = m.order_no and d.currency = m.currency and ${condition})`;
 
-/** Aggregates the losses to disputes that the order of `m` counts. */
+/** Aggregates the losses to disputes that are stored for the order of the line `m`. */
 const ofLosses = (sum: Sql, condition: Sql): Sql => sql`(select ${sum} from refunds r
     where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
 
-/** The most that a dispute may have debited finally; nothing if it was won. */
+/** The highest amount that a dispute may have debited in the end; 0 if it was won. */
 const MAY_TAKE = sql`case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount)
     else greatest(d.amount, d.amount_lost) end`;
 
-/** How many credits of the amount of `m` its order has. */
+/** The number of credits for the same order with the same amount as the line `m`. */
 const OPPOSED = sql`count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount))`;
 
 const UNCLAIMED = sql`not exists (select 1 from disputes d where d.refund_no = r.refund_no)`;

@@ -29,7 +29,7 @@ export interface BillFilter {
   payWay?: string | undefined;
   account?: string | undefined;
   mode?: string | undefined;
-  /** With a list, only bills of accounts that no other project uses. */
+  /** If it is a list of projects, only bills of accounts that no project outside the list uses. */
   project?: Projects | undefined;
   state?: string | undefined;
   /** Days, both included. */
@@ -60,7 +60,7 @@ export function listBills(
     .execute();
 }
 
-/** A line that counts, and the day of its bill. */
+/** A line of the reading that its bill uses, and the day of the bill. */
 export type BilledLine = Pick<
   BillLineRow,
   | 'billNo'
@@ -78,7 +78,7 @@ export type BilledLine = Pick<
 /** Most lines of an order that are returned. */
 const MOST_LINES = 50;
 
-/** The bill lines of an order, in the order of their days. */
+/** The bill lines of an order, sorted by day. */
 export async function linesOfOrder(tx: ReadTx, orderNo: string): Promise<BilledLine[]> {
   const lines = tx.billLines
     .rows()
@@ -148,10 +148,10 @@ export function listDifferences(
   return newestFirst(tx.billDifferences, sql`id`, parts, after, limit + 1).execute();
 }
 
-/** A bill with the reading that counts. */
+/** A bill with the reading whose lines are used. */
 type CountingBill = Pick<BillRow, 'billNo' | 'reading' | 'day' | 'payWay' | 'account' | 'mode'>;
 
-/** Lines of a bill after a line, in order. */
+/** Lines of a bill after a line, sorted by line number. */
 export function linesAfter(
   tx: ReadTx,
   { billNo, reading, day }: CountingBill,
@@ -183,7 +183,7 @@ function readLines(
   return lines.where('line', '>', line).where(more).orderBy('line').limit(limit).execute();
 }
 
-/** Filters of the bills of a settlement. */
+/** Filters of the bills of a settlement report. */
 export interface SettlementFilter {
   /** Days, both included, as each channel counts them. */
   from: string;
@@ -193,7 +193,7 @@ export interface SettlementFilter {
   account?: string | undefined;
 }
 
-/** The bills of a range of days, in the order of days. */
+/** The bills of a range of days, sorted by day. */
 export async function billsBetween(
   tx: ReadTx,
   { from, to, mode, payWay, account }: SettlementFilter,
@@ -215,8 +215,8 @@ export async function billsBetween(
 }
 
 /**
- * The refunds that are pending in these bills, by their result in our tables: lines never change, so each settlement reads it. For bills
- * whose lines were removed, the stored results are returned.
+ * The refunds that are pending in these bills, with their current result in our tables. A bill line never changes, so each settlement
+ * report reads the results again. For bills whose lines were removed, the stored results are returned.
  */
 export async function pendingRefunds(
   tx: ReadTx,
@@ -245,7 +245,7 @@ interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
   projects: string[];
 }
 
-/** The accounts with bills: payees that the channel has confirmed, and claims that are current or have bills. */
+/** The accounts with bills: payees that the channel has confirmed, and unconfirmed payees (claims) that are current or have bills. */
 export async function billedAccounts(
   tx: ReadTx,
   { mode, payWay, account }: Pick<SettlementFilter, 'mode' | 'payWay' | 'account'>,

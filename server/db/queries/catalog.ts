@@ -61,7 +61,7 @@ export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'u
   return row.stock === null ? 'uncounted' : 'taken';
 }
 
-/** Returns the stock of an ended order, once; unlimited stock stays unlimited. */
+/** Adds the stock of an ended order back to its product, once; unlimited stock stays unlimited. */
 export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
   await tx.sql`
     with held as (update orders set stock_held = false

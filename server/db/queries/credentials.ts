@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Mode, PayWay } from '../../domain.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
-/** The current version and switch of a channel, which every request reads by index. */
+/** The current configuration version of a channel, and whether the channel is enabled; every request reads both by index. */
 export interface CurrentVersion {
   configId: string;
   version: number;
@@ -37,7 +37,10 @@ export interface VersionName {
   trustRevision: number;
 }
 
-/** Fields that identify the payee of a configuration; if the field `unless` is set, only their presence counts. */
+/**
+ * Fields whose values identify the payee of a configuration. If the field `unless` has a value, only the presence of the field `name` is
+ * compared.
+ */
 export type IdentityFields = readonly { name: string; unless: string }[];
 
 /** A version with its identity: versions of one account with equal identities belong to the same payee. */
@@ -56,7 +59,10 @@ function identityOf(config: string, fields: IdentityFields): RawBuilder<string> 
          lateral (select coalesce(${of}.fields->>f.name, ${of}.fingerprints->>f.name, '') as value) said)`;
 }
 
-/** Of one account: the newest usable version, the newest usable one of the order's identity, and the order's own; newest first. */
+/**
+ * Up to three configuration versions of one account, newest first: the newest usable version, the newest usable version with the same
+ * identity as the order's version, and the order's own version.
+ */
 export async function versionsOfAccount(
   tx: ReadTx,
   order: { project: string; payWay: PayWay; account: string; mode: Mode; configVersion: number },
@@ -85,7 +91,7 @@ export async function versionsOfAccount(
      order by c.version desc`;
 }
 
-/** The newest usable version of an identity, and all its versions. */
+/** The newest usable version of an identity, and the numbers of all versions of the identity. */
 interface IdentityVersions extends VersionOfAccount {
   versions: number[];
   /** The identity without the fields that an order stores itself. */
@@ -231,7 +237,7 @@ export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
   return row?.found === true;
 }
 
-/** Certificates of current versions that expire before `until` and have no longer-lived successor. */
+/** Certificates of current versions that expire before `until`, if the version has no certificate of the same kind that expires later. */
 export async function endingCerts(
   tx: ReadTx,
   until: Date,
@@ -280,7 +286,7 @@ interface EncryptedColumn {
   table: string;
   key: string;
   column: string;
-  /** The column and version of the authenticated place, if not the own column and 1. */
+  /** The column name and the version in the authenticated place; absent = the name of this column, and version 1. */
   as?: string;
   version?: string;
 }

@@ -25,7 +25,7 @@ interface SilentNotices {
   payments: number;
 }
 
-/** The number of enabled administrators, and of those without a second factor. */
+/** The number of enabled administrators, and of enabled administrators without a second factor. */
 export async function secondFactors(tx: ReadTx): Promise<{ administrators: number; without: number }> {
   const [row] = await tx.sql<{ administrators: number; without: number }>`
     select count(*)::int as administrators, (count(*) filter (where f.encrypted is null))::int as without
@@ -57,9 +57,9 @@ export function failingWebhooks(tx: ReadTx, now: Date): Promise<FailingWebhooks[
 }
 
 /**
- * Channels with payments but without notifications: none was received for any of the newest payments of the last day. Ignored are codes
- * read in shops (they are queried), payments reported by an agent, a bill or an administrator, and payments of the last two minutes.
- * `simulated` includes the simulator.
+ * Channels with payments but without notifications: none was received for any of the newest payments of the last day. Payments by a code
+ * that a shop reads are ignored, because the service queries their result. Payments reported by an agent, a bill or an administrator, and
+ * payments of the last two minutes, are also ignored. `simulated` includes the simulator.
  */
 export async function silentNotices(
   tx: ReadTx,
@@ -130,7 +130,7 @@ export interface HandlerFact {
 interface Waiting {
   openExceptions: number;
   abnormalRefunds: number;
-  /** Open orders that expired over an hour ago; those of the simulator count only if it is in use. */
+  /** Open orders that expired over an hour ago; orders of the simulator count only if it is in use. */
   overdueOrders: number;
 }
 
@@ -151,8 +151,8 @@ export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
 }
 
 /**
- * Keys of the simulator in channels of other modes, and of the sandbox in live channels. If the simulator is not in use, also its trusted
- * keys.
+ * Keys of the simulator in channels of other modes, and keys of the sandbox in live channels. If the simulator is not in use, also the
+ * trusted keys of the simulator.
  */
 export function keysOfOtherModes(
   tx: ReadTx,

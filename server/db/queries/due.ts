@@ -5,10 +5,10 @@ import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { MOST_COUNTED } from './figures.ts';
 
-/** Length of a lease; a replica that works longer renews it, otherwise another replica claims the row. */
+/** Length of a lease (ms). A replica that works longer renews its lease; otherwise another replica leases the row. */
 const LEASE_MS = 60_000;
 
-/** A claimed row and its queue: rows of one queue wait for the same outside party. */
+/** A leased row and its queue. Rows of one queue wait for the same channel account, webhook receiver or project. */
 export interface DueRow {
   id: string;
   queueKey: string;
@@ -16,43 +16,43 @@ export interface DueRow {
   lease: Date;
 }
 
-/** The instant of a claim or renewal, and the length of the lease. */
+/** The instant at which leases begin or are renewed, and the length of the leases. */
 interface Moment {
   now: Date;
   /** Length of the lease, for tests; absent = `LEASE_MS`. */
   leaseMs?: number | undefined;
 }
 
-/** A claim of the backlog: the most rows of each queue. */
+/** A request to lease the oldest due rows: at most `capacity` rows of each queue. */
 interface Claim extends Moment {
   capacity: ReadonlyMap<string, number>;
 }
 
-/** A claim of named rows, except those of full queues and groups. */
+/** A request to lease the rows with these ids, except rows of full queues and groups. */
 interface NamedClaim extends Moment {
   ids: readonly string[];
   fullQueues?: readonly string[];
   fullGroups?: readonly string[];
 }
 
-/** Rows in progress, each with the lease that its claim or last renewal wrote. */
+/** A request to renew leases: the rows in progress, each with the end of the lease that this replica last wrote. */
 export interface Renewal extends Moment {
   rows: readonly Pick<DueRow, 'id' | 'lease'>[];
 }
 
 /**
- * The result of a renewal: `renewed` with the new expiry; `over` if the work itself or another message has rescheduled the row; `lost`
- * if another replica has claimed it; `busy` if the row is locked or deleted.
+ * The result of a renewal: `renewed` with the new expiry; `over` if the work itself or another message has rescheduled the row; `lost` if
+ * another replica has leased it; `busy` if the row is locked or deleted.
  */
 export type Renewed = { kind: 'renewed'; lease: Date } | { kind: 'over' | 'lost' | 'busy' };
 
 /** Rows of one table that can be due. */
 export interface DueRows {
-  /** The queues that have unclaimed due rows. */
+  /** The queues that have due rows without a lease. */
   queues(tx: ReadTx, now: Date): Promise<string[]>;
   /** Leases the oldest due rows of each queue in one statement. */
   claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
-  /** Leases named rows that are due. */
+  /** Leases those of the rows with the given ids that are due. */
   claimNamed(tx: Tx, claim: NamedClaim): Promise<DueRow[]>;
   /** Renews the leases that are unchanged, in one statement; returns the result of each. */
   renew(tx: Tx, renewal: Renewal): Promise<Renewed[]>;
@@ -74,16 +74,16 @@ interface DueTable {
   keyType?: 'text' | 'uuid';
   /** The column with the instant from which the row is due. */
   at: string;
-  /** The column of the lease; equal to `at` where a claim postpones the next attempt instead. */
+  /** The column with the end of the lease. If it is the column `at`, leasing a row postpones its next attempt. */
   lease: string;
-  /** The queue of a row, as in the table's index of queues. */
+  /** SQL of the queue of a row, exactly as in the table's index of queues. */
   queueKey: string;
   /** The groups of a row, a `text[]`. */
   groups: string;
-  /** The condition of the index of queues; other rows are never due. */
+  /** The condition of the index of queues; absent = the column `at` is not null. Other rows are never due. */
   covered?: string;
   condition: string;
-  /** The condition on a queue, about its key `s.queue_key`. */
+  /** The condition on a queue, about its key `s.queue_key`; absent = every queue. */
   open?: string;
 }
 
@@ -112,8 +112,8 @@ function dueRows(due: DueTable): DueRows {
                   where ${isReached(instant(at))} order by d.${dueAt} limit ${MOST_DUE + 1}) c where c.counts)`,
     waiting: (at) =>
       sql`(select count(*)::int from (select 1 from ${from} d where ${isDue(instant(at))} limit ${MOST_COUNTED}) n)`,
-    // Walks from queue to queue by index, and in each to the first unclaimed row: the cost depends on the number of queues, not on
-    // the number of waiting rows.
+    // Walks from queue to queue by index, and in each queue to the first row without a lease: the cost depends on the number of queues, not
+    // on the number of waiting rows.
     async queues(tx, at) {
       const now = instant(at);
       const rows = await tx.sql<{ queueKey: string }>`
@@ -128,7 +128,7 @@ function dueRows(due: DueTable): DueRows {
          where s.queue_key is not null and ${isOpen} and first.at <= ${now}`;
       return rows.map((row) => row.queueKey);
     },
-    // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
+    // `materialized`, because a plan that evaluates the limited part twice would lease more rows than the limit.
     async claim(tx, { capacity, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       return withLease(
@@ -152,8 +152,9 @@ function dueRows(due: DueTable): DueRows {
         ends,
       );
     },
-    // A stored lease that ends at least one lease length after ours was written by another claim; a reschedule by the work itself ends
-    // earlier. If leases share the column of the due time, a reschedule may end as late, so the row is lost only if our lease had expired.
+    // A stored lease that ends at least one lease length after ours was written when the row was leased again; a reschedule by the work
+    // itself ends earlier. If leases share the column of the due time, a reschedule may end as late, so the row is lost only if our lease
+    // had expired.
     async renew(tx, { rows, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       const couldBeTaken = hasOwnLease ? sql`true` : sql`h.lease <= ${until}`;
@@ -269,7 +270,7 @@ export function dueDifferences(simulated: boolean): DueRows {
   });
 }
 
-/** Pay-per-call fulfilments, queued by project; the work uses the lease column itself, so a claim postpones the next attempt. */
+/** Pay-per-call fulfilments, queued by project; the work uses the lease column itself, so leasing a row postpones its next attempt. */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({
     table: 'skill_orders',
@@ -335,7 +336,7 @@ export function dueDeliveries(): DueRows {
   });
 }
 
-/** Leases one refund if it is due and unclaimed. */
+/** Leases one refund if it is due and has no lease; returns whether it did. */
 export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promise<boolean> {
   const claimed = await dueRefunds(true).claimNamed(tx, { now, ids: [refundNo] });
   return claimed.length === 1;
@@ -387,9 +388,9 @@ function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRow
 }
 
 /**
- * Books calls at `perSecond`; returns the instant up to which each queue is booked (ms). Each queue has a row in `rate_limits` that all
- * replicas share; `expire` is the instant up to which calls are booked. Rows are locked in the order of their keys, so that two
- * replicas never deadlock.
+ * Reserves time for channel calls at the rate `perSecond`; returns the instant up to which each queue is booked (ms). Each queue has a row
+ * in `rate_limits` that all replicas share; `expire` is the instant up to which calls are booked. Rows are locked sorted by key, so that
+ * two replicas never deadlock.
  */
 export async function bookCalls(
   tx: Tx,
@@ -412,7 +413,7 @@ export async function bookCalls(
 /** The key of a task in `rate_limits`; `expire` of its row is when the task is due again, for all replicas. */
 const keyOf = (task: string): string => `task:${task}`;
 
-/** Claims a due task for one replica; false if another replica has it or has done it. */
+/** Leases a due task for one replica. Returns false if another replica runs the task or has run it. */
 export async function takeTask(tx: Tx, task: string, now: Date, leasedUntil: Date): Promise<boolean> {
   const taken = await tx.sql`
     insert into rate_limits (key, points, expire) values (${keyOf(task)}, 1, ${leasedUntil.getTime()}::bigint)

@@ -76,8 +76,8 @@ export async function settledHead(tx: ReadTx): Promise<bigint> {
 }
 
 /**
- * Events after a number, in the order of the log, up to the settled head; at most `rows`. `settled` is an earlier settled head: the
- * current one may be lower, because a writer that gets its lock late locks an older number.
+ * Events after a number, in the sequence of the log, up to the settled head (the result of `settledHead`); at most `rows`. `settled` is an
+ * earlier settled head: the current one may be lower, because a writer that gets its lock late locks an older number.
  */
 export async function listEvents(
   tx: ReadTx,
@@ -165,8 +165,8 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
 }
 
 /**
- * Cancels pending webhook deliveries of an application, up to `PART_ROWS`. Further ones, and those being sent, are cancelled when they
- * are due.
+ * Cancels pending webhook deliveries of an application, up to `PART_ROWS`. Further deliveries, and deliveries that are being sent, are
+ * cancelled when they are due.
  */
 export async function cancelDeliveries(tx: Tx, clientId: string, now: Date): Promise<void> {
   await tx.sql`

@@ -48,7 +48,9 @@ export interface ApprovalFilter {
   project?: Projects | undefined;
 }
 
-/** For this many days an administrator controls an account or application that the administrator created or whose credentials the administrator issued or changed. */
+/**
+ * An administrator counts as controlling an account or application for this many days after creating it or changing its secrets or rights.
+ */
 export const HANDLED_DAYS = 30;
 
 /** Audit lines by which an administrator gained control of an account. */
@@ -58,20 +60,22 @@ const handledSince = (now: Date): RawBuilder<boolean> => sql`l.actor_kind = 'adm
 const MADE = sql<boolean>`l.target = a.username and l.actor_kind = 'admin' and l.action = 'admin.create'
   and l.at >= a.created_at - interval '1 minute'`;
 
-/** Facts that speak against an administrator as independent approver. */
+/** Facts that show whether an administrator is independent enough to approve a request. */
 interface Dependence {
   /** When the account was created; null = it no longer exists. */
   madeAt: Date | null;
   /** Whether the requester created the account, at any time. */
   madeByRequester: boolean;
-  /** Administrators that controlled both the requester and the approver within `HANDLED_DAYS`; may include either. */
+  /**
+   * Administrators that controlled both the requester and the approver within `HANDLED_DAYS`; may include the requester or the approver.
+   */
   common: readonly string[];
 }
 
 /**
  * Reads from the audit log how an approver depends on the requester, an account or application. An account is controlled by itself, by
- * administrators that created or changed it or its second factor, and by the controllers of those; an application by administrators
- * that created it, issued a secret, or changed its scopes, addresses, trust or limits.
+ * administrators that created or changed it or its second factor, and by the accounts that control these administrators. An application is
+ * controlled by administrators that created it, enabled or disabled it, issued a secret, or changed its scopes, addresses, trust or limits.
  */
 export async function dependenceOf(
   tx: ReadTx,
@@ -98,7 +102,10 @@ export async function dependenceOf(
   return row ?? { madeAt: null, madeByRequester: false, common: [] };
 }
 
-/** Counts the accounts that may approve requests of some other account: it did not create them, and no administrator controls both. */
+/**
+ * Counts the accounts that may approve a request of at least one other account: the other account did not create them, and no administrator
+ * controls both accounts.
+ */
 export async function approvers(tx: ReadTx, now: Date): Promise<number> {
   const [row] = await tx.sql<{ count: number }>`
     with recursive people as (select username, created_at from admins where enabled and role in ('operator', 'admin')),

@@ -52,7 +52,7 @@ export function firstEnds(tx: ReadTx, simulated: boolean): Promise<{ payWay: Pay
 export const MOST_WAITING = 1_000;
 const MOST_APPS = 100;
 const MOST_EXCEPTIONS = 1_000;
-/** The newest notifications, among which the last one of each channel is searched. */
+/** The number of newest notifications among which the last notification of each channel is searched. */
 const NEWEST_NOTIFICATIONS = 1_000;
 
 /** Statuses of open orders. */
@@ -61,7 +61,7 @@ export const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
 /** An instant as milliseconds. */
 const ms = (column: string): Sql => sql`(extract(epoch from ${sql.raw(column)}) * 1000)::float8`;
 
-/** Open orders of one status and currency; `seen` includes those of the simulator. */
+/** Open orders of one status and currency; `seen` also counts orders of the simulator. */
 export interface OpenOrders {
   status: string;
   currency: string;
@@ -174,7 +174,10 @@ export function listReplicas(tx: ReadTx, seconds: number): Promise<SeenReplica[]
 /** The report of a process. */
 type Report = Omit<ReplicaRow, 'seenAt' | 'followedUntil'>;
 
-/** Stores a report; `followedSeconds` marks the process as followed. Deletes reports older than an hour. */
+/**
+ * Stores a report; `followedSeconds` is for how long the process counts as having followers of the live feed, null = it has none. Deletes
+ * reports older than an hour.
+ */
 export async function reportReplica(tx: Tx, report: Report, followedSeconds: number | null): Promise<void> {
   const { id, host, pid, worker, version, startedAt, figures } = report;
   await tx.sql`
@@ -185,10 +188,10 @@ export async function reportReplica(tx: Tx, report: Report, followedSeconds: num
     on conflict (id) do update set seen_at = excluded.seen_at, followed_until = excluded.followed_until, figures = excluded.figures`;
 }
 
-/** SQL value for the scheduler's look: a number while any process has followers, else null. */
+/** SQL value that the scheduler reads together with the due rows: a number while any process has followers of the live feed, else null. */
 export const FOLLOWED: Sql = sql`(select 1::float8 from replicas where followed_until > clock_timestamp() limit 1)`;
 
-/** The members of an event that the live feed shows. */
+/** The columns of an event that the live feed shows. */
 export interface LiveEvent {
   sequence: bigint;
   type: string;
@@ -212,7 +215,7 @@ const SHOWN = sql`sequence, type, object_no, client_id, project, created_at, pay
   payload->>'payWay' as pay_way, ${MINOR} as minor, payload->>'currency' as currency,
   left(payload->>'subject', ${sql.lit(MOST_SUBJECT)}) as subject`;
 
-/** Events after a number in the order of the log, as `listEvents`; the live feed has no filter. */
+/** Events after a number in the sequence of the log, as `listEvents`; the live feed has no filter. */
 export async function listLiveEvents(
   tx: ReadTx,
   _filter: EventFilter,

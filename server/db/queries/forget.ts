@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { ReadTx, Store, Tx } from '../store.ts';
 import { inParts } from './retention.ts';
 
-/** A payer to forget in orders and entries created up to `since`. */
+/** A payer whose data must be erased in orders and coin entries created up to `since`. */
 export interface Forgotten {
   project: string;
   userId: string;
   since: Date;
 }
 
-/** The result of one walk over a payer's rows. */
+/** The result of one pass over a payer's rows. */
 interface Walk {
-  /** Orders that are open or locked, and must be walked again. */
+  /** Number of orders that are open or locked, so that a later pass must erase them. */
   left: number;
-  /** False if the walk was stopped early. */
+  /** False if the pass was stopped early. */
   isWhole: boolean;
 }
 
@@ -25,7 +25,7 @@ interface OrderPlace {
 const PART_ORDERS = 100;
 const PART_ENTRIES = 500;
 
-/** Members of a decision's outcome or an exception's detail with personal data or free text of the channel. */
+/** Properties of a decision's outcome or an exception's detail that contain personal data or free text of the channel. */
 const OUTCOME_WORDS = sql`array['payer', 'pay', 'reason', 'detail', 'message']`;
 /** Columns of an order, besides the subject, that may contain data about the payer. */
 const ORDER_WORDS = [
@@ -39,10 +39,10 @@ const ORDER_WORDS = [
   'pay_code',
   'channel_options',
 ].map((column) => sql.ref(column));
-/** Members of an event's object or a stored response that may contain data about the payer. */
+/** Properties of an event's object or a stored response that may contain data about the payer. */
 const PERSONAL_MEMBERS = ['subject', 'extra', 'payer', 'failure', 'reason', 'memo', 'payment'];
 
-/** Payers who are due to be forgotten, longest due first. */
+/** Payers whose data must be erased now, the longest overdue first. */
 export async function duePayers(tx: ReadTx, now: Date, limit: number): Promise<Forgotten[]> {
   const rows = await tx.users.rows().where('forgetAt', '<=', now).orderBy('forgetAt').limit(limit).execute();
   return rows.flatMap(({ project, userId, forgetSince: since }) => (since ? [{ project, userId, since }] : []));
@@ -91,7 +91,7 @@ async function forgetOrders(
   return { left: part.length - ended.length, next: part.length < PART_ORDERS ? undefined : last };
 }
 
-/** Erases payer data of locked orders; rows that are already clean are not written. */
+/** Erases payer data of locked orders; rows without such data are not written. */
 async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
   if (orderNos.length === 0) return;
   const refunds = await tx.refunds.list({ orderNo: orderNos });

@@ -73,7 +73,7 @@ export interface AuditFilter extends Part {
   readonly to?: Date;
 }
 
-/** Reads of identity beyond a row by its key. */
+/** The queries about accounts, applications and the audit log that do more than read a row by its key. */
 export interface IdentityQueries extends SessionQueries {
   /** With `requestKey`, also the stored result under that idempotency key of the application. */
   appState(tx: ReadTx, clientId: string, jti: string, requestKey?: AskedKey): Promise<AppState | undefined>;
@@ -82,7 +82,7 @@ export interface IdentityQueries extends SessionQueries {
   apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]>;
   admins(tx: ReadTx, part: Part & { username?: string }): Promise<AdminRow[]>;
   auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]>;
-  /** Lines after `after`, oldest first. */
+  /** Lines of the audit log with ids above `after`, oldest first. */
   auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]>;
   /** Stores the use of an application, at most once a minute. */
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
@@ -190,7 +190,7 @@ function admins(tx: ReadTx, { cursor, limit, ...filter }: Part & { username?: st
   return newestFirst(tx.admins, sql`id::text`, parts, cursor, limit + 1).execute();
 }
 
-/** Lines of the audit log, newest first, `limit` + 1 rows. Ids are in the order of commits. */
+/** Lines of the audit log, newest first, `limit` + 1 rows. Ids increase in the sequence of commits. */
 function auditLines(tx: ReadTx, { from, to, cursor, limit, ...filter }: AuditFilter): Promise<AuditRow[]> {
   const parts = equalities('audit_log', filter, ['actor', 'action', 'target']);
   if (from) parts.push(sql`at >= ${from}`);
@@ -270,8 +270,8 @@ export type Use = Pick<LimitUseRow, 'span' | 'beginsAt' | 'used'>;
 type Whose = Pick<LimitUseRow, 'clientId' | 'currency'>;
 
 /**
- * Adds to the usage and returns the new sums; the rows stay locked until the transaction ends, so concurrent counts cannot exceed a
- * limit. Callers pass spans in the order of their names, to avoid deadlocks.
+ * Adds to the usage and returns the new sums; the rows stay locked until the transaction ends, so concurrent counts cannot exceed a limit.
+ * Callers pass `uses` sorted by the name of the span, to avoid deadlocks.
  */
 export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<Use[]> {
   const values = uses.map(
@@ -288,7 +288,7 @@ export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: rea
   }));
 }
 
-/** Changes the usage of periods whose rows still exist; locks in the same order as `countUses`. */
+/** Changes the usage of periods whose rows still exist; locks in the same sequence as `countUses`. */
 export async function shiftUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<void> {
   const spans = uses.map(
     ({ span, beginsAt, used }) => sql`(${span}::varchar, ${beginsAt}::timestamptz, ${used}::bigint)`,

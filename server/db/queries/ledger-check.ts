@@ -175,7 +175,8 @@ export const BOOK_CHECKS = [
   {
     check: 'coins',
     in: {
-      // The balance equals the last entry, and each entry equals the previous one plus its amount: together, the sum.
+      // The balance must be the balance after the last entry, and each balance must be the previous balance plus the amount of the entry.
+      // Together this proves that the balance is the sum.
       accounts: (
         within,
       ) => sql`select a.coin || '/' || a.user_id as id, format('balance %s, entries %s', a.balance, coalesce(e.balance_after, 0)) as detail
@@ -203,7 +204,7 @@ export const BOOK_CHECKS = [
   {
     check: 'bills',
     in: {
-      // A missing bill is a violation only if the account has other bills; a bill that is still to come is none.
+      // A missing bill is a violation only if the account has other bills; a bill that the channel may still provide is not a violation.
       bills: (
         within,
       ) => sql`select d.bill_no as id, format('%s: %s%s', d.day, d.kind, case when d.order_no = '' then '' else ' of order ' || d.order_no end) as detail
@@ -260,7 +261,7 @@ export interface BillsRead {
   quiet: string[];
 }
 
-/** Counts the bills of the last five weeks in a range, except the last two days, whose bills may be still to come. */
+/** Counts the bills of the last five weeks in a range, except the last two days, whose bills the channel may not have provided yet. */
 export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<BillsRead> {
   const within = inRange('bills', range);
   const isQuietAccount = isQuiet(sql`b.pay_way`, sql`b.account`, sql`b.mode`);

@@ -1,4 +1,4 @@
-// Conditions, order and paging that all lists share.
+// Conditions, sorting and paging that all lists share.
 
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../kysely.ts';
@@ -10,7 +10,7 @@ export interface Position {
   id: string;
 }
 
-/** Builds equalities for the defined members of a filter, on the columns of `table` with their names. */
+/** Builds equalities for the defined properties of a filter, on the columns of `table` with their names. */
 export function equalities<Filter extends object>(
   table: string,
   filter: Filter,

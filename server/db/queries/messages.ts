@@ -5,8 +5,8 @@ import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
 /**
- * The preset dictionary for compressing channel messages (RFC 1951): member names as the channels document them, in message order. A
- * used dictionary must never change, or stored messages become unreadable; a better one gets the next number.
+ * The preset dictionary for compressing channel messages (RFC 1951): field names as the channels document them, in message order. A used
+ * dictionary must never change, or stored messages become unreadable; a better one gets the next number.
  */
 const FIRST = [
   // Errors and rare responses.
@@ -63,7 +63,7 @@ export function packTexts({ request, answer }: MessageTexts): Buffer | null {
   ]);
 }
 
-/** Unpacks the column `texts`; null texts if a later release used a dictionary that is unknown here. */
+/** Unpacks the column `texts`; the texts are null if a later release used a dictionary that this release does not know. */
 export function readTexts(texts: Uint8Array | null): MessageTexts {
   const dictionary = texts && DICTIONARIES[texts[0]!];
   if (!dictionary) return { request: null, answer: null };
@@ -82,7 +82,7 @@ function unmarked(text: string): string | null {
   return text === '' ? null : text.slice(1);
 }
 
-/** Members of a response that differ each time without meaning. */
+/** Fields of a response that differ each time without meaning. */
 const VOLATILE = /"(?:debug_id|trace_id)"\s*:\s*"[^"]*"/g;
 
 /** A digest that is equal for equivalent responses: the first 64 bits of SHA-256, as PostgreSQL writes a bigint. */
@@ -110,7 +110,7 @@ export async function listMessages(tx: ReadTx, orderNo: string, limit: number): 
   return rows.map(({ texts, digest: _digest, ...row }) => ({ ...row, ...readTexts(texts) }));
 }
 
-/** The call of a mark, which replaces dropped messages. */
+/** The value of `call` in a mark, the row that replaces dropped messages. */
 export const MISSING = 'missing';
 
 /** Whether a call is a query or close, of which equal repetitions are only counted. */

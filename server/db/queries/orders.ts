@@ -52,7 +52,7 @@ export function orderList({ db }: Pick<ReadTx, 'db'>, filter: OrderFilter, after
       .orderBy('o.orderNo', 'desc')
       .limit(rows);
   if (filter.amountMin === undefined && filter.amountMax === undefined) return part();
-  // Each part is read in order from its own index; a single query could not.
+  // Each part is read already sorted from its own index; a single query could not be.
   return db
     .selectFrom(() =>
       sql<Pick<OrderRow, 'orderNo' | 'createdAt'>>`((${part('decimal')}) union all (${part('whole')}))`.as('o'),
@@ -68,7 +68,7 @@ function orderMatches(filter: OrderFilter, after?: Position, decimals?: keyof Am
   const parts: Sql[] = equalities('o', filter, ORDER_EQUALITIES);
   if (project !== undefined) parts.push(ofProjects('o.project', project));
   if (status !== undefined) parts.push(sql`${sql.raw(ORDER_STATUS)} = ${status}`);
-  // As an array, open exceptions are read once, and orders by key.
+  // With an array, PostgreSQL reads the open exceptions once and then the orders by key.
   if (exception === 'any') parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
   else if (exception !== undefined)
     parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS} and e.kind = ${exception}))`);

@@ -1,4 +1,5 @@
-// The accounts of bills: payees, claims, and quiet accounts, whose unknown numbers are not reported.
+// The accounts of bills: payees that the channel has confirmed, claims (payees that only a project's configuration names), and quiet
+// accounts, whose unknown numbers are not reported.
 
 import { type RawBuilder, sql } from 'kysely';
 import type { BillRow, PayeeRow, QuietAccountRow } from '../entities/bills.ts';
@@ -6,10 +7,10 @@ import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { keptSince } from './retention.ts';
 
-/** The account of a bill: a payee at a channel, or the claim of a project. */
+/** The account of a bill: a payee that the channel has confirmed, or the claim of a project. */
 export type Account = Pick<BillRow, 'payWay' | 'account' | 'mode'>;
 
-/** The fault of a bill of a claim whose payee already has the bill of the day. */
+/** The fault of a claim's bill if the confirmed payee already has a bill of the same day. */
 export const SAME_ACCOUNT = 'same_account';
 
 /** The condition that an order `o` belongs to the account of a bill `b`. */
@@ -59,12 +60,12 @@ export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account):
   return row?.found === true;
 }
 
-/** Removes unread bills of a claim; leased ones are removed by a later call. */
+/** Removes unread bills of a claim; leased bills are removed by a later call. */
 export async function forgetClaim(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.bills.delete({ payWay, account, mode, reading: 0, leasedUntil: null });
 }
 
-/** The kind of a difference about a number of our form without an order here. */
+/** The kind of a difference: a number has the form of our numbers, but this database has no such order. */
 export const UNKNOWN_HERE = 'order_unknown_here';
 
 /** The time and random characters of a number (payments/numbers.ts); a number without a valid time belongs to another system. */
@@ -92,7 +93,7 @@ export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> 
          least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - make_interval(days => ${REPORTED_DAYS})) at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
 };
 
-/** Whether an account is quiet. */
+/** SQL condition: whether an account is quiet, so that unknown numbers in its bills are not reported. */
 export const isQuiet = (payWay: Sql, account: Sql, mode: Sql): RawBuilder<boolean> =>
   sql`exists (select 1 from quiet_accounts q where q.pay_way = ${payWay} and q.account = ${account} and q.mode = ${mode})`;
 

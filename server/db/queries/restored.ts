@@ -16,7 +16,7 @@ interface SequenceFact {
 interface GapFact {
   table: string;
   missing: string;
-  /** The first of them, as `7` or `7-9`. */
+  /** The first missing numbers, as `7` or `7-9`. */
   first: string[];
 }
 

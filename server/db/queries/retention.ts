@@ -51,7 +51,7 @@ export const removeTransitions = (from = 'transitions'): Removal => byNumber(fro
 /** Removes old events; their numbers are never reused. */
 export const removeEvents = (from = 'events'): Removal => byTime(from, 'created_at');
 
-/** Removes old rows of settled notifications; channels repeat a notification for days, and the rows are kept for months. */
+/** Removes old rows of processed notifications; channels repeat a notification for days, and the rows are kept for months. */
 export const removeNotifications = (from = 'notifications'): Removal => byTime(from, 'received_at');
 
 /** Removes finished deliveries with their attempts; the events stay. */
