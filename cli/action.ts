@@ -20,36 +20,36 @@ import type { Row, View } from './values.ts';
 
 type ActionFlags = RowFlags & ChangeFlags & { clear?: readonly string[] };
 
-/** One verb of a noun that changes something: flags become a request, and its answer is printed. */
+/** A subcommand that changes data, e.g. `close` of `payctl order`: payctl sends a request built from the flags and prints the response. */
 export interface Action {
   verb: string;
   words: string;
   lines: readonly string[];
-  /** Help of the id; false for a verb that takes none. */
+  /** Help text of the id argument; false for a subcommand without an id. */
   id?: string | false;
-  /** Members of the body, as flags. */
+  /** Fields of the request body that have a flag. */
   fields?: readonly Field[];
-  /** Members of the body that every request has. */
+  /** Fields of the request body with a fixed value. */
   body?: Row;
-  /** Adds the flags that are not in the body. */
+  /** Adds flags that are not fields of the request body. */
   flags?: (command: Command) => unknown;
-  /** POST by default. */
+  /** HTTP method; POST by default. */
   method?: Change['method'];
-  /** Last part of the path below the row; the verb by default. */
+  /** Last segment of the path, after the id; the name of the subcommand by default. */
   below?: string;
-  /** Parts of the request that depend on the id, the body or the state of the service. */
+  /** Computes parts of the request from the id, the body or the state of the service. */
   request?: (id: string, body: Row, context: Context, flags: ActionFlags) => Partial<Change> | Promise<Partial<Change>>;
   risk?: Risk;
   money?: boolean;
-  /** How the answer is shown; like a row of the noun by default. */
+  /** The columns of the response; the columns of the resource by default. */
   view?: View;
-  /** The message on stderr below the answer. */
+  /** The message that payctl prints on stderr after the response. */
   done?: (answer: Row, id: string) => string;
-  /** Prints the answer, in place of `view` and `done`. */
+  /** Prints the response instead of `view` and `done`. */
   print?: (context: Context, answer: Row, id: string, flags: ActionFlags) => Promise<void>;
 }
 
-/** Adds a verb. */
+/** Adds the subcommand that an Action describes. */
 export function addAction(noun: Command, context: ContextOf, resource: Resource, action: Action): void {
   const { verb, words, lines, id, fields = [], money = false } = action;
   const command = noun.command(verb).description(words);
@@ -62,7 +62,6 @@ export function addAction(noun: Command, context: ContextOf, resource: Resource,
   );
 }
 
-/** Makes the change and prints the answer. */
 async function runAction(
   context: Context,
   resource: Resource,
@@ -93,12 +92,12 @@ async function runAction(
   if (action.done) await context.print.done(action.done(answer, id));
 }
 
-/** A noun with its article. */
+/** A noun with its article: `an order`, `a refund`. */
 function one(noun: string): string {
   return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }
 
-/** Adds `create`. */
+/** Adds the subcommand `create`. */
 export function addCreate(noun: Command, context: ContextOf, resource: Editable, lines: readonly string[]): void {
   const command = noun
     .command('create')
@@ -112,7 +111,7 @@ function createFields(resource: Editable): Field[] {
   return [...(resource.createOnly ?? []), ...resource.fields];
 }
 
-/** Sends the fields from the flags and from the prompts. */
+/** Sends the fields from the flags, and prompts for missing required fields. */
 async function runCreate(context: Context, resource: Editable, options: ActionFlags): Promise<void> {
   const fields = createFields(resource);
   const body = await complete(context, fields, bodyOf(options, fields));
@@ -126,7 +125,7 @@ async function runCreate(context: Context, resource: Editable, options: ActionFl
   await context.print.done(`Created ${noun} ${String(row[view.id] ?? '')}.`);
 }
 
-/** Adds `update`. */
+/** Adds the subcommand `update`. */
 export function addUpdate(noun: Command, context: ContextOf, resource: Editable, lines: readonly string[]): void {
   const command = noun
     .command('update')
@@ -178,7 +177,7 @@ function fieldOf(name: string, resource: Editable): Field {
   return field;
 }
 
-/** Adds `enable` and `disable`. `more` replaces parts of the Action of a noun. */
+/** Adds the subcommands `enable` and `disable`. `more` overrides properties of the Action for one resource. */
 export function addToggle(
   noun: Command,
   context: ContextOf,
@@ -204,7 +203,7 @@ export function addToggle(
 
 type Toggle = 'enable' | 'disable';
 
-/** Adds `delete`. */
+/** Adds the subcommand `delete`. */
 export function addDelete(
   noun: Command,
   context: ContextOf,

@@ -15,26 +15,26 @@ export interface Call {
   query?: Query;
   /** Sent as JSON. */
   body?: unknown;
-  /** The unencoded body, instead of `body`. */
+  /** A body that is not sent as JSON, e.g. a file. Used instead of `body`. */
   raw?: { type: string; content: string | Uint8Array | StreamedBody };
   headers?: Record<string, string>;
-  /** The client sends the same key with every retry. */
+  /** Value of the Idempotency-Key header. The client sends the same key with every retry. */
   idempotencyKey?: string;
-  /** Error statuses that the caller handles (402 of pay-per-call). */
+  /** Error statuses that are returned instead of thrown, e.g. 402 of pay-per-call. */
   accept?: readonly number[];
-  /** Read timeout in milliseconds, for calls with a slow answer. */
+  /** Read timeout in milliseconds, for calls that the service answers slowly. */
   silenceMs?: number;
   /** Aborts only this call. */
   signal?: AbortSignal;
-  /** Without credentials (login, health). */
+  /** Sends no token (login, health). */
   anonymous?: boolean;
 }
 
-/** A whole answer. */
+/** A complete response. */
 export interface Answer {
   status: number;
   headers: Record<string, string | undefined>;
-  /** The parsed JSON, or undefined for another content type. */
+  /** The parsed JSON; undefined if the response is not JSON. */
   body: unknown;
   text: string;
 }
@@ -43,36 +43,39 @@ export interface Answer {
 interface Page {
   rows: Row[];
   nextCursor: string | null;
-  /** Replication lag in seconds, from the header of a read replica. */
+  /** Replication lag in seconds, if a read replica answered; absent otherwise. */
   lagSeconds?: number;
 }
 
 /** A client for the HTTP API of one server. */
 export interface ApiClient {
   call(call: Call): Promise<Answer>;
-  /** The `data` of an answer. */
+  /** Returns the `data` property of the response. */
   data(call: Call): Promise<Row>;
   get(path: string, query?: Query): Promise<Row>;
   page(path: string, query?: Query): Promise<Page>;
-  /** All pages, one after the other. */
+  /** Yields the pages of a list, in sequence. */
   pages(path: string, query?: Query): AsyncIterable<Page>;
   /** The response as a stream: exports, event streams, downloads. */
   stream(call: Call): Promise<IncomingMessage>;
 }
 
-/** The dependencies of a client. `authorize` returns the credential headers of each request. */
+/** The dependencies of a client. `authorize` returns the headers with the token or the cookie of each request. */
 export interface ClientSetup {
   server(): Promise<string>;
   authorize(): Promise<Record<string, string>>;
-  /** The command that logs in again, for the hint of a 401. */
+  /** The `payctl login` command that the hint of a 401 names. */
   loginCommand(): Promise<string>;
-  /** Confirms the password of the operator after a refusal, and returns a callback for the end of the change. Throws without a terminal. */
+  /**
+   * Requests the operator's password after the service demanded a confirmation of the change. The caller runs the returned
+   * function after the repeated request. Throws without a terminal.
+   */
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
-  /** Loads a newer token after a 401. False: the session file has no newer token. */
+  /** Loads a newer token after a 401. Returns false if the session file has no newer token. */
   renew?(): Promise<boolean>;
-  /** Whether payctl may send credentials over plain HTTP to this server on another machine. */
+  /** Whether payctl may send tokens and passwords over plain HTTP to this server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
-  /** PEM of the additional certificate authorities for this server. */
+  /** PEM of the additional certificate authorities for this server; undefined if there are none. */
   authorities(origin: string): Promise<string | undefined>;
   trace: Trace;
   timeoutMs: number;
@@ -82,10 +85,10 @@ export interface ClientSetup {
 
 const TRIES = 3;
 const LONGEST_PAUSE_MS = 5000;
-/** Read timeout of a stream. Event streams send heartbeats more often. */
+/** Read timeout of a stream. Event streams send heartbeats more often than that. */
 const STREAM_SILENCE_MS = 60_000;
 
-/** Creates a client. The client resolves the server at the first call. */
+/** Creates a client. The client resolves the address of the server at the first call. */
 export function createApiClient(setup: ClientSetup): ApiClient {
   const open = async (call: Call, timeoutMs: number): Promise<{ answer: IncomingMessage; wire: WireRequest }> => {
     const wire = await toWire(call, setup, timeoutMs);
@@ -201,7 +204,7 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
   };
 }
 
-/** A token, Basic or session credential is in a header. A login has the password in its body. */
+/** Whether the request contains a token or cookie (in a header), or the password of a login (in the body). */
 function holdsCredential(headers: Record<string, string>, body: unknown): boolean {
   return 'authorization' in headers || 'cookie' in headers || asRow(body)?.['password'] !== undefined;
 }
@@ -233,7 +236,7 @@ function pauseAfter(error: unknown, tries: number): number | undefined {
   return pause <= LONGEST_PAUSE_MS ? pause : undefined;
 }
 
-/** Adds the next step to the error of a change with an unknown result. */
+/** Adds a hint to the error of a change that the service may or may not have made. */
 function withAdvice(error: unknown, call: Call): unknown {
   if (!(error instanceof CliError) || call.method === 'GET' || call.anonymous) return error;
   if (error.exitCode !== EXIT.tryAgain && error.exitCode !== EXIT.cancelled) return error;
@@ -277,7 +280,6 @@ function asRow(value: unknown): Row | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Row) : undefined;
 }
 
-/** The parts of an error response. */
 interface RefusedAnswer {
   status: number;
   headers: Record<string, string | undefined>;
@@ -317,7 +319,7 @@ function readProblem(answer: RefusedAnswer, where: { login: string }): CliError 
   });
 }
 
-/** The simulator nests the problem document in a member `error`. */
+/** The simulator puts the error document into the property `error` of the response. */
 function unwrap(body: Row): Row {
   const { error } = body;
   return typeof error === 'object' && error !== null ? { ...(error as Row), detail: (error as Row)['message'] } : body;

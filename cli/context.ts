@@ -22,7 +22,7 @@ export interface GlobalFlags extends TargetFlags, OutputFlags {
   timeout?: number;
 }
 
-/** The dependencies of a command. Each part is created at its first use. */
+/** The services that a command uses: terminal, prompts, API client, settings. Each is created at its first use. */
 export interface Context {
   readonly flags: GlobalFlags;
   readonly terminal: Terminal;
@@ -30,36 +30,36 @@ export interface Context {
   readonly prompts: Prompts;
   readonly sessions: SessionStore;
   readonly api: ApiClient;
-  /** Makes every change: target line, confirmation, --dry-run. */
+  /** Makes every change of data: prints the target server, asks for confirmation, handles --dry-run, sends the request. */
   readonly change: MakeChange;
   target(): Promise<Target>;
-  /** Facts for error messages: the target and the last change. `changeFlags` are the flags of the change in progress. */
+  /** Facts for error messages: the server, the change that was completed last, and the flags of the change in progress. */
   readonly run: { target?: Target; completedChange?: string; changeFlags?: ChangeFlags };
-  /** Test double for the server's code, which payctl otherwise imports on demand. */
+  /** Replaces the import of the server's code in tests; undefined otherwise. */
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;
-  /** Test double for the service. */
+  /** Replaces the service in tests; undefined otherwise. */
   readonly startServer: ((input: ServerInput) => Promise<void>) | undefined;
-  /** Test double for the simulator. */
+  /** Replaces the simulator in tests; undefined otherwise. */
   readonly runSimulator: RunSimulator | undefined;
-  /** Milliseconds before the next attempt to open a stream. */
+  /** Milliseconds before the next attempt to open a stream, by the number of failed attempts. */
   readonly retryPause: (tries: number) => number;
-  /** The same server with other credentials. */
+  /** Creates a client for the same server that sends these headers instead of the saved token. */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
-  /** Another address, without credentials. */
+  /** Creates a client for another server that sends no token. */
   apiAt(server: string): ApiClient;
-  /** Whether payctl may send credentials over plain HTTP to this server on another machine. */
+  /** Whether payctl may send tokens and passwords over plain HTTP to this server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
-  /** PEM of the additional certificate authorities for this server. */
+  /** PEM of the additional certificate authorities for this server; undefined if there are none. */
   authorities(origin: string): Promise<string | undefined>;
 }
 
 /** Returns the context of this run, created at the first call. */
 export type ContextOf = () => Context;
 
-/** Builds the parser without running a command: with all nouns, or only the nouns among these words. */
+/** Builds the command tree without running a command. With `words`, only the commands named in `words` have subcommands and flags. */
 export type DescribedTree = (words?: readonly string[]) => Promise<Command>;
 
-/** Test doubles for parts of the context. */
+/** Replacements for parts of the context in tests. */
 export interface Overrides {
   prompts?: Prompts;
   now?: () => Date;
@@ -79,10 +79,10 @@ type RunSimulator = (
   tellReady: (url: string) => void,
 ) => Promise<void>;
 
-/** Default timeout of one call. The value exceeds the service's timeout for a channel. */
+/** Default timeout of a call. It is longer than the service's timeout for a channel. */
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
-/** Assembles the parts of one run. */
+/** Creates the context of one run from the streams and the global flags. */
 export function createContext(streams: Streams, flags: GlobalFlags, overrides: Overrides = {}): Context {
   const terminal = { ...createTerminal(streams, flags), ...(overrides.now ? { now: overrides.now } : {}) };
   const sessions = openSessions(configFolder(terminal.env).path);

@@ -2,30 +2,30 @@ import { readFileSync } from 'node:fs';
 import type { CertKindSpec } from '../server/payments/channel.ts';
 import { CliError, EXIT } from './errors.ts';
 
-/** A certificate or key file after it was read. */
+/** The contents of a certificate or key file. */
 export interface ReadCredential {
-  /** The text of the file for the request; PEM for a DER certificate. */
+  /** The text that is sent to the service. A DER certificate is converted to PEM. */
   content: string;
-  /** PEM of the private key without its passphrase. */
+  /** PEM of the private key without its passphrase; null if the file has no private key. */
   privatePem: string | null;
   /** PEM of the certificates or of the public key. */
   publicPem: string;
 }
 
-/** The expected kind of a file. */
+/** The kind and form that a file must have, and the passphrase of its key. */
 interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
   passphrase?: string | undefined;
 }
 
 /** Reads certificate and key files with the parser and the error messages of the service. */
 export interface CredentialFiles {
-  /** The text of a file of any kind. Throws UsageError for an unreadable file. */
+  /** Reads the text of a file of any kind. Throws UsageError for an unreadable file. */
   text(path: string, shown: string): string;
-  /** Reads a file as this kind. Throws UsageError for another kind. */
+  /** Reads a file and checks its kind. Throws UsageError if the file has another kind. */
   read(path: string, shown: string, as: CredentialSpec): ReadCredential;
 }
 
-/** Imports the service's reader of certificate files. */
+/** Loads the service's parser of certificate files. */
 export async function credentialFiles(now: Date): Promise<CredentialFiles> {
   const [pem, { AppError }] = await Promise.all([
     import('../server/credentials/pem.ts'),
@@ -51,7 +51,7 @@ export async function credentialFiles(now: Date): Promise<CredentialFiles> {
   };
 }
 
-/** The expected form of the files of a kind. */
+/** The expected file form (certificate, private key or public key) for a kind. */
 export function formOf(kind: string): CertKindSpec['form'] {
   if (kind.endsWith('_public_key')) return 'public-key';
   return kind.endsWith('_key') ? 'private-key' : 'certificate';

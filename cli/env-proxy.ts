@@ -1,4 +1,4 @@
-/** Loopback addresses, which requests reach without the proxy: simulator, trace collector and local service. */
+/** Hosts that are reached without the proxy, for the simulator, the trace collector and a local service. */
 const OWN = ['localhost', '127.0.0.1', '[::1]', '::1'];
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -1,4 +1,4 @@
-/** The exit codes; the table is `payctl help exit-codes`. */
+/** The exit codes. `payctl help exit-codes` describes each. */
 export const EXIT = {
   done: 0,
   failed: 1,
@@ -15,14 +15,14 @@ export const EXIT = {
 interface FailureOptions {
   /** HTTP status of the response. */
   status?: number;
-  /** The next command or step. */
+  /** The command to run next, or advice. */
   hint?: string;
   requestId?: string;
   /** Seconds from the header Retry-After. */
   retryAfter?: number;
   /** Problems with single fields. */
   fields?: readonly FieldProblem[];
-  /** Extra members for the JSON error, e.g. `{ orderNo }`. */
+  /** Additional properties of the JSON error, e.g. `{ orderNo }`. */
   extra?: Record<string, unknown>;
   cause?: unknown;
 }
@@ -34,7 +34,7 @@ export interface FieldProblem {
   detail: string;
 }
 
-/** An error with a message for the operator and an exit code. */
+/** An error with an exit code and a message for the operator. */
 export class CliError extends Error {
   readonly code: string;
   readonly exitCode: number;
@@ -49,37 +49,37 @@ export class CliError extends Error {
   }
 }
 
-/** An invalid command line (2). */
+/** An invalid command line (exit code 2). */
 export class UsageError extends CliError {
   constructor(message: string, hint?: string, code = 'usage') {
     super(code, EXIT.usage, message, hint === undefined ? {} : { hint });
   }
 }
 
-/** A missing flag without a terminal for the prompt (2). */
+/** A required flag is missing, and without a terminal payctl cannot prompt for the value (exit code 2). */
 export class FlagRequired extends UsageError {
   constructor(flag: string, code = 'input_needed') {
     super(`${flag} is required when not running interactively.`, undefined, code);
   }
 }
 
-/** The operator declined a prompt or pressed Ctrl-C (130). */
+/** The operator declined a prompt or pressed Ctrl-C (exit code 130). */
 export class Cancelled extends CliError {
   constructor(message = 'Nothing was changed.') {
     super('cancelled', EXIT.cancelled, message);
   }
 }
 
-/** Error code: the service created a secret, and payctl could not write it anywhere. */
+/** Error code: the service created a secret, but payctl could not write the secret to the file or stdout. */
 export const SECRET_LOST = 'secret_lost';
 
-/** For polling: returns undefined for an unreachable server, and rethrows other errors. */
+/** For polling: returns undefined if the server is unreachable, and rethrows all other errors. */
 export function ignoreUnreachable(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.tryAgain) return undefined;
   throw error;
 }
 
-/** The exit code for an HTTP status, chosen by the next step of a script. */
+/** The exit code for an HTTP status. Statuses that call for the same reaction of a script share a code. */
 export function exitCodeFor(status: number): number {
   if (status === 404) return EXIT.notFound;
   if (status === 401) return EXIT.notLoggedIn;
@@ -107,7 +107,7 @@ const UNREACHABLE: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'the server certificate does not match the host name',
 };
 
-/** The innermost cause of a network error in words, instead of "fetch failed". */
+/** Describes the innermost cause of a network error. Node.js reports only "fetch failed". */
 export function networkCause(error: unknown): string {
   const inner = innermost(error);
   const code = codeOf(inner);
@@ -123,12 +123,12 @@ const UNTRUSTED: ReadonlySet<string | undefined> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-/** Whether the certificate of the server has no known issuer. */
+/** Whether TLS failed because the issuer of the server's certificate is not trusted. */
 export function isUntrusted(error: unknown): boolean {
   return UNTRUSTED.has(codeOf(innermost(error)));
 }
 
-/** The `code` of a system error, if it has one. */
+/** The `code` of a system error; undefined if there is none. */
 export function codeOf(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;

@@ -26,7 +26,7 @@ export function exportFlags(command: Command): Command {
     .option('--file <file>', 'write to a new file');
 }
 
-/** Adds `export`: the rows of a noun that pass its filters. */
+/** Adds the subcommand `export`, which exports the rows that match the filters. */
 export function addExport(
   noun: Command,
   context: ContextOf,
@@ -41,7 +41,7 @@ export function addExport(
   );
 }
 
-/** Streams an export to stdout or to a new file. A broken connection leaves no partial file. */
+/** Streams an export to stdout or to a new file. If the connection breaks, no partial file remains. */
 export async function exportStream(context: Context, path: string, query: Query, flags: ExportFlags): Promise<void> {
   const { api, terminal, print } = context;
   const { format = 'csv', bom } = flags;

@@ -20,16 +20,19 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** A new file with reserved space. The final name appears only with `commit`. */
+/** A new file whose disk space is already reserved. The file appears at its path only after `commit`. */
 export interface ReservedFile {
   commit(text: string): Promise<void>;
   discard(): Promise<void>;
 }
 
-/** Reserved bytes: more than the longest secret. */
+/** Bytes to reserve for a file with a secret. No secret is longer. */
 const ROOM = 16 * 1024;
 
-/** Reserves space for a new file at `path`, before the change whose secret the file stores. Throws for an existing file. */
+/**
+ * Reserves disk space for a new file at `path`. This happens before a secret is created, so that the secret can be written.
+ * Throws if the file exists.
+ */
 export async function reserveFile(path: string): Promise<ReservedFile> {
   if (await exists(path))
     throw new UsageError(
@@ -49,7 +52,7 @@ export async function reserveFile(path: string): Promise<ReservedFile> {
   return {
     async commit(text) {
       await writeInto(temporary, text);
-      // A hard link fails for an existing name. A rename would overwrite that file.
+      // `link` fails if the path exists. `rename` would overwrite the existing file.
       await link(temporary, path);
       await rm(temporary, { force: true });
     },
@@ -57,14 +60,14 @@ export async function reserveFile(path: string): Promise<ReservedFile> {
   };
 }
 
-/** A large new file whose final name appears only after the last byte. */
+/** A large new file that appears at its path only after `commit`. */
 export interface ReservedStream {
   write(part: Uint8Array): Promise<void>;
   commit(): Promise<void>;
   discard(): Promise<void>;
 }
 
-/** Opens a new file next to its final name. Throws for an existing file. */
+/** Opens a temporary file in the folder of `path`. Throws if `path` exists. */
 export async function reserveStream(path: string): Promise<ReservedStream> {
   if (await exists(path)) throw new UsageError(`${path} already exists.`, 'choose another file name', 'file_exists');
   const temporary = await writeBeside(path, '');
@@ -104,7 +107,7 @@ async function writeBeside(path: string, text: string): Promise<string> {
   return temporary;
 }
 
-/** Names the file in a disk-full error, and rethrows other errors. */
+/** Creates a handler that adds the path to a disk-full error, and rethrows all other errors. */
 function refusedAt(path: string): (error: unknown) => never {
   return (error) => {
     const fault = writeFault(error);
@@ -116,12 +119,12 @@ function refusedAt(path: string): (error: unknown) => never {
   };
 }
 
-/** Checks for free space by writing and removing a file of this size. */
+/** Checks that this many bytes can be written beside `path`, by writing and removing a test file. */
 export async function proveRoom(path: string, bytes: number): Promise<void> {
   await rm(await writeBeside(path, ' '.repeat(bytes)).catch(refusedAt(path)), { force: true });
 }
 
-/** Overwrites the reserved spaces and truncates the rest. */
+/** Overwrites the reserved spaces with the text, and truncates the rest. */
 async function writeInto(path: string, text: string): Promise<void> {
   const bytes = Buffer.from(text);
   const file = await open(path, 'r+');
@@ -142,7 +145,7 @@ export async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Decodes UTF-8 without a byte order mark. The mark would become part of a password, and JSON rejects it. UTF-16 throws UsageError. */
+/** Decodes UTF-8 and removes a byte order mark, which would become part of a password and is invalid in JSON. UTF-16 throws UsageError. */
 export function textFrom(bytes: Uint8Array, source: string): string {
   const isMarked = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
   if (isMarked || bytes.includes(0)) {
@@ -152,12 +155,12 @@ export function textFrom(bytes: Uint8Array, source: string): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** Reads a text file. Errors name the file as `shown`. */
+/** Reads a text file. Error messages name the file as `shown`. */
 export async function readTextFile(path: string, shown = path): Promise<string> {
   return textFrom(await readFile(path), shown);
 }
 
-/** Reads a PEM file of certificates. Throws UsageError for a file without one. */
+/** Reads a PEM file of certificates. Throws UsageError if the file has no certificate. */
 export async function readAuthorities(path: string): Promise<string> {
   const text = await readTextFile(path).catch((error: unknown) => {
     if (error instanceof CliError) throw error;
@@ -173,7 +176,10 @@ export const WRITABLE_BY_OTHERS = 0o022;
 /** Mode bits that give other users any access. */
 export const OPEN_TO_OTHERS = 0o077;
 
-/** Reads a private file; undefined for a missing one. Throws when `bits` give other users access, or for a file of another user. */
+/**
+ * Reads a private file; undefined if the file is missing. Throws if another user (except root) owns the file, or if `bits` give
+ * other users access.
+ */
 export async function readPrivate(path: string, bits: number): Promise<string | undefined> {
   const file = await open(path).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
@@ -188,7 +194,7 @@ export async function readPrivate(path: string, bits: number): Promise<string | 
   }
 }
 
-/** Throws for a folder that other users can write to, or that another user owns. */
+/** Throws if other users can write to the folder, or if another user (except root) owns the folder. */
 export async function refuseSharedFolder(path: string): Promise<void> {
   const found = await stat(path).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
@@ -197,7 +203,7 @@ export async function refuseSharedFolder(path: string): Promise<void> {
   if (found) refuseOpenTo(path, found, WRITABLE_BY_OTHERS);
 }
 
-/** Same rule as ssh. Windows has no file modes. */
+/** Same rule as ssh for private files. Windows is skipped, because it has no file modes. */
 function refuseOpenTo(path: string, { mode, uid }: { mode: number; uid: number }, bits: number): void {
   const own = process.geteuid?.();
   if (own === undefined) return;
@@ -215,7 +221,10 @@ function refuseOpenTo(path: string, { mode, uid }: { mode: number; uid: number }
 const LOCK_TRIES = 100;
 const STALE_MS = 10_000;
 
-/** Runs work under a lock file for all processes of this user. The lock of a killed process expires after 10 s. */
+/**
+ * Runs work while holding a lock file, so that processes of this user take turns. A lock older than 10 s is removed, because its
+ * process was probably killed.
+ */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   await takeLock(path);
   try {

@@ -5,10 +5,10 @@ import { type View, visible, widest } from './values.ts';
 
 const [first, ...others] = PAY_WAYS;
 
-/** The fix of a service without a channel. */
+/** The command that configures the first channel. */
 export const SET_A_CHANNEL = `payctl channel set ${first} (or ${others.join(', ')})`;
 
-/** The result of one check, and the command that fixes it. */
+/** The result of one check. `fix` is a command that repairs the cause, or null. */
 export interface Finding {
   check: string;
   status: 'ok' | 'degraded' | 'failed';
@@ -29,7 +29,7 @@ const COLUMNS: View['columns'] = [
   { field: 'fix' },
 ];
 
-/** Prints findings: drawn on a terminal, otherwise as rows. `noun` is the name of a row. */
+/** Prints check results: drawn on a terminal, otherwise as rows. `noun` is the name of a row. */
 export async function printFindings(
   { print, terminal: { out }, flags }: Context,
   findings: readonly Finding[],
@@ -40,7 +40,7 @@ export async function printFindings(
   return print.list(rows, { noun, id: 'check', columns: COLUMNS });
 }
 
-/** Draws findings: mark, name and detail, with the complete fix below. */
+/** Draws check results: mark, name and detail, with the complete command for the repair below. */
 export function drawFindings(
   findings: readonly Finding[],
   { columns, style }: { columns: number; style: Style },

@@ -9,7 +9,7 @@ export interface StreamMessage {
   data: string;
 }
 
-/** Parses a text/event-stream into messages. Comments (heartbeats) yield nothing; an id alone yields a message without data. */
+/** Parses a text/event-stream into messages. Comments (heartbeats) are skipped. A block with only an id becomes a message without data. */
 export async function* readMessages(parts: AsyncIterable<Uint8Array>): AsyncGenerator<StreamMessage> {
   const decoder = new TextDecoder();
   let held = '';
@@ -39,18 +39,18 @@ function readBlock(block: string): StreamMessage | undefined {
 /** The path and the start of a stream. */
 interface FollowedStream {
   path: string;
-  /** The query of each connection, by the id of the last processed message. */
+  /** Returns the query of each connection. `after` is the id of the last processed message, undefined before the first message. */
   query?: (after: string | undefined) => Query;
-  /** The id after which it begins. */
+  /** The stream begins after the message with this id; undefined for the service's default. */
   after?: string | undefined;
-  /** Read timeout of the stream. */
+  /** Read timeout of the stream; by default the client's. */
   silenceMs?: number;
 }
 
 /** Callbacks for the state of the connection. */
 interface StreamCallbacks {
   connected?(): unknown;
-  /** The connection failed. The next attempt follows after `pauseMs`. */
+  /** Called when the connection failed, `pauseMs` before the next attempt. */
   lost?(why: string, pauseMs: number): unknown;
 }
 
@@ -58,13 +58,13 @@ interface StreamCallbacks {
 interface FollowParts {
   api: ApiClient;
   signal: AbortSignal;
-  /** The pause after a number of failed tries. */
+  /** The pause in milliseconds after this number of failed attempts. */
   retryPause: (tries: number) => number;
 }
 
 /**
- * Yields the messages of an event stream, without gaps or duplicates. After a lost connection payctl reconnects after the last
- * processed message. Only a refusal by the service or the operator ends the stream.
+ * Yields the messages of an event stream. After a lost connection payctl reconnects and continues after the last processed
+ * message. The stream ends only if the service refuses it or the operator stops it.
  */
 export async function* followStream(
   { api, signal, retryPause: pauseAfter }: FollowParts,
@@ -99,13 +99,13 @@ export async function* followStream(
   }
 }
 
-/** Whether the connection failed, and a retry makes sense. */
+/** Whether the connection failed, so that another attempt makes sense. */
 function isBreak(error: unknown): boolean {
   if (error instanceof CliError) return error.exitCode === EXIT.tryAgain;
   return codeOf(error) !== undefined;
 }
 
-/** The service ended the stream: for an expired login, or for a failed check of the login. */
+/** The error for a stream that the service ended. Either the login has expired, or the service could not check it. */
 function refused(data: string): CliError {
   const { code = 'unauthenticated' } = JSON.parse(data) as { code?: string };
   if (code === 'unavailable') return new CliError(code, EXIT.tryAgain, 'The service is not available at the moment.');

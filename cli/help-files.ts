@@ -5,7 +5,7 @@ import type { HelpIndex, HelpTree } from './prebuilt-help.ts';
 import { buildWholeProgram, helpPage } from './program.ts';
 import { createSink } from './terminal.ts';
 
-/** Writes the help of every command for `printPrebuiltHelp`, during the build. */
+/** Writes the help of every command to files during the build. `printPrebuiltHelp` reads these files. */
 export async function writeHelpFiles(folder: string): Promise<void> {
   const program = await buildWholeProgram(createSink(process.stdout, 'never', {}));
   mkdirSync(folder, { recursive: true });
@@ -19,7 +19,7 @@ function treeOf(command: Command): HelpTree {
   return { page: helpPage(command), below: byName(command.commands, treeOf) };
 }
 
-/** By name and by every alias. */
+/** Maps the name and every alias of a command to its content. */
 function byName<Content>(
   commands: readonly Command[],
   contentOf: (command: Command) => Content,

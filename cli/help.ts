@@ -3,7 +3,7 @@ import { widest } from './values.ts';
 
 type Rows = readonly (readonly [string, string])[];
 
-/** The content of the help of payctl. */
+/** The content of `payctl --help`. */
 interface RootPage {
   description: string;
   /** The names of all commands, for the width of the first column. */
@@ -12,7 +12,7 @@ interface RootPage {
   flags: Rows;
 }
 
-/** The content of the help of a command. */
+/** The content of the help of one command. */
 interface CommandPage {
   description: string;
   examples: readonly string[];
@@ -22,13 +22,13 @@ interface CommandPage {
   flags: Rows;
 }
 
-/** One or the other. */
+/** The content of a help page. */
 export type HelpPage = RootPage | CommandPage;
 
 /** Maximum width of help, for readability. */
 export const MOST_COLUMNS = 110;
 
-/** Renders help: description, examples, usage, arguments, verbs, flags. */
+/** Renders help: description, examples, usage, arguments, subcommands, flags. */
 export function helpText(page: HelpPage, style: Style, columns: number): string {
   const lines = 'groups' in page ? rootLines(page, style, columns) : commandLines(page, style, columns);
   return `${lines.join('\n')}\n`;
@@ -74,7 +74,7 @@ function commandLines(page: CommandPage, style: Style, columns: number): string[
   ];
 }
 
-/** Wraps a command line before its flags, so that the operator can still copy it. */
+/** Wraps a long command line before a flag, with `\`, so that the operator can still copy the command. */
 function breakCommand(line: string, columns: number): string {
   const [start = '', ...flags] = line.split(/ (?=--?[a-zA-Z])/);
   const lines = [start];

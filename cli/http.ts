@@ -3,7 +3,7 @@ import { Cancelled, CliError, EXIT, codeOf, isUntrusted, networkCause } from './
 import type { Sink } from './terminal.ts';
 import { visible } from './values.ts';
 
-/** A streamed body: its length, and a factory for its parts. Each attempt reads from the beginning. */
+/** A request body with a known length that is streamed. `open` starts from the beginning, for each attempt. */
 export interface StreamedBody {
   length: number;
   open(): AsyncIterable<Uint8Array>;
@@ -15,21 +15,24 @@ export interface WireRequest {
   url: URL;
   headers: Record<string, string>;
   body?: string | Uint8Array | StreamedBody;
-  /** Read timeout in milliseconds, before the response and between its parts; 0 = none. */
+  /** Read timeout in milliseconds, before the response and between its parts. 0 = no timeout. */
   timeoutMs: number;
   signal: AbortSignal;
-  /** PEM of additional certificate authorities. */
+  /** PEM of additional certificate authorities; undefined for the default authorities. */
   ca?: string | undefined;
 }
 
-/** Sends one request and resolves with the response headers. Throws CliError 7 without a response. Redirects are not followed. */
+/**
+ * Sends one request and resolves when the response headers arrive. Throws CliError 7 if there is no response. Redirects are not
+ * followed.
+ */
 export async function openExchange(request: WireRequest): Promise<IncomingMessage> {
-  // A static import reads every export, and one of them loads fetch and WebSocket: a fifth of a short command.
+  // A static import of node:http also loads fetch and WebSocket, which takes a fifth of the time of a short command.
   const client = process.getBuiltinModule(request.url.protocol === 'https:' ? 'node:https' : 'node:http');
   return new Promise((resolve, reject) => {
     const agent = new client.Agent({
       keepAlive: false,
-      // Node.js configures the proxy only for its global agent.
+      // Node.js sets the proxy only on its global agent, so the setting is copied.
       proxyEnv: (client.globalAgent as { options?: AgentOptions }).options?.proxyEnv,
       ...(request.ca !== undefined && { ca: authorities(request.ca) }),
     });
@@ -45,7 +48,7 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
   });
 }
 
-/** Node.js replaces its own authorities and NODE_EXTRA_CA_CERTS with `ca`, so this list includes them. */
+/** The option `ca` replaces the default authorities and NODE_EXTRA_CA_CERTS, so this list includes both. */
 function authorities(ca: string): string[] {
   return [...process.getBuiltinModule('node:tls').getCACertificates('default'), ca];
 }
@@ -53,11 +56,12 @@ function authorities(ca: string): string[] {
 async function sendBody(sent: ClientRequest, body: WireRequest['body']): Promise<void> {
   if (typeof body !== 'object' || body instanceof Uint8Array) return void sent.end(body);
   const { pipeline, Readable } = await import('node:stream');
-  // An error destroys `sent`, which reports it. After an early response the error is irrelevant.
+  // If reading the body fails, `sent` is destroyed and reports the error. If the service responded early, the error is
+  // irrelevant.
   pipeline(Readable.from(body.open(), { objectMode: false }), sent, () => {});
 }
 
-/** Reads a complete response as text. Throws CliError 7 for an interrupted one. */
+/** Reads a complete response as text. Throws CliError 7 if the response is interrupted. */
 export async function readText(answer: IncomingMessage, request: WireRequest): Promise<string> {
   try {
     const parts: Buffer[] = [];
@@ -68,7 +72,7 @@ export async function readText(answer: IncomingMessage, request: WireRequest): P
   }
 }
 
-/** Turns a network error into one sentence with its cause, and exit code 7. */
+/** Converts a network error to a CliError with exit code 7 and a sentence about the cause. */
 function unreachable(error: unknown, request: Pick<WireRequest, 'url' | 'signal' | 'timeoutMs'>): CliError {
   if (request.signal.aborted) return new Cancelled('Cancelled while waiting for the server.');
   const { origin } = request.url;
@@ -97,10 +101,10 @@ const SECRET_VALUE = [
   /-----BEGIN [^-]+-----[\s\S]*?(-----END [^-]+-----|$)/g,
   /otpauth:\/\/[^\s"]+/g,
 ];
-/** A one-time code or a recovery code. Other members called `code` are error codes and product codes. */
+/** Matches a one-time code or a recovery code. Other properties called `code` hold error codes or product codes, which are no secrets. */
 const ONE_TIME_CODE = /^(\d{3} ?\d{3}|([0-9a-z]{6}[- ]?){3}[0-9a-z]{6})$/i;
 
-/** Replaces secrets by `***`, found by name and by form. */
+/** Replaces secrets by `***`. Secrets are recognized by the name of the property or by their form. */
 export function redact(value: unknown): unknown {
   if (typeof value === 'string') return redactText(value);
   if (Array.isArray(value)) return value.map(redact);
@@ -120,7 +124,7 @@ export function redactText(text: string): string {
   return SECRET_VALUE.reduce((clean, pattern) => clean.replace(pattern, '***'), text);
 }
 
-/** Redacts a body for the trace. A body that is not JSON is replaced by its size. */
+/** Redacts a request or response body for --debug. If the body is not JSON, only its size is shown. */
 export function redactBody(body: string): string {
   if (body === '') return '';
   try {
@@ -130,7 +134,7 @@ export function redactBody(body: string): string {
   }
 }
 
-/** Removes secrets from the query of a path. */
+/** Redacts secrets in the query string of a path. */
 export function redactPath(path: string): string {
   return path.replace(/([?&])([^=&]+)=([^&]*)/g, (whole, mark: string, key: string) =>
     SECRET_KEY.test(key) && key !== 'key' ? `${mark}${key}=***` : whole,
@@ -155,7 +159,7 @@ const SHOWN = new Set([
   'x-request-id',
 ]);
 
-/** Shows the HTTP traffic on stderr: headers by an allow-list, bodies without secrets. */
+/** Prints the HTTP traffic on stderr. Only allowed headers are printed, and bodies are printed without secrets. */
 export interface Trace {
   request(method: string, url: URL, headers: Record<string, string>, body: WireRequest['body']): Promise<void>;
   answer(
@@ -166,7 +170,7 @@ export interface Trace {
   ): Promise<void>;
 }
 
-/** Creates the trace of --debug; a no-op otherwise. */
+/** Creates the trace for --debug. Without --debug the trace does nothing. */
 export function createTrace(err: Sink, enabled: boolean): Trace {
   if (!enabled) return { request: async () => {}, answer: async () => {} };
   const write = (mark: string, lines: readonly string[]): Promise<void> =>

@@ -20,7 +20,7 @@ export async function main(argv: readonly string[], streams: Streams, overrides:
     (failure: unknown) => fail(failure, early, argv, opened),
   );
   await early.err.flush();
-  // A lost notice did not stop the command, but must not exit with 0.
+  // A message that could not be written to stderr did not stop the command, but the exit code must not be 0.
   return code === EXIT.done && early.err.fault ? EXIT.failed : code;
 }
 
@@ -35,7 +35,7 @@ async function run(argv: readonly string[], { out }: Terminal, opened: Opened, c
   try {
     await opened.program.parseAsync(argv.length > 0 ? argv : ['--help'], { from: 'user' });
   } catch (failure) {
-    // commander throws after help and --version.
+    // commander also throws after --help and --version, with exit code 0.
     if (!(failure instanceof CommanderError) || failure.exitCode !== 0) throw failure;
   }
   await out.flush();
@@ -61,7 +61,10 @@ async function fail(failure: unknown, terminal: Terminal, argv: readonly string[
   );
 }
 
-/** The error of a lost output names a completed change, so that the operator does not repeat it. */
+/**
+ * The error for output that could not be written. If a change was completed, the error names the change, so that the operator
+ * does not repeat it.
+ */
 function outputLostError(fault: OutputLost, done: string | undefined): CliError {
   const message = done === undefined ? fault.message : `${fault.message} The change was made: ${done}.`;
   const hint =
@@ -73,7 +76,7 @@ function outputLostError(fault: OutputLost, done: string | undefined): CliError 
   });
 }
 
-/** Whether errors are JSON. The parser may have failed, so this reads the raw arguments. */
+/** Whether errors are printed as JSON. Reads the raw arguments, because the parser may have failed. */
 function wantsJson(argv: readonly string[], env: Streams['env']): boolean {
   const end = argv.indexOf('--');
   const words = end === -1 ? argv : argv.slice(0, end);
@@ -90,7 +93,7 @@ function valueAfter(words: readonly string[], flag: string): string | undefined 
   return at === -1 ? undefined : words[at + 1];
 }
 
-/** Without verification payctl would send passwords and tokens to any server that answers. */
+/** Refuses to run without TLS verification, because payctl would send passwords and tokens to any server. */
 function refuseUnverified({ env }: Streams): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
   throw new UsageError(
@@ -153,7 +156,7 @@ async function showHelpOnStderr(
     await terminal.err.write(`${deepest(program, argv).helpInformation()}\n`);
 }
 
-/** Adds `payctl <noun> list` as the hint of a "not found" error. */
+/** Adds the hint `payctl <noun> list` to a "not found" error, e.g. `payctl order list`. */
 function withList(error: unknown, argv: readonly string[], program: Command | undefined): unknown {
   if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound || error.options.hint || !program) return error;
   const noun = program.commands.find(
@@ -164,7 +167,7 @@ function withList(error: unknown, argv: readonly string[], program: Command | un
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 
-/** The error as JSON, the only output on stderr in JSON mode. */
+/** The error as JSON. In JSON mode it is the only output on stderr. */
 function errorDocument(error: CliError): { error: Record<string, unknown> } {
   const { status, hint, requestId, fields, extra } = error.options;
   return {
@@ -213,7 +216,7 @@ function errorLines(terminal: Terminal, error: CliError, target: string | undefi
   ];
 }
 
-/** Converts any thrown value to a CliError. A programming error keeps its message without a stack. */
+/** Converts any thrown value to a CliError. A programming error keeps its message, but the stack is dropped. */
 function toCliError(failure: unknown): CliError {
   if (failure instanceof CliError) return failure;
   const code = codeOf(failure);

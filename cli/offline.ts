@@ -13,14 +13,14 @@ export interface OfflineFlags {
   migrate?: boolean;
 }
 
-/** Adds --config and, for commands that may create the schema, --migrate. */
+/** Adds --config. Commands that may create the database schema also get --migrate. */
 export function offlineFlags(command: Command, kind: { migrate?: boolean } = {}): Command {
   command.option('--config <file>', 'configuration file of the server (TOML)');
   if (kind.migrate) command.option('--migrate', 'apply pending database migrations first');
   return command;
 }
 
-/** Opens the database, runs the work and closes the database. Errors of the server become CliErrors. */
+/** Opens the database, runs the work and closes the database. Errors of the server's code become CliErrors. */
 export async function withOffline<T>(
   context: Context,
   flags: OfflineFlags,
@@ -44,7 +44,7 @@ export async function withOffline<T>(
   }
 }
 
-/** Prints the database, and migrates it after --migrate or a prompt. Throws for an outdated schema otherwise. */
+/** Prints the database. If the schema is outdated, migrates it after --migrate or a prompt; otherwise throws. */
 export async function prepareDatabase(
   { terminal, print, prompts }: Context,
   offline: Offline,
@@ -74,7 +74,7 @@ export async function prepareDatabase(
   return offline.describeDatabase();
 }
 
-/** Changes the database after the confirmation. --dry-run prints `planned` and returns undefined. */
+/** Changes the database after a confirmation. --dry-run prints `planned` and returns undefined. */
 export async function changeDatabase<T>(
   context: Context,
   flags: OfflineFlags & ChangeFlags,
@@ -95,7 +95,7 @@ export async function changeDatabase<T>(
   });
 }
 
-/** The database in one line: kind, place, name, schema, administrators. */
+/** Describes the database in one line: kind, place, name, schema, number of administrators. */
 export function databaseLine({ err }: Terminal, found: DatabaseDescription): string {
   const schema = found.schema.version === null ? 'empty' : `schema ${found.schema.version}`;
   const people =
@@ -105,7 +105,7 @@ export function databaseLine({ err }: Terminal, found: DatabaseDescription): str
   return `${err.style('bold', 'database')}  ${found.kind}  ${found.place}  ${found.name}  (${schema}${people})`;
 }
 
-/** The operating system user, for the audit log. */
+/** The operating system user, who is recorded in the audit log. */
 export function actor(): OfflineActor {
   return { osUser: userInfo().username, host: hostname() };
 }
@@ -120,14 +120,17 @@ const CODES: Readonly<Record<string, number>> = {
   invalid_request: EXIT.failed,
 };
 
-/** Network errors, and PostgreSQL errors of a refused connection: classes 08 and 28, missing database, too many clients, startup. */
+/**
+ * Error codes that mean an unreachable database: network errors, and PostgreSQL errors of a refused connection (classes 08 and
+ * 28, missing database, too many clients, startup).
+ */
 const UNREACHABLE =
   /^(E(CONNREFUSED|CONNRESET|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH)|08\d\d\d|28\w{3}|3D000|53300|57P03)$/;
 
-/** PostgreSQL errors of a full disk. */
+/** PostgreSQL error codes of a full disk (53100) and of exhausted resources (53000, 53400). */
 const NO_ROOM = /^53(000|100|400)$/;
 
-/** The members of the server's errors. */
+/** The properties of an error that the server's code throws. */
 interface ServerError extends Error {
   code?: unknown;
   status?: unknown;

@@ -18,27 +18,27 @@ export function integer(least: number, most: number): (text: string) => number {
   };
 }
 
-/** Validates an amount in major units and keeps its text, because a number would lose digits. */
+/** Validates an amount in major units. The text is kept, because a JavaScript number would lose digits. */
 export function amount(text: string): string {
   if (!/^\d{1,9}(\.\d+)?$/.test(text)) throw new InvalidArgumentError('Expected an amount in major units, like 12.34.');
   return text;
 }
 
-/** Reads the code from the payer's app, with or without spaces. */
+/** Parses the payment code from the payer's app, with or without spaces. */
 export function payCode(text: string): string {
   const digits = text.replaceAll(' ', '');
   if (!/^\d{16,24}$/.test(digits)) throw new InvalidArgumentError('Expected the 16 to 24 digits of the code.');
   return digits;
 }
 
-/** Reads seconds between two checks, up to a minute. */
+/** Parses the number of seconds between two polls, at most 60. */
 export function seconds(text: string): number {
   const value = Number(text);
   if (!(value > 0 && value <= 60)) throw new InvalidArgumentError('Expected seconds, up to 60.');
   return value;
 }
 
-/** Reads a day of the calendar. */
+/** Parses a calendar day, e.g. `2026-01-31`. */
 export function day(text: string): string {
   const at = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined;
   if (!at || Number.isNaN(at.getTime()) || !at.toISOString().startsWith(text))
@@ -48,14 +48,14 @@ export function day(text: string): string {
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Reads a duration (`90`, `90s`, `15m`, `2h`, `7d`) into seconds. */
+/** Converts a duration (`90`, `90s`, `15m`, `2h`, `7d`) to seconds. */
 export function duration(text: string): number {
   const match = /^(\d{1,9})([smhd]?)$/.exec(text);
   if (!match) throw new InvalidArgumentError('Expected a duration like 90s, 15m, 2h or 7d.');
   return Number(match[1]) * (UNITS[match[2] || 's'] ?? 1);
 }
 
-/** Reads an instant: RFC 3339, a date, or a duration before now (`2h` = two hours ago). */
+/** Parses a time: RFC 3339, a date, or a duration before now (`2h` = two hours ago). */
 export function instant(text: string): string {
   if (/^\d{1,9}[smhd]$/.test(text)) return new Date(Date.now() - duration(text) * 1000).toISOString();
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : undefined;
@@ -84,7 +84,7 @@ export function choice(flags: string, help: string, words: readonly string[]): O
   return new Option(flags, help).choices(words);
 }
 
-/** Adds the flags of a command that changes something. */
+/** Adds the flags of a command that changes data. */
 export function changes(command: Command, kind: { money?: boolean } = {}): Command {
   command
     .option('-y, --yes', 'skip the confirmation prompt')
@@ -96,10 +96,13 @@ export function changes(command: Command, kind: { money?: boolean } = {}): Comma
   return command;
 }
 
-/** The flag for the password of the operator, where `--password-file` is the password of another account. */
+/** The flag for the operator's password, in commands whose `--password-file` is the password of another account. */
 export const OWN_PASSWORD = '--own-password-file';
 
-/** Adds the flags for a confirmation by password. They are hidden, because every change has them and the topic `secrets` describes them. */
+/**
+ * Adds the flags for confirming a change with a password. They are hidden from help, because every change has them. `payctl help
+ * secrets` describes them.
+ */
 function addConfirmationFlags(command: Command): void {
   const has = (long: string) => command.options.some((option) => option.long === long);
   const own = has('--password-file') ? OWN_PASSWORD : '--password-file';
@@ -134,14 +137,14 @@ export function paged(command: Command): Command {
     .option('--cursor <cursor>', 'continue after an earlier page');
 }
 
-/** Picks the options with these names. Other options never become part of a request. */
+/** Picks the options with these names, so that no other option gets into a request. */
 export function given(options: Row, names: readonly string[]): Row {
   return Object.fromEntries(names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]));
 }
 
 const shown = new WeakMap<Command, readonly string[]>();
 
-/** Sets the examples of a command. A test runs each example. */
+/** Sets the examples in the help of a command. A test runs each example. */
 export function examples(command: Command, ...lines: readonly string[]): Command {
   shown.set(command, lines);
   return command;

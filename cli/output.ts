@@ -15,7 +15,7 @@ import {
   widest,
 } from './values.ts';
 
-/** The output properties for a table. */
+/** The width, colours and time for drawing a table. */
 interface TableSpace {
   columns: number;
   style: Style;
@@ -23,7 +23,7 @@ interface TableSpace {
   headers: boolean;
 }
 
-/** A drawn table. `hidden` are the titles of the dropped columns. */
+/** A drawn table. `hidden` are the titles of columns that did not fit. */
 interface DrawnTable {
   text: string;
   hidden: string[];
@@ -39,7 +39,10 @@ interface Laid {
   width: number;
 }
 
-/** Draws rows into the width: truncates texts, then drops columns from the right. Ids are never truncated. */
+/**
+ * Draws rows into the width. If the table is too wide, texts are truncated, and then columns are dropped from the right. Ids are
+ * never truncated.
+ */
 export function drawTable(rows: readonly Row[], columns: readonly Column[], space: TableSpace): DrawnTable {
   const laid = columns.map((column) => lay(rows, column, space));
   const { kept, hidden } = fit(laid, space.columns);
@@ -101,14 +104,14 @@ function fill(part: Laid, text: string): string {
   );
 }
 
-/** The heading of a column: its title, or its field in words (`createdAt` → `CREATED`). */
+/** The heading of a column: its title, or its field name in words (`createdAt` → `CREATED`). */
 function titleOf(column: Column): string {
   if (column.title !== undefined) return column.title;
   const words = column.field.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll(/[._]/g, ' ');
   return words.replace(/ At$/, '').toUpperCase();
 }
 
-/** Draws one object as `label  value` lines: the columns of its view first, then the other members. */
+/** Draws one object as `label  value` lines: first the columns of its view, then the remaining fields. */
 export function drawCard(row: Row, columns: readonly Column[], space: TableSpace): string {
   const shown = new Set(columns.map((column) => column.field));
   const rest = Object.keys(row).filter((field) => !shown.has(field));
@@ -138,10 +141,10 @@ function cardLines(row: Row, column: Column, width: number, space: TableSpace): 
 
 /** The output formats. */
 export const FORMATS = ['table', 'tsv', 'json', 'jsonl', 'env', 'name'] as const;
-/** One of them. */
+/** The name of an output format. */
 export type Format = (typeof FORMATS)[number];
 
-/** The global flags about output. */
+/** The global flags that control the output. */
 export interface OutputFlags {
   output?: Format;
   fields?: readonly string[];
@@ -155,19 +158,19 @@ export interface Print {
   readonly format: Format;
   readonly json: boolean;
   readonly fields: readonly string[] | undefined;
-  /** One object: bare in JSON, a card on a terminal. */
+  /** Prints one object: JSON without a wrapper, or `label  value` lines on a terminal. */
   item(row: Row, view: View): Promise<void>;
-  /** Many objects: a bare array in JSON. */
+  /** Prints a list: a JSON array without a wrapper, or a table. `continued` omits the heading for later pages. */
   list(rows: readonly Row[], view: View, part?: { continued: boolean }): Promise<void>;
-  /** Whether the format allows printing each page separately. */
+  /** Whether the format has one line per row, so that each page can be printed when it arrives. */
   readonly linewise: boolean;
-  /** A message on stderr. In JSON mode without a terminal there is no message: stderr contains only the error object. */
+  /** Prints a message on stderr. In JSON mode without a terminal, messages are dropped, so that stderr contains only the error object. */
   note(text: string): Promise<void>;
-  /** A message about a completed change, suppressed by -q. */
+  /** Prints a message about a completed change; -q suppresses it. */
   done(text: string): Promise<void>;
 }
 
-/** Makes the output layer for one run of a command. */
+/** Creates the functions that print the output of one command. */
 export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
   const format = flags.output ?? (terminal.out.isTerminal ? 'table' : 'tsv');
   const json = format === 'json' || format === 'jsonl';
@@ -209,7 +212,7 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
   };
 }
 
-/** Wraps a message to the terminal. Painted text stays unwrapped: its width is unknown. */
+/** Wraps a message to the width of the terminal. Painted text is not wrapped, because its width is unknown. */
 function folded(text: string, { err }: Terminal): string {
   const measurable = err.isTerminal && !isPainted(text) && !text.includes('  ');
   return measurable ? wrap(text, err.columns).join('\n') : text;
@@ -262,7 +265,7 @@ function columnsOf(view: View, fields: readonly string[] | undefined): readonly 
   return fields.map((field) => view.columns.find((column) => column.field === field) ?? { field });
 }
 
-/** One line of tab-separated values; tabs and line breaks inside a value are written as `\t` and `\n`. */
+/** One line of tab-separated values. Tabs and line breaks inside a value are written as `\t` and `\n`. */
 export function tsvLine(values: readonly unknown[]): string {
   return `${values.map((value) => oneLine(plain(value).replaceAll('\\', '\\\\'))).join('\t')}\n`;
 }

@@ -17,7 +17,7 @@ export interface CodeFlags {
 
 const CODE_FLAGS = '--code-file or --code-secret-file';
 
-/** The code from the flags; undefined without one. */
+/** Reads the one-time code from the flags; undefined if no flag gives a code. */
 export async function givenCode(
   terminal: Terminal,
   { codeStdin, codeFile, codeSecretFile, ...others }: CodeFlags & { passwordStdin?: boolean },
@@ -41,7 +41,7 @@ export function askCode(prompts: Prompts, message = 'Code of your authenticator,
   });
 }
 
-/** The one-time code for a time. The secret is base32 or an `otpauth://` address. */
+/** Computes the one-time code for a time. The secret is base32 or an `otpauth://` address. */
 export async function codeOf(secret: string, at: Date): Promise<string> {
   const { TOTP, URI } = await import('otpauth');
   try {
@@ -58,8 +58,8 @@ export async function codeOf(secret: string, at: Date): Promise<string> {
 }
 
 /**
- * Sends with the code from the flags. Without one, prompts after the service requires a code. `isAgain`: the operator confirmed the
- * change with the first request.
+ * Sends a request with the code from the flags. If no flag gives a code, prompts for a code after the service requires it.
+ * `isAgain`: the operator already confirmed the change before the first request.
  */
 export async function withCode<T>(
   { terminal, prompts }: { terminal: Terminal; prompts: Prompts },
@@ -73,7 +73,7 @@ export async function withCode<T>(
   });
 }
 
-/** Whether the service refused the request for a missing code. */
+/** Whether the service refused the request because the one-time code is missing. */
 export function wantsCode(error: unknown): error is CliError {
   if (!(error instanceof CliError)) return false;
   return (
@@ -82,12 +82,15 @@ export function wantsCode(error: unknown): error is CliError {
   );
 }
 
-/** The login of the operator in this run. */
+/** The operator's login: its token, and a confirmation with the password. */
 export interface OwnLogin {
   headers(): Promise<Record<string, string>>;
-  /** Loads a token that another payctl process saved; false without a newer one. */
+  /** Loads a token that another payctl process saved. Returns false if there is no newer token. */
   renew(): Promise<boolean>;
-  /** Confirms the operator's password after a refusal. The caller runs the returned function after the repeated request. */
+  /**
+   * Requests the operator's password after the service demanded a confirmation. The caller runs the returned function after the
+   * repeated request.
+   */
   confirm(refusal: CliError): Promise<() => Promise<void>>;
 }
 
@@ -101,7 +104,7 @@ interface Parts {
   run: { changeFlags?: ChangeFlags };
 }
 
-/** Creates the login. Files are read at the first use. */
+/** Creates the login. The session file is read at the first use. */
 export function createOwnLogin(parts: Parts): OwnLogin {
   const { terminal, prompts, sessions, target, apiAs } = parts;
   let token: string | undefined;
@@ -138,7 +141,7 @@ export function createOwnLogin(parts: Parts): OwnLogin {
         await keepSession(parts, place.context, renewed(session, confirmed, terminal.now()));
         return async () => {};
       }
-      // A token from the environment has no session file, so the confirming session ends after this request.
+      // A token from the environment has no session file, so the confirmation uses a new session that ends after this request.
       const { username } = await api.get('/api/v1/me');
       const begun = await withCode(parts, changeFlags, (given) =>
         apiAs(async () => ({})).data({
@@ -150,7 +153,7 @@ export function createOwnLogin(parts: Parts): OwnLogin {
       );
       token = plain(begun['token']);
       return async () => {
-        // The result of the change is known, so a failed logout is ignored.
+        // A failed logout is ignored, because the result of the change is known.
         await apiAs(headers)
           .call({ method: 'POST', path: '/api/v1/logout' })
           .catch(() => {});
@@ -168,7 +171,7 @@ function renewed(session: Session, { token, expiresIn }: Row, now: Date): Sessio
   };
 }
 
-/** Saves the session of a confirmation. A session that cannot be saved is ended, because it would stay valid unused. */
+/** Saves the session of a confirmation. If the session cannot be saved, it is ended, because it would stay valid unused. */
 async function keepSession({ sessions, apiAs }: Parts, context: string, session: Session): Promise<void> {
   await sessions.saveSession(context, session).catch(async (error: unknown) => {
     const api = apiAs(async () => ({ authorization: `Bearer ${session.token}` }));
@@ -177,12 +180,12 @@ async function keepSession({ sessions, apiAs }: Parts, context: string, session:
   });
 }
 
-/** The command that renews the login at a target. */
+/** The `payctl login` command for a server. */
 export function loginCommand(target: Target): string {
   return target.context === null ? `payctl login --server ${target.server}` : `payctl login -C ${target.context}`;
 }
 
-/** Finds the token for a target. payctl sends a token only to its own origin. */
+/** Finds the token for a server. payctl sends a token only to the origin that the token belongs to. */
 export async function findToken(terminal: Terminal, sessions: SessionStore, target: Target): Promise<string> {
   return (await environmentToken(terminal, target)) ?? (await sessionToken(terminal, sessions, target));
 }

@@ -2,24 +2,24 @@ import { readFileSync } from 'node:fs';
 import { helpText, type HelpPage, MOST_COLUMNS } from './help.ts';
 import { createSink, type Streams } from './terminal.ts';
 
-/** The help of a command and of its subcommands, by name and alias. */
+/** The help of a command, and of its subcommands by name and alias. */
 export interface HelpTree {
   page: HelpPage;
   below: Record<string, HelpTree>;
 }
 
-/** The help of payctl, and the help file of each noun. */
+/** The content of `payctl --help`, and the help file of each command by name and alias. */
 export interface HelpIndex {
   page: HelpPage;
   files: Record<string, string>;
 }
 
-/** Output folder of the build. The folder does not exist beside the sources. */
+/** The folder that the build creates. It does not exist next to the source files. */
 const folder = new URL('help/', import.meta.url);
 
 /**
- * Prints the prebuilt help of a command, without the parser and the commands. Returns false unless the arguments are exactly the
- * name of a command and `--help`; the parser then handles them.
+ * Prints help from files, without loading the parser and the commands. Returns false if the arguments are not exactly a command
+ * and `--help`. The parser handles these arguments.
  */
 export async function printPrebuiltHelp(
   argv: readonly string[],

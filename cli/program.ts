@@ -8,7 +8,7 @@ import { FORMATS } from './output.ts';
 import type { Sink } from './terminal.ts';
 import { packageVersion } from './version.ts';
 
-/** Builds the parser. Only nouns in `argv` are loaded; the others have a name and a summary. */
+/** Builds the parser. Only commands that appear in `argv` are loaded. All other commands have just a name and a summary. */
 export async function buildProgram(argv: readonly string[], out: Sink, context: ContextOf): Promise<Command> {
   const program = createRoot(out);
   const tree: DescribedTree = (words) => (words ? buildProgram(words, out, runsNothing) : buildWholeProgram(out));
@@ -27,7 +27,7 @@ function isNamed(noun: Noun, argv: readonly string[]): boolean {
   return argv.includes(noun.name) || (noun.plural !== undefined && argv.includes(noun.plural));
 }
 
-/** Builds the parser with every noun loaded, for completion, help and tests. */
+/** Builds the parser with every command loaded, for completion, help and tests. */
 export async function buildWholeProgram(out: Sink): Promise<Command> {
   return buildProgram(
     nouns.map((noun) => noun.name),
@@ -79,7 +79,7 @@ function addGlobalFlags(program: Command): Command {
     .option('-V, --version', 'show the version');
 }
 
-/** The nouns that `-o name` may put before each argument, in addition to the command's own noun. */
+/** For each argument: the prefixes (`order/P…`) that are accepted in addition to the command's own name. */
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   orderNo: ['order', 'skillpay', 'trade'],
   outTradeNo: ['order', 'skillpay'],
@@ -95,7 +95,7 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   name: [],
 };
 
-/** Removes the noun of `-o name` (`order/P…`), so that the output of one command is valid input of another. */
+/** Removes the prefix that `-o name` prints (`order/P…`), so that the output of one command can be the argument of another. */
 function takeNouns(command: Command): void {
   const own = namesUp(command);
   command.registeredArguments.forEach((argument, at) => {
@@ -111,7 +111,7 @@ function namesUp({ parent }: Command): string[] {
   return parent === null ? [] : [parent.name(), ...namesUp(parent)];
 }
 
-/** The help of a command as plain data, so that the build can store it. */
+/** The help of a command as plain data, which the build stores in files. */
 export function helpPage(command: Command): HelpPage {
   const children = visibleCommands(command);
   const rows = optionRows(command.options);
@@ -146,7 +146,7 @@ function usage(command: Command): string {
   return parts.join(' ');
 }
 
-/** The path of a command: `payctl app create`. */
+/** The full name of a command, e.g. `payctl app create`. */
 export function commandPath(command: Command): string {
   return command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name();
 }

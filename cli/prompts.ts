@@ -2,23 +2,23 @@ import { Cancelled, FlagRequired } from './errors.ts';
 import { forTerminal, wrap } from './terminal-text.ts';
 import type { Terminal } from './terminal.ts';
 
-/** A question, and the flag with its answer for runs without a terminal. */
+/** A question, and the flag that gives the answer in runs without a terminal. */
 export interface Question {
   message: string;
   flag: string;
   default?: string;
-  /** True, or the error message for the answer. */
+  /** Returns true for a valid answer, otherwise the error message. */
   validate?: (answer: string) => true | string;
 }
 
-/** One answer to choose from. */
+/** An answer that the operator can choose. */
 interface Choice {
   value: string;
   name?: string;
   checked?: boolean;
 }
 
-/** The prompts. Without a terminal every method throws FlagRequired (2). */
+/** The prompts. Without a terminal every method throws FlagRequired (exit code 2). */
 export interface Prompts {
   readonly possible: boolean;
   text(question: Question): Promise<string>;
@@ -28,14 +28,14 @@ export interface Prompts {
   chooseMany(question: Question, choices: readonly Choice[]): Promise<string[]>;
 }
 
-/** Creates the prompts. inquirer is loaded at the first question and writes to stderr. */
+/** Creates the prompts. inquirer is loaded at the first question, and writes to stderr. */
 export function createPrompts(terminal: Terminal): Prompts {
   const ask = async <T>(flag: string, run: (kit: Inquirer, io: Io) => Promise<T>): Promise<T> => {
     if (!terminal.canAsk) throw new FlagRequired(flag);
     const { default: inquirer } = await import('inquirer');
     const closed = new AbortController();
     const onKey = (_text: unknown, key: { name?: string; ctrl?: boolean } | undefined): void => {
-      // After Ctrl-D readline closes without an event, so the prompt would never resolve.
+      // Ctrl-D closes readline without an event. Without this abort the prompt would never resolve.
       if (key?.ctrl && key.name === 'd') closed.abort();
     };
     terminal.stdin.on('keypress', onKey);
@@ -45,10 +45,10 @@ export function createPrompts(terminal: Terminal): Prompts {
       signal: AbortSignal.any([terminal.signal, closed.signal]),
     };
     try {
-      // inquirer types its collection as a loose record, open for other prompts.
+      // The types of inquirer allow any prompt names, so they are narrowed here.
       return await run(inquirer.prompt.prompts as unknown as Inquirer, io);
     } catch (error) {
-      // Ctrl-C, a closed terminal and an aborted question all mean the same.
+      // Ctrl-C, a closed terminal and an aborted question all cancel the command.
       if (error instanceof Error && /^(ExitPromptError|AbortPromptError|CancelPromptError)$/.test(error.name))
         throw new Cancelled();
       throw error;
@@ -56,7 +56,7 @@ export function createPrompts(terminal: Terminal): Prompts {
       terminal.stdin.off('keypress', onKey);
     }
   };
-  // inquirer breaks lines inside words. Three columns are for its mark and the cursor.
+  // Wrapped here, because inquirer breaks lines inside words. Three columns are for its mark and the cursor.
   const fold = (message: string): string =>
     wrap(forTerminal(message), Math.max(20, terminal.err.columns - 3)).join('\n');
   return {
@@ -84,7 +84,7 @@ export function createPrompts(terminal: Terminal): Prompts {
   };
 }
 
-/** inquirer writes to the stream directly, without the sink. */
+/** Escapes control characters in the name, because inquirer writes to the stream without `Sink`. */
 function named(choice: Choice): Choice {
   return { ...choice, name: forTerminal(choice.name ?? choice.value) };
 }

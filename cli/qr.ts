@@ -2,7 +2,7 @@ import type { Sink } from './terminal.ts';
 
 const QUIET = 2;
 
-/** Draws a QR code with half blocks, dark on light for all cameras; undefined for a small terminal. */
+/** Draws a QR code with half blocks, dark on light for all cameras; undefined if the terminal is too small. */
 export async function drawQr(text: string, sink: Sink): Promise<string | undefined> {
   const { default: qrcode } = await import('qrcode');
   const { modules } = qrcode.create(text, { errorCorrectionLevel: 'L' });
@@ -23,7 +23,7 @@ function inside(at: number, size: number): boolean {
   return at >= 0 && at < size;
 }
 
-/** Light modules are drawn as blocks, which is correct on a dark terminal without colours. */
+/** Light modules are drawn as blocks, so that the code is right on a dark terminal without colours. */
 function block(upperLight: boolean, lowerLight: boolean): string {
   if (upperLight) return lowerLight ? '█' : '▀';
   return lowerLight ? '▄' : ' ';

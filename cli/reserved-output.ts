@@ -2,22 +2,23 @@ import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, re
 import type { Terminal } from './terminal.ts';
 import { OutputLost, writeAll } from './whole-write.ts';
 
-/** Reserved bytes: more than an object with a secret. */
+/** Bytes to reserve on stdout. An object with a secret is shorter. */
 const ROOM = 32 * 1024;
 
-/** Reserved bytes of stdout. */
+/** Disk space that is reserved for output, if stdout is a file. */
 interface ReservedOutput {
-  /** Syncs the written bytes. */
+  /** Writes the output to disk (fsync). */
   settle(): void;
-  /** Releases unused bytes. */
+  /** Truncates the reserved bytes that were not used. */
   release(): void;
 }
 
 const NONE: ReservedOutput = { settle() {}, release() {} };
 
 /**
- * Reserves bytes of a regular file with spaces that the output overwrites. Throws OutputLost for a full disk. A device is only
- * tested with a line break; pipes and terminals are not tested. `shared: false` skips a file that other processes may write.
+ * Reserves disk space if stdout is a regular file, by writing spaces that the output overwrites. Throws OutputLost if the disk is
+ * full. A device is tested with a line break. Pipes and terminals are not tested. `shared: false` skips a file that other
+ * processes may write to.
  */
 export async function reserveOutput(
   { out, err }: Pick<Terminal, 'out' | 'err'>,
@@ -46,7 +47,7 @@ export async function reserveOutput(
   }
 }
 
-/** The write position of a descriptor; known only on Linux. */
+/** The write position of a file descriptor, and whether the descriptor appends; undefined except on Linux. */
 function placeOf(fd: number): { position: number; appends: boolean } | undefined {
   try {
     const facts = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8');
@@ -67,7 +68,7 @@ function isSame(fd: number, other: number | undefined): boolean {
 
 type Reserved = Pick<ReservedOutput, 'release'>;
 
-/** Tests for free space without reserving it, for a shared file or an unknown position. */
+/** Tests for free space without reserving it. Used for a file that stderr shares, or if the position is unknown. */
 function proven(fd: number, size: number): Reserved {
   fill(fd, size, size);
   cut(fd, size + ROOM, size);
@@ -85,7 +86,7 @@ function inPlace(fd: number, size: number, position: number): Reserved {
   };
 }
 
-/** An append-only descriptor cannot overwrite the spaces, so a second descriptor does. */
+/** An append-only descriptor cannot overwrite the spaces, so the output goes through a second descriptor. */
 function appended(fd: number, size: number, via: Terminal['out']['via']): Reserved {
   let own: number;
   try {
@@ -99,7 +100,7 @@ function appended(fd: number, size: number, via: Terminal['out']['via']): Reserv
     closeSync(own);
     throw error;
   }
-  // Other processes may append to the same file.
+  // The end is queried, because other processes may append to the same file.
   const end = placeOf(fd)?.position ?? size + ROOM;
   const begin = end - ROOM;
   let written = 0;
@@ -118,7 +119,7 @@ function appended(fd: number, size: number, via: Terminal['out']['via']): Reserv
   };
 }
 
-/** Writes the spaces, and removes them again on a full disk. */
+/** Writes the spaces. If the disk is full, removes them again. */
 function fill(fd: number, position: number | undefined, size: number): void {
   const blanks = Buffer.alloc(ROOM, ' ');
   let done = 0;
@@ -132,7 +133,7 @@ function fill(fd: number, position: number | undefined, size: number): void {
   }
 }
 
-/** Truncates the file, unless another process has appended to it. */
+/** Truncates the file. Does nothing if another process has appended to the file. */
 function cut(fd: number, end: number, length: number): void {
   if (fstatSync(fd).size === end && length < end) ftruncateSync(fd, length);
 }

@@ -13,20 +13,20 @@ export interface ListFlags {
   cursor?: string;
 }
 
-/** Prints a list, page by page in linewise formats. A note on stderr mentions further rows. */
+/** Prints a list. Formats with one line per row are printed page by page. A note on stderr says whether there are more rows. */
 export async function printList(
   { api, print, terminal }: Context,
   path: string,
   query: Query,
   view: View,
   flags: ListFlags,
-  /** Receives the rows of each page. */
+  /** Called with the rows of each page. */
   onPage: (rows: readonly Row[]) => void = () => {},
 ): Promise<void> {
   const buffered: Row[] = [];
   let printed = 0;
   let lag = 0;
-  /** A lag under a second is not worth a note. */
+  /** A delay of the read replica under a second is not reported. */
   const noteLag = async () => {
     if (lag >= 1) await print.note(`These rows may be ${Math.round(lag)} s old: they come from a read replica.`);
   };
@@ -52,11 +52,11 @@ export async function printList(
   if (buffered.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);
 }
 
-/** Rows per page, and the maximum of pages per poll. */
+/** Rows per page of a watched list. */
 const WATCHED_PAGE_ROWS = 200;
 const MAX_PAGES_PER_POLL = 50;
 
-/** Watches the newest rows of a list: as many as fit on a terminal, all new or changed rows in a pipe. */
+/** Watches the newest rows of a list. A terminal shows as many rows as fit. A pipe gets all new or changed rows. */
 export function watchList(
   context: Context,
   path: string,
@@ -75,7 +75,7 @@ export function watchList(
     for await (const { rows } of api.pages(path, { ...query, limit })) {
       found.push(...rows);
       pages += 1;
-      // A pipe gets every row: more than a page may be new since the last poll.
+      // A pipe must get every new row. More than one page may be new, so pages are read until a known row appears.
       if (drawn || isFirst || pages === MAX_PAGES_PER_POLL || rows.some(isKnown)) break;
     }
     isFirst = false;
@@ -85,52 +85,52 @@ export function watchList(
   return watch(context, flags, { view, poll });
 }
 
-/** One field of a noun: an API member and the flag that carries it. */
+/** A field of a resource: a property in the API and the flag that sets it. */
 export interface Field {
-  /** Name of the member in the API. */
+  /** Name of the property in the API. */
   name: string;
-  /** Name of the flag, without dashes; by default the member in kebab-case. */
+  /** Name of the flag, without dashes; by default `name` in kebab-case. */
   flag?: string;
-  /** Placeholder of the value in help. */
+  /** Placeholder of the value in help, e.g. `code`. */
   value: string;
   help: string;
-  /** Parses a value. `before` is the parsed value of an earlier flag of the same name. */
+  /** Parses a value. `before` is the parsed value if the flag was already given; undefined otherwise. */
   read?: (text: string, before?: unknown) => unknown;
   choices?: readonly string[];
-  /** The value that `--clear` sends; null by default. */
+  /** The value that is sent for `--clear`; null by default. */
   empty?: unknown;
-  /** payctl prompts for a missing value. `'text'`: an empty value is missing, too. */
+  /** Whether payctl prompts for a missing value. With `'text'` payctl also prompts if the value is empty. */
   required?: boolean | 'text';
 }
 
-/** A noun: the path and the columns of its rows. */
+/** A kind of object in the API, such as an order (`noun`): its path, id and columns. */
 export interface Resource {
   noun: string;
   plural: string;
   path: string;
-  /** Last segment of the path after the id, for a part of another row. */
+  /** Last segment of the path after the id, for a resource that is part of another. */
   below?: string;
   view: View;
-  /** Name of the id in help. */
+  /** Name of the id argument in help. */
   idName: string;
-  /** Rows belong to the project of --project. */
+  /** Whether the rows belong to a project, so that commands take --project. */
   inProject?: boolean;
   filters?: readonly Field[];
 }
 
-/** A noun with the verbs `create` and `update`. */
+/** A resource that `create` and `update` can change. */
 export interface Editable extends Resource {
   fields: readonly Field[];
-  /** Fields that only `create` takes. */
+  /** Fields that only `create` accepts. */
   createOnly?: readonly Field[];
 }
 
-/** The flags of a verb of one row. */
+/** The flags of a subcommand for one row. */
 export type RowFlags = Row & { project?: string };
 
 type Options = RowFlags & ListFlags;
 
-/** Encodes one segment of a path. Throws for a segment that a URL would resolve to another path. */
+/** Encodes one segment of a path. Throws for `.` and similar segments that a URL would resolve to another path. */
 export function segment(id: string): string {
   if (id === '' || id === '.' || id === '..') throw new UsageError(`"${id}" is not a valid id.`);
   return encodeURIComponent(id);
@@ -141,7 +141,7 @@ export function rowPath({ path, below }: Resource, id: string): string {
   return `${path}/${segment(id)}${below === undefined ? '' : `/${below}`}`;
 }
 
-/** Adds `list`. */
+/** Adds the subcommand `list`. */
 export function addList(
   noun: Command,
   context: ContextOf,
@@ -158,7 +158,7 @@ export function addList(
   );
 }
 
-/** Adds `get`. */
+/** Adds the subcommand `get`. */
 export function addGet(
   noun: Command,
   context: ContextOf,
@@ -174,7 +174,7 @@ export function addGet(
   });
 }
 
-/** Prompts for missing required fields. Throws without a terminal. */
+/** Prompts for missing required fields. Throws if there is no terminal. */
 export async function complete({ prompts }: Context, fields: readonly Field[], body: Row): Promise<Row> {
   const whole = { ...body };
   for (const field of fields) {
@@ -203,13 +203,13 @@ export function addFields(command: Command, fields: readonly Field[]): void {
   }
 }
 
-/** The members of a request body from the flags. */
+/** Builds the request body from the flags. */
 export function bodyOf(options: Row, fields: readonly Field[]): Row {
   const entries = fields.map((field): [string, unknown] => [field.name, options[camel(flagOf(field))]]);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** The query from the flags. */
+/** Builds the query from the flags. */
 export function queryOf(flags: Row, filters: readonly Field[]): Query {
   return bodyOf(flags, filters) as Query;
 }
@@ -228,14 +228,14 @@ export function projectFlag(command: Command): Command {
   return command.option('--project <code>', 'project code, by default "default"');
 }
 
-/** The project of a row, as the query of its path. */
+/** The project of a row as a query; empty if the resource has no projects. */
 export function projectQuery(resource: Resource, { project }: RowFlags): Query {
   return resource.inProject ? { project } : {};
 }
 
-/** A list below one row of a noun, e.g. the orders of a user. */
+/** A list that belongs to one row, e.g. the orders of a user. */
 export interface SubList {
-  /** The verb, and the last part of the path. */
+  /** The subcommand, which is also the last segment of the path. */
   verb: string;
   words: string;
   view: View;
@@ -243,7 +243,7 @@ export interface SubList {
   lines: readonly string[];
 }
 
-/** Adds the verb of a list below one row. */
+/** Adds the subcommand for a list that belongs to one row. */
 export function addSubList(noun: Command, context: ContextOf, resource: Resource, list: SubList): void {
   const { verb, view, filters = [] } = list;
   const command = noun.command(verb).description(list.words).argument(`<${resource.idName}>`);

@@ -5,23 +5,23 @@ import type { Change, ChangeFlags } from './safety.ts';
 import { openSecretSink } from './secrets.ts';
 import type { Row, View } from './values.ts';
 
-/** The description of a rotation. */
+/** What `rotate` needs to print, and where the secret is in the response. */
 interface Rotation {
-  /** Name of the member with the secret. */
+  /** Name of the response field with the new secret. */
   field: string;
   view: View;
-  /** The command for another rotation. */
+  /** The command to rotate again, for error messages. */
   again: string;
-  /** Members that the response lacks. */
+  /** Fields to print that are missing in the response. */
   more?: Row;
 }
 
-/** Attempts of the second step, which is idempotent. */
+/** Maximum attempts to activate the secret. Repeating the request is harmless. */
 const TRIES = 3;
 
 /**
- * Rotates a secret in two steps: the service prepares the new secret, payctl writes it, and the service activates it. The old secret
- * ends last. Returns whether the rotation is complete.
+ * Rotates a secret in two steps. The service prepares the new secret, and payctl writes it. Then the service activates the new
+ * secret, and only now the old secret ends. Returns false after --dry-run.
  */
 export async function rotate(
   context: Context,
@@ -79,7 +79,7 @@ async function takeEffect(
   }
 }
 
-/** Whether the result of the request is unknown. */
+/** Whether it is unknown if the service executed the request. */
 function isOpen(error: unknown): boolean {
   return error instanceof CliError && (error.exitCode === EXIT.tryAgain || error.exitCode === EXIT.cancelled);
 }

@@ -13,21 +13,24 @@ export interface ChangeFlags {
   confirm?: string;
   dryRun?: boolean;
   idempotencyKey?: string;
-  /** The operator's password and a code, for a confirmation. */
+  /**
+   * Files with the operator's password (`passwordFile`, `ownPasswordFile`) and with a one-time code. They are used if the service
+   * demands a confirmation.
+   */
   passwordFile?: string | undefined;
   ownPasswordFile?: string;
-  /** The flag for the operator's password, where `--password-file` is the password of another account. */
+  /** The flag for the operator's password; by default `--password-file`, unless that is the password of another account. */
   passwordFlag?: string;
   codeFile?: string;
   codeSecretFile?: string;
 }
 
-/** The confirmation of a change: none, a yes, or the typed name. */
+/** How the operator must confirm a change: not at all, with yes, or by typing a name. */
 export type Risk = 'plain' | 'moderate' | 'severe';
 
 /** The description of a change. */
 export interface Change {
-  /** The change in words: `disable app app_…`. */
+  /** The change in words, e.g. `disable app app_…`. */
   what: string;
   method: 'POST' | 'PUT' | 'DELETE';
   path: string;
@@ -37,36 +40,36 @@ export interface Change {
   headers?: Call['headers'];
   accept?: Call['accept'];
   silenceMs?: Call['silenceMs'];
-  /** Receives the spinner before the request, for progress. */
+  /** Called with the spinner before the request, to show progress. */
   progress?: (spinner: Spinner) => void;
-  /** The output of --dry-run for a body that is not JSON, or that holds secrets. */
+  /** Printed by --dry-run instead of a body that is not JSON or that contains secrets. */
   shown?: unknown;
   risk?: Risk;
-  /** The name to type to confirm a severe change. */
+  /** The name that the operator types to confirm a severe change. */
   name?: string;
-  /** Reads the current state, for the diff of --dry-run. */
+  /** Reads the current state. If given, --dry-run prints the difference. */
   current?: () => Promise<Row>;
-  /** Part of several changes with one confirmation. */
+  /** Whether the change is one of several changes that were confirmed together. If so, payctl does not prompt again. */
   isPart?: boolean;
-  /** A change of money, sent with an Idempotency-Key. */
+  /** Whether the change moves money. If so, it is sent with an Idempotency-Key. */
   money?: boolean;
 }
 
-/** Prints the target, gets the confirmation, and sends the change. Returns undefined after --dry-run. */
+/** Prints the server, asks for confirmation and sends the change. Returns undefined after --dry-run. */
 export type MakeChange = (change: Change, flags: ChangeFlags) => Promise<Row | undefined>;
 
-/** The dependencies of the guard. */
+/** The dependencies of `createGuard`. */
 interface GuardParts {
   terminal: Terminal;
   print: Print;
   prompts: Prompts;
   api: ApiClient;
   target(): Promise<Target>;
-  /** Receives the completed change, and the flags for a confirmation by password. */
+  /** Records the completed change, and the flags that a confirmation with password uses. */
   run: { completedChange?: string; changeFlags?: ChangeFlags };
 }
 
-/** Creates the only function that changes data on the server. */
+/** Creates the function that makes every change on the server. */
 export function createGuard(parts: GuardParts): MakeChange {
   return async (change, flags) => {
     const target = await parts.target();
@@ -96,7 +99,7 @@ function defined<T extends object>(parts: T): Partial<T> {
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** The line before every change: label, server and user. */
+/** The line that is printed before every change: label, server and user. */
 export function targetLine(terminal: Terminal, target: Target): string {
   const { style } = terminal.err;
   const look = target.label === 'prod' ? (['red', 'bold'] as const) : target.label === 'staging' ? 'yellow' : 'green';
@@ -104,7 +107,7 @@ export function targetLine(terminal: Terminal, target: Target): string {
   return `${style(look, target.label)}  ${target.server}${user}`;
 }
 
-/** Checks the confirmation by flag or prompt. Throws after a refusal, and without a terminal. */
+/** Checks --confirm and --yes, or prompts. Throws if the operator refuses, or if there is no terminal for the prompt. */
 export async function confirmChange(
   prompts: Prompts,
   change: Pick<Change, 'what' | 'risk' | 'name'>,

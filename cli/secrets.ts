@@ -11,7 +11,7 @@ import { padTo } from './terminal-text.ts';
 
 const MOST_BYTES = 64 * 1024;
 
-/** Removes the final line break of a secret. Throws for an empty secret. */
+/** Removes the final line break of a secret. Throws if the secret is empty. */
 export function readSecretText(text: string, source: string): string {
   const secret = text.replace(/\r?\n$/, '');
   if (secret === '') throw new UsageError(`${source} is empty; a secret is required.`, undefined, 'secret_empty');
@@ -23,7 +23,7 @@ export async function readSecretFile(terminal: Terminal, path: string): Promise<
   return readSecretText(await readTextFile(resolve(terminal.cwd, path), path), path);
 }
 
-/** Reads a secret from stdin. Throws for a terminal, which would echo it. */
+/** Reads a secret from stdin. Throws if stdin is a terminal, which would show the typed secret. */
 export async function readSecretStdin(terminal: Terminal, flag: string): Promise<string> {
   if (terminal.stdin.isTTY)
     throw new UsageError(`${flag} requires piped input, but stdin is a terminal.`, `omit ${flag} to be prompted`);
@@ -44,7 +44,7 @@ export interface PasswordFlags {
   passwordFile?: string;
 }
 
-/** Reads a password from stdin, a file or a hidden prompt. A new password is prompted for twice. */
+/** Reads a password from stdin, a file or a hidden prompt. A new password must be typed twice. */
 export async function takePassword(
   terminal: Terminal,
   prompts: Prompts,
@@ -67,21 +67,24 @@ export async function takePassword(
   return password;
 }
 
-/** The destination of a new secret, checked before the service creates it. */
+/** The place for a new secret: a file or stdout. It is checked before the service creates the secret. */
 export interface SecretSink {
-  /** Writes the secret and prints the other members. */
+  /** Writes the secret and prints the remaining fields. Throws `secret_lost` if the secret cannot be written. */
   deliver(row: Row, view: View, again: string): Promise<void>;
-  /** Writes the secret. Throws `secret_lost`, with the command `again` as the hint. */
+  /** Writes the secret. Throws `secret_lost` on failure, with the command `again` as the hint. */
   write(row: Row, view: View, again: string): Promise<void>;
-  /** Prints the remaining members. */
+  /** Prints the fields except the secret, unless `write` already did. */
   printRest(row: Row, view: View): Promise<void>;
-  /** Removes a written secret that the service did not activate, if possible. */
+  /** Removes the written secret if the service did not activate it. Possible only for a file. */
   withdraw(): Promise<void>;
-  /** Releases unused reservations. */
+  /** Releases reserved disk space that was not used. */
   discard(): Promise<void>;
 }
 
-/** Chooses the destination of the secret in `field`: --secret-file, -o json or env, or a box on a terminal. Throws UsageError otherwise. */
+/**
+ * Chooses the place for the secret in `field`: --secret-file, -o json or env, or a box on a terminal. Throws UsageError if none
+ * of these applies.
+ */
 export async function openSecretSink(
   { terminal, print, quiet }: { terminal: Terminal; print: Print; quiet: boolean },
   flags: { secretFile?: string | undefined },
@@ -96,7 +99,7 @@ export async function openSecretSink(
   if (!quiet && shown && print.json) return outputSink(terminal, (row, view) => print.item(row, view));
   if (!quiet && shown && print.format === 'env')
     return outputSink(terminal, (row, view) =>
-      // A program needs only the id and the secret.
+      // A program needs only the id and the secret, so `-o env` omits the remaining fields.
       print.item(print.fields ? row : { [view.id]: row[view.id], [field]: row[field] }, view),
     );
   if (!quiet && !print.fields && print.format === 'table' && terminal.out.isTerminal)
@@ -108,7 +111,7 @@ export async function openSecretSink(
   );
 }
 
-/** A secret on stdout. A closed pipe also loses the secret. */
+/** Writes the secret to stdout. If the reader has closed the pipe, the secret is lost. */
 async function outputSink(terminal: Terminal, show: (row: Row, view: View) => Promise<void>): Promise<SecretSink> {
   const { reserveOutput } = await import('./reserved-output.ts');
   const reserved = await reserveOutput(terminal);
@@ -179,14 +182,14 @@ async function showBox(
   );
 }
 
-/** One line per secret. */
+/** One line per secret, for a value that may be a list. */
 function secretLines(secret: unknown): string[] {
   return Array.isArray(secret) ? secret.map(plain) : [plain(secret)];
 }
 
 function box(lines: readonly string[], columns: number): string {
   const inner = widest(lines);
-  // A wrapped box cannot be copied, so a narrow terminal gets plain lines.
+  // A wrapped box cannot be copied, so a narrow terminal gets lines without a box.
   if (inner + 4 > columns) return `${lines.join('\n')}\n`;
   const bar = '─'.repeat(inner + 2);
   return [`┌${bar}┐`, ...lines.map((line) => `│ ${padTo(line, inner)} │`), `└${bar}┘`, ''].join('\n');

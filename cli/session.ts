@@ -12,46 +12,46 @@ import {
   withLock,
 } from './files.ts';
 
-/** The environments of a context. The label decides the confirmation of changes. */
+/** The environments of a server. payctl shows the label before changes, prod in red. */
 export const LABELS = ['dev', 'staging', 'prod'] as const;
-/** One of them. */
+/** The environment of a server: dev, staging or prod. */
 export type Label = (typeof LABELS)[number];
 
-/** A named server. */
+/** A server that the operator saved under a name. */
 export interface SavedContext {
   server: string;
   label: Label;
-  /** The label is derived from the address. A login replaces it by the service's environment. */
+  /** Whether the label was derived from the address. If so, a login replaces it by the environment that the service reports. */
   isGuess?: true;
   user?: string;
-  /** payctl sends credentials over plain HTTP to this server on another machine. */
+  /** Whether payctl may send tokens and passwords over plain HTTP to this server on another machine. */
   allowHttp?: boolean;
-  /** File with the authorities that sign its certificate. */
+  /** File with the certificate authorities that sign the server's certificate. */
   caFile?: string;
 }
 
-/** The file `contexts.json`. */
+/** The content of `contexts.json`. `current` is null before the first context exists. */
 export interface Contexts {
   current: string | null;
   contexts: Record<string, SavedContext>;
 }
 
-/** A login: the token and the only origin that it is sent to. */
+/** A login: the token, and the only origin to which payctl sends the token. */
 export interface Session {
   origin: string;
   username: string;
   role?: string;
-  /** Whether the login used a second factor. The next login then prompts for the code first. */
+  /** Whether the login used a second factor. If so, the next login prompts for the code first. */
   secondFactor?: boolean;
   token: string;
   expiresAt: string;
 }
 
-/** A tip of the audit log, stored outside the database. */
+/** Hash of the newest entry of the audit log at some time. It is stored outside the database, so that a truncated log is noticed. */
 export interface KeptTip {
   tip: string;
   lines: number;
-  /** Time of the request, in ISO 8601. */
+  /** Time at which payctl requested the hash, in ISO 8601. */
   at: string;
 }
 
@@ -63,25 +63,25 @@ export function configFolder(env: Record<string, string | undefined>): { path: s
 }
 
 /**
- * The contexts and sessions of one user, in 0600 files in a 0700 folder. Files with access for other users are refused. Changes are
- * atomic and serialized.
+ * The contexts and sessions of one user, in files (0600) in a private folder (0700). Files that other users can access are
+ * refused. Changes are atomic, and processes change the files one at a time.
  */
 export interface SessionStore {
   readonly folder: string;
   contexts(): Promise<Contexts>;
   changeContexts(change: (contexts: Contexts) => void): Promise<void>;
   session(context: string): Promise<Session | undefined>;
-  /** Checks that the session file is writable, before the login. */
+  /** Checks before a login that the session can be saved. */
   prove(): Promise<void>;
   saveSession(context: string, session: Session): Promise<void>;
-  /** The newest tip of the audit log that was verified at this server. */
+  /** The hash of the newest audit log entry at the last successful verification of this server; undefined before the first. */
   auditTip(server: string): Promise<KeptTip | undefined>;
   keepAuditTip(server: string, tip: KeptTip): Promise<void>;
-  /** Returns whether the context had a session. */
+  /** Removes the session of a context. Returns whether there was a session. */
   removeSession(context: string): Promise<boolean>;
 }
 
-/** Tested bytes: more than a context and a session. */
+/** Bytes that must be writable before a login. A context and a session need less. */
 const ROOM_FOR_LOGIN = 16 * 1024;
 
 /** Opens the store. Files are read at the first use. */
@@ -147,7 +147,7 @@ export function openSessions(folder: string): SessionStore {
   };
 }
 
-/** An own member of a record, not an inherited one. */
+/** Returns a property of the object itself, not an inherited property such as `toString`. */
 export function own<T>(record: Record<string, T>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

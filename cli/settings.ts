@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import { UsageError } from './errors.ts';
 import { own, type Contexts, type Label, type SavedContext } from './session.ts';
 
-/** The target of a command, with the source of each value. */
+/** The server of a command, with the source of each setting. */
 export interface Target {
-  /** Name of the context, or null when the server was named directly and no context has it. */
+  /** Name of the context; null if the server was named directly and no context has this server. */
   context: string | null;
   server: string;
   origin: string;
@@ -13,7 +13,7 @@ export interface Target {
   sources: { server: string; context: string; label: string; user: string };
 }
 
-/** The flags that choose a target. */
+/** The flags that choose the server. */
 export interface TargetFlags {
   context?: string;
   server?: string;
@@ -26,7 +26,10 @@ export const DEFAULT_SERVER = 'http://127.0.0.1:8080';
 
 type Env = Record<string, string | undefined>;
 
-/** Chooses the target by flag > environment > current context > default. Throws UsageError for unknown contexts and bad addresses. */
+/**
+ * Chooses the server: by flag, then environment, then current context, then default. Throws UsageError for unknown contexts and
+ * bad addresses.
+ */
 export function chooseTarget(flags: TargetFlags, env: Env, known: Contexts): Target {
   const named = chooseContext(flags, env, known);
   const direct = chooseServer(flags, env, named !== undefined && named.source === '--context');
@@ -104,14 +107,14 @@ function contextTarget(name: string, saved: SavedContext, serverSource: string, 
   };
 }
 
-/** The first defined value, with the name of its source. */
+/** The first value that is set, with the name of its source. */
 function firstSet(
   ...candidates: readonly [value: string | undefined, source: string][]
 ): [value: string | undefined, source: string] {
   return candidates.find(([value]) => value !== undefined && value !== '') ?? [undefined, 'default'];
 }
 
-/** The origin of a server address. Throws for other addresses than plain http and https. */
+/** The origin of a server address. Throws unless the address is a plain http or https address. */
 export function originOf(server: string, source = '--server'): string {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   const good = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
@@ -125,7 +128,7 @@ export function cleanServer(server: string): string {
   return server.replace(/\/+$/, '');
 }
 
-/** The label of an unlabelled server: dev on this machine, otherwise prod, which requires the strictest confirmation. */
+/** The label of a server without a label: dev on this machine, otherwise prod. */
 export function guessLabel(origin: string): Label {
   return isThisMachine(origin) ? 'dev' : 'prod';
 }
@@ -135,12 +138,12 @@ function isThisMachine(origin: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** Whether the connection to a server is readable for others: plain HTTP to another machine. */
+/** Whether a connection to the server can be read on the network: plain HTTP to another machine. */
 export function isOpenToReaders(origin: string): boolean {
   return origin.startsWith('http:') && !isThisMachine(origin);
 }
 
-/** The error for a credential over plain HTTP. */
+/** The error for sending a password or token over plain HTTP. */
 export function notEncrypted(origin: string): UsageError {
   return new UsageError(
     `${origin} does not use HTTPS; passwords, secrets and tokens would be sent unencrypted.`,
@@ -149,7 +152,7 @@ export function notEncrypted(origin: string): UsageError {
   );
 }
 
-/** The connection flags that a context stores, without those that do not apply to its server. */
+/** The connection flags that are saved with a context. Flags that have no effect for the server are left out. */
 export function savedConnection(
   { allowHttp, caFile }: TargetFlags,
   origin: string,
@@ -161,7 +164,7 @@ export function savedConnection(
   };
 }
 
-/** The CA file of a server: by flag, then by the current context, then by any context of this origin. */
+/** The CA file of a server: from the flag, then from the current context, then from any context with this origin. */
 export function caFileOf({ caFile, context }: TargetFlags, known: Contexts, origin: string): string | undefined {
   if (caFile !== undefined) return caFile;
   const fits = (saved: SavedContext | undefined): boolean =>
@@ -170,7 +173,7 @@ export function caFileOf({ caFile, context }: TargetFlags, known: Contexts, orig
   return (fits(used) ? used : Object.values(known.contexts).find(fits))?.caFile;
 }
 
-/** Whether a context of this origin was made with --allow-http. */
+/** Whether a context with this origin was saved with --allow-http. */
 export function isHttpAllowed(known: Contexts, origin: string): boolean {
   return Object.values(known.contexts).some(
     (saved) => saved.allowHttp === true && originOf(saved.server, 'context') === origin,

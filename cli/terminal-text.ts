@@ -3,17 +3,17 @@ import { styleText } from 'node:util';
 const ESCAPE = '\u001B';
 
 /**
- * Placeholder of the escape character in text that payctl draws. A sink replaces it. The value is random per process, so that data
- * cannot contain it. `node:crypto` would cost 10 ms at each start.
+ * Placeholder of the escape character in text that payctl draws. A sink replaces it by the escape character. The value is random
+ * per process, so that data cannot contain it. `node:crypto` would cost 10 ms at each start.
  */
 const OWN = `\uFDD0${Math.random()}${Math.random()}\uFDD0`;
 
-/** A control sequence of our own, such as `[1m`. */
+/** A control sequence that payctl writes itself, such as `[1m`. */
 export function ownSequence(sequence: string): string {
   return OWN + sequence;
 }
 
-/** Whether a text contains payctl's own sequences, so that its width is unknown. */
+/** Whether a text contains control sequences of payctl. If so, its width is unknown. */
 export function isPainted(text: string): boolean {
   return text.includes(OWN);
 }
@@ -32,12 +32,12 @@ export function paintedParts(text: string): PaintedPart[] {
   });
 }
 
-/** The text for a terminal: payctl's own sequences stay, other control characters become `\u001b`. */
+/** The text for a terminal. Control sequences of payctl stay, and control characters in data become visible, e.g. `\u001b`. */
 export function forTerminal(text: string): string {
   return text.split(OWN).map(shown).join(ESCAPE);
 }
 
-/** Creates a converter of writes to terminal text. Characters and line ends may be split between writes. */
+/** Creates a function that converts writes to terminal text. A character or a line end may be split between two writes. */
 export function terminalText(): (written: string | Uint8Array) => string {
   const decoder = new TextDecoder();
   let held = '';
@@ -49,7 +49,7 @@ export function terminalText(): (written: string | Uint8Array) => string {
   };
 }
 
-/** The text for a pipe or a file: data unchanged, payctl's own sequences removed. */
+/** The text for a pipe or a file. Data stays unchanged, and placeholders become escape characters. */
 export function forPipe(text: string): string {
   return text.includes(OWN) ? text.replaceAll(OWN, ESCAPE) : text;
 }
@@ -60,7 +60,7 @@ const OBEYED =
   // oxlint-disable-next-line no-control-regex -- control characters are what this is about
   /\r(?!\n)|[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
 
-/** Escapes control characters as in JSON, so that JSON stays equivalent. */
+/** Makes control characters visible with JSON escapes, so that JSON keeps its meaning. */
 export function shown(text: string): string {
   return text.replace(OBEYED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -85,13 +85,13 @@ export function graphemeWidth(grapheme: string): number {
   return WIDE.test(grapheme) ? 2 : 1;
 }
 
-/** The display width of a text: wide characters are two columns, combining ones none. */
+/** The display width of a text: a wide character counts two columns, a combining mark none. */
 export function displayWidth(text: string): number {
   if (PLAIN.test(text)) return text.length;
   return graphemes(text).reduce((sum, grapheme) => sum + graphemeWidth(grapheme), 0);
 }
 
-/** Truncates a text to `width` columns with a final `…`. Characters are never split. */
+/** Truncates a text to `width` columns, and ends it with `…`. Characters are never split. */
 export function cutTo(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';
@@ -124,7 +124,7 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Splits a text into words with their preceding space. A word of wide characters is split only if it exceeds a line. */
+/** Splits a text into words, each with the space before it. A word of wide characters is split only if it is longer than a line. */
 function parts(text: string, width: number): [gap: string, part: string][] {
   return text.split(' ').flatMap((word): [string, string][] => {
     if (displayWidth(word) <= width || !WIDE.test(word)) return [[' ', word]];
@@ -138,7 +138,7 @@ export type Look = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'white
 /** Paints a text. Without colours the text stays unchanged. */
 export type Style = (look: Look | readonly Look[], text: string) => string;
 
-/** Whether to use colours, by priority: --color, NO_COLOR, FORCE_COLOR, TERM=dumb, the stream. */
+/** Whether to use colours. In this sequence: --color, NO_COLOR, FORCE_COLOR, TERM=dumb, whether the stream is a terminal. */
 export function wantsColor(
   flag: string | undefined,
   env: Record<string, string | undefined>,
@@ -152,7 +152,7 @@ export function wantsColor(
   return isTerminal;
 }
 
-/** Creates the style function of one stream. */
+/** Creates the function that paints texts for one stream. */
 export function createStyle(enabled: boolean): Style {
   if (!enabled) return (_look, text) => text;
   return (look, text) => {

@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import { CLEAR_LINE, type Style, createStyle, cutTo, forPipe, terminalText, wantsColor } from './terminal-text.ts';
 import { OutputLost, descriptorOf, writeWhole } from './whole-write.ts';
 
-/** The streams and the environment of a command. Tests pass their own. */
+/** The streams and the environment of the process. Tests pass their own. */
 export interface Streams {
   stdin: Readable & { isTTY?: boolean; isRaw?: boolean; setRawMode?: (on: boolean) => unknown };
   stdout: Writable & { isTTY?: boolean; columns?: number; rows?: number };
@@ -11,19 +11,22 @@ export interface Streams {
   cwd: string;
   /** Aborted when the user cancels (Ctrl-C). */
   signal?: AbortSignal;
-  /** The signals of the process. Without them suspension is disabled. */
+  /** The signals of the process. Without this property payctl cannot be suspended. */
   signals?: Signals;
 }
 
-/** The signals of a full-screen program. */
+/** The process signals that a full-screen program handles. */
 export interface Signals {
   on(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
   off(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
-  /** Sends a signal to this process, or with it to those that it was started with, such as the rest of a pipe. */
+  /**
+   * Sends a signal to this process. With `group`, the signal also goes to the processes that were started together with payctl,
+   * e.g. the rest of a pipe.
+   */
   raise(name: NodeJS.Signals, to: 'process' | 'group'): void;
 }
 
-/** One output stream with its own terminal and colour settings. */
+/** An output stream: stdout or stderr, with its own terminal and colour settings. */
 export interface Sink {
   readonly isTerminal: boolean;
   readonly columns: number;
@@ -31,20 +34,20 @@ export interface Sink {
   readonly style: Style;
   /** Calls the listener after a resize of the terminal. Returns the function that removes the listener. */
   onResize(listener: () => void): () => void;
-  /** True after the reader closed the pipe (`| head`). Writing is then a no-op. */
+  /** True after the reader closed the pipe (e.g. `| head`). From then on writing does nothing. */
   readonly closed: boolean;
-  /** The error of a failed write. */
+  /** The error of a failed write; undefined if there was none. */
   readonly fault: OutputLost | undefined;
   /** The file descriptor; undefined for a terminal. */
   readonly fd: number | undefined;
   /**
-   * Writes text and waits for the operating system. A terminal gets visible text for control characters that payctl did not draw.
-   * Throws OutputLost on stdout. A lost notice on stderr does not stop a command: `fault` records it.
+   * Writes text and waits for the operating system. On a terminal, control characters in data become visible text. A failed write
+   * to stdout throws OutputLost. A failed write to stderr is only recorded in `fault`.
    */
   write(text: string | Uint8Array): Promise<void>;
   /** Waits for pending writes. */
   flush(): Promise<void>;
-  /** Redirects writes to another function; undefined ends the redirection. */
+  /** Redirects writes to a function; undefined ends the redirection. */
   via(put: ((bytes: Uint8Array) => void) | undefined): void;
 }
 
@@ -53,18 +56,18 @@ export interface Terminal {
   readonly stdin: Streams['stdin'];
   readonly out: Sink;
   readonly err: Sink;
-  /** The stream of `err`, for the prompts. */
+  /** The stream under `err`, which the prompts write to. */
   readonly errStream: Streams['stderr'];
   readonly env: Streams['env'];
   readonly cwd: string;
   readonly signal: AbortSignal;
   readonly signals: Signals | undefined;
-  /** Whether prompts are possible: stdin and stderr are terminals, without --no-input and CI. */
+  /** Whether payctl may prompt: stdin and stderr are terminals, and neither --no-input nor CI is set. */
   readonly canAsk: boolean;
   now(): Date;
 }
 
-/** Wraps the streams; `color` and `input` are the values of the global flags. */
+/** Creates the sinks for the streams. `color` and `input` are the values of the global flags. */
 export function createTerminal(streams: Streams, flags: { color?: string; input?: boolean } = {}): Terminal {
   const { stdin, stderr, env } = streams;
   const interactive = stdin.isTTY === true && stderr.isTTY === true;
@@ -88,13 +91,13 @@ function isSet(value: string | undefined): boolean {
 
 type Written = string | Uint8Array;
 
-/** The state of a stream, shared by all its sinks. */
+/** The state of a stream. All sinks of the stream share it. */
 interface StreamState {
   closed: boolean;
   fault: OutputLost | undefined;
-  /** The pending writes; never rejects. */
+  /** Resolves after all pending writes; never rejects. */
   pending: Promise<void>;
-  /** Converts a write for the stream. */
+  /** Converts written text for a terminal or a pipe. */
   read: (text: Written) => Written;
   put: ((bytes: Uint8Array) => void) | undefined;
 }
@@ -105,7 +108,7 @@ function asIs(text: Written): Written {
   return typeof text === 'string' ? forPipe(text) : text;
 }
 
-/** Wraps one stream; `color` is the value of the global flag. */
+/** Creates the sink of one stream. `color` is the value of the global flag. */
 export function createSink(
   stream: Streams['stdout'],
   color: string | undefined,
@@ -137,7 +140,7 @@ export function createSink(
     fd: descriptorOf(stream),
     write(text) {
       const written = write(stream, state, text);
-      // `flush` reports the failure of a write that was not awaited.
+      // The failure of a write that was not awaited is kept in `fault`.
       const arrived = written.catch(() => {});
       state.pending = Promise.all([state.pending, arrived]).then(() => {});
       return kind === 'data' ? written : arrived;
@@ -157,7 +160,7 @@ function watch(stream: Writable, read: StreamState['read']): StreamState {
   return state;
 }
 
-/** A closed pipe or a closed stream is not an error. */
+/** Error codes of a closed pipe or stream, which are not reported as errors. */
 const CLOSED_CODES = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
 
 function failed(state: StreamState, error: unknown): void {

@@ -4,29 +4,32 @@ import { type Look, displayWidth, shown } from './terminal-text.ts';
 /** A JSON object of the API. */
 export type Row = Record<string, unknown>;
 
-/** The format of a value. `minor` is an amount in minor units without its currency. */
+/** How a value is formatted. `minor` is an amount in minor units without its currency. */
 type Kind = 'text' | 'time' | 'money' | 'minor' | 'status' | 'yesno' | 'id';
 
-/** One column of a table: an API field (dots address members), its title and its format. `read` computes the value from several fields. */
+/**
+ * A column of a table: an API field, its title and its format. Dots in `field` address nested fields. `read` computes the value
+ * from several fields.
+ */
 export interface Column {
   field: string;
   title?: string;
   kind?: Kind;
   read?: (row: Row) => unknown;
-  /** Minimum width, for rows that are drawn one by one. */
+  /** Minimum width, for rows that are printed one at a time. */
   width?: number;
-  /** The style of the cell, for texts without a style of their own. */
+  /** Returns the colour of the cell; undefined for the default colour. */
   look?: (row: Row) => Look | undefined;
 }
 
-/** How the rows of a noun are shown: which field identifies one, and the columns, most important first. */
+/** How rows are shown: the field that identifies a row, and the columns, most important first. */
 export interface View {
   noun: string;
   id: string;
   columns: readonly Column[];
 }
 
-/** The value of a field. `failure.code` addresses a member of an object. */
+/** Returns the value of a field. Dots address nested fields, e.g. `failure.code`. */
 export function valueOf(row: Row, field: string): unknown {
   if (Object.hasOwn(row, field)) return row[field];
   let value: unknown = row;
@@ -37,7 +40,7 @@ export function valueOf(row: Row, field: string): unknown {
   return value;
 }
 
-/** The value of a column. */
+/** The value of a row in a column. */
 export function cellOf(row: Row, column: Column): unknown {
   return column.read ? column.read(row) : valueOf(row, column.field);
 }
@@ -68,12 +71,12 @@ export function money(value: unknown, currency: unknown): string {
   return visible(code ? `${text} ${code}` : text);
 }
 
-/** Converts minor to major units: 1250 CNY is `12.50 CNY`. */
+/** Converts minor units to major units with the currency: 1250 in CNY is `12.50 CNY`. */
 export function minorMoney(minor: number, currency: string): string {
   return money(minor / 10 ** decimalsOf(currency), currency);
 }
 
-/** Converts minor to major units without the currency. */
+/** Converts minor units to major units, without the currency: 1250 in CNY is `12.50`. */
 export function minorDigits(minor: number, currency: string): string {
   const decimals = decimalsOf(currency);
   return (minor / 10 ** decimals).toFixed(decimals);
@@ -90,7 +93,7 @@ const STEPS: readonly [limit: number, seconds: number, unit: string][] = [
   [30 * 86_400, 86_400, 'd'],
 ];
 
-/** A relative time (`5m ago`, `in 2h`); a date after a month. */
+/** A relative time (`5m ago`, `in 2h`). More than a month away, a date. */
 export function relativeTime(value: unknown, now: Date): string {
   const at = typeof value === 'string' || typeof value === 'number' ? new Date(value) : undefined;
   if (!at || Number.isNaN(at.getTime())) return visible(plain(value));
@@ -157,12 +160,12 @@ export function lookOf(text: string): Look | undefined {
   return BAD.has(text) ? 'red' : undefined;
 }
 
-/** An untrusted text in one line: control characters as `\u001b`, line breaks as `\n`. */
+/** An untrusted text in one line. Control characters become `\u001b`, and line breaks become `\n`. */
 export function visible(text: string): string {
   return shown(oneLine(text));
 }
 
-/** A text on one line: tabs and line breaks written as `\t`, `\n`. */
+/** A text in one line. Tabs and line breaks become `\t` and `\n`. */
 export function oneLine(text: string): string {
   return text.replaceAll('\r', '\\r').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 }

@@ -8,16 +8,16 @@ import { ownSequence } from './terminal-text.ts';
 import type { Sink } from './terminal.ts';
 import { type Row, type View, plain, valueOf } from './values.ts';
 
-/** Lines that are redrawn in place below the earlier output. */
+/** Lines at the bottom of the output that are redrawn in place. */
 interface Region {
-  /** Replaces the lines, as many as fit on the screen. */
+  /** Replaces the lines. Lines that do not fit on the screen are cut off. */
   show(lines: readonly string[]): Promise<void>;
 }
 
-// Without line wrap each line takes one row.
+// Turns off line wrap, so that each line takes one row.
 const ONE_ROW = ownSequence('[?7l');
 const RUNNING_OVER = ownSequence('[?7h');
-// Clears before the line: after the last column the cursor would still be on it.
+// Written before the text of a line, because after the last column the cursor would still be on that column and erase it.
 const TO_END_OF_LINE = ownSequence('[K');
 const TO_END_OF_SCREEN = ownSequence('[J');
 
@@ -28,7 +28,7 @@ function createRegion(out: Sink): Region {
   return {
     async show(lines) {
       const fitting = lines.slice(0, Math.max(1, out.rows - 1));
-      // A resize has rewrapped the old lines, so they stay on the screen.
+      // After a resize the old lines have other heights, so they stay on the screen and are not replaced.
       if (out.columns !== width) shown = [];
       width = out.columns;
       await out.write(redrawn(shown, fitting));
@@ -37,7 +37,7 @@ function createRegion(out: Sink): Region {
   };
 }
 
-/** The output that replaces the lines above the cursor, with the cursor below them again. */
+/** The output that moves the cursor up, replaces the old lines, and leaves the cursor below the new lines. */
 export function redrawn(before: readonly string[], after: readonly string[]): string {
   const up = before.length > 0 ? ownSequence(`[${before.length}A`) : '';
   const rows = after.map((line, at) => (line === before[at] ? '\n' : `${TO_END_OF_LINE}${line}\n`));
@@ -52,7 +52,7 @@ export interface WatchFlags {
   count?: number;
 }
 
-/** Adds them. */
+/** Adds --watch, --interval and --count. */
 export function watchFlags(command: Command): Command {
   return command
     .option('--watch', 'refresh repeatedly: redraw on a terminal, print new or changed rows in a pipe')
@@ -60,16 +60,16 @@ export function watchFlags(command: Command): Command {
     .option('--count <n>', 'with --watch: stop after this many refreshes', integer(1, 1_000_000));
 }
 
-/** The source of a watched list. */
+/** A list that can be watched. */
 interface Watched {
   view: View;
-  /** Reads the current rows, newest first. `isKnown` tests whether an earlier poll had a row. */
+  /** Reads the current rows, newest first. `isKnown` tells whether an earlier poll returned a row. */
   poll(isKnown: (row: Row) => boolean): Promise<readonly Row[]>;
-  /** The part of a row that counts as a change; by default the whole row. */
+  /** Returns the part of a row that counts as a change; by default the whole row. */
   comparedPart?(row: Row): unknown;
 }
 
-/** Remembered rows, to recognize new ones. */
+/** Maximum number of rows to remember, for recognizing new rows. */
 const MAX_REMEMBERED_ROWS = 20_000;
 
 /** Whether the list is redrawn in place instead of printed line by line. */
@@ -77,7 +77,7 @@ export function isDrawn({ print, terminal, flags }: Context): boolean {
   return print.format === 'table' && terminal.out.isTerminal && !flags.quiet;
 }
 
-/** Polls until the operator stops it, the pipe closes, or `count` polls are done. */
+/** Polls until the operator stops it, the reader closes the pipe, or `count` polls are done. */
 export async function watch(context: Context, flags: WatchFlags, watched: Watched): Promise<void> {
   const { terminal } = context;
   const show = isDrawn(context) ? drawer(context, watched.view) : printer(context, watched);
@@ -86,7 +86,7 @@ export async function watch(context: Context, flags: WatchFlags, watched: Watche
   let hasPolled = false;
   for (let left = flags.count ?? Number.POSITIVE_INFINITY; ; left -= 1) {
     const polling = watched.poll((row) => known.has(idOf(row)));
-    // An unreachable server is an error at the first poll only.
+    // At the first poll an unreachable server is an error. Later it is ignored.
     const rows = await (hasPolled ? polling.catch(ignoreUnreachable) : polling);
     hasPolled = true;
     await show(rows, known);
@@ -135,7 +135,7 @@ function drawer({ terminal, print, flags }: Context, view: View): Show {
 function printer(context: Context, watched: Watched): Show {
   const { terminal, flags, print } = context;
   if (print.format === 'env') throw new UsageError('-o env supports a single object, not a list.', 'use -o jsonl');
-  // A watched list has no end, so one JSON document would never be complete.
+  // A watched list has no end, so JSON is printed as one document per line.
   const lines = print.format === 'json' ? createPrint(terminal, { ...flags, output: 'jsonl' }) : print;
   const { view } = watched;
   let printed = 0;

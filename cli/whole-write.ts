@@ -1,10 +1,10 @@
 import { fstatSync, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
-/** A stream with an optional descriptor, like those of the process. */
+/** An output stream. `fd` is the descriptor, if the stream has one. */
 type Output = Writable & { fd?: unknown; isTTY?: boolean };
 
-/** The operating system's reason for a failed write, in words. */
+/** Why a write failed, in words, by the error code of the operating system. */
 const FAULTS: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on device',
   EDQUOT: 'disk quota exceeded',
@@ -12,13 +12,13 @@ const FAULTS: Readonly<Record<string, string>> = {
   EIO: 'input/output error',
 };
 
-/** The cause of a failed write in words; undefined for errors of another kind. */
+/** Describes why a write failed; undefined if the error is not a failed write. */
 export function writeFault(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return Object.hasOwn(FAULTS, code) ? FAULTS[code] : undefined;
 }
 
-/** The error of a failed write to stdout. */
+/** A failed write to stdout. */
 export class OutputLost extends Error {
   constructor(cause: unknown) {
     const why = writeFault(cause) ?? (cause instanceof Error ? cause.message : String(cause));
@@ -32,15 +32,15 @@ export function descriptorOf({ fd, isTTY }: Output): number | undefined {
   return typeof fd === 'number' && fd >= 0 && isTTY !== true ? fd : undefined;
 }
 
-/** Writes all bytes, at a position or at the position of the descriptor. Throws for a partial write. */
+/** Writes all bytes, from `position` or from the current position of the descriptor. Throws if only a part was written. */
 export function writeAll(fd: number, bytes: Uint8Array, position: number | null = null): void {
   for (let done = 0; done < bytes.length;)
     done += writeSync(fd, bytes, done, bytes.length - done, position === null ? null : position + done);
 }
 
 /**
- * Writes to a stream and resolves after the write. Regular files are written here: Node.js drops the rest of a partial write without
- * an error.
+ * Writes to a stream and resolves after the write. Regular files are written directly, because Node.js drops the rest of a
+ * partial write without an error.
  */
 export async function writeWhole(stream: Output, text: string | Uint8Array): Promise<void> {
   const fd = descriptorOf(stream);

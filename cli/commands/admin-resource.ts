@@ -12,7 +12,7 @@ export const ROLE: Field = {
   choices: ['viewer', 'operator', 'admin'],
 };
 
-/** The projects that an administrator has access to. */
+/** The projects that an administrator may access. */
 export const PROJECTS: Field = {
   name: 'projects',
   value: 'a,b',
@@ -26,7 +26,7 @@ const PROJECTS_COLUMN: Column = {
   read: ({ projects }) => (projects === null ? 'all' : projects),
 };
 
-/** Console accounts. */
+/** The administrators: accounts of the console. */
 export const admin: Editable = {
   noun: 'admin',
   plural: 'console accounts',
@@ -53,7 +53,7 @@ export const admin: Editable = {
   ],
 };
 
-/** The id of the administrator with this username (or id). Throws CliError 3 when there is none. */
+/** Finds the id of the administrator with this username or id. Throws CliError 3 if there is no such administrator. */
 export async function adminId(api: ApiClient, nameOrId: string): Promise<string> {
   for await (const page of api.pages(admin.path, { limit: 200 })) {
     const found = page.rows.find((row) => row['username'] === nameOrId || row['id'] === nameOrId);

@@ -26,7 +26,7 @@ function defineCreate(noun: Command, context: ContextOf): void {
   ).action((options: CreateFlags) => runCreate(context(), options));
 }
 
-/** Creates an account. */
+/** Creates an administrator. */
 async function runCreate(context: Context, options: CreateFlags): Promise<void> {
   const { change, print, prompts, terminal } = context;
   const fields = await complete(context, admin.fields, bodyOf(options, admin.fields));
@@ -41,7 +41,7 @@ async function runCreate(context: Context, options: CreateFlags): Promise<void> 
       path: admin.path,
       body: { ...fields, password },
     },
-    // `--password-file` holds the password of the new account.
+    // Here `--password-file` is the password of the new account, not of the operator.
     { ...options, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (!row) return;
@@ -126,7 +126,7 @@ async function resetPasswordOnline(context: Context, username: string, flags: Re
       path: `${admin.path}/${segment(id)}`,
       body: { password },
     },
-    // `--password-file` holds the new password.
+    // Here `--password-file` is the new password of the account, not the operator's.
     { ...flags, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (row) await printReset(context, username, { username, ...row });
@@ -204,7 +204,7 @@ async function resetSecondFactorOffline(
   );
 }
 
-/** Adds the verbs of `admin`. */
+/** Adds the subcommands of `payctl admin`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage console accounts. To create the first one, use payctl bootstrap admin.');
   addList(noun, context, admin, ['payctl admin list', 'payctl admin list --json']);

@@ -23,7 +23,7 @@ interface ApiFlags {
   dryRun?: boolean;
 }
 
-/** Adds `api`. */
+/** Defines `payctl api`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
@@ -122,7 +122,7 @@ async function allRows(api: ApiClient, path: string, query: Query | undefined): 
   return rows;
 }
 
-/** A client with a token of its own for this application, from /oauth/token. */
+/** Creates a client that uses a token of this application, fetched from /oauth/token. */
 export async function merchantApi(
   { apiAs, terminal }: Context,
   clientId: string,

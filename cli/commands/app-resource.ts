@@ -6,7 +6,7 @@ import { BY } from './views.ts';
 
 const NAMES = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'] as const;
 
-/** Parses `CNY.perDay=1000,CNY.ordersPerHour=none` into a change of limits. A repeated flag extends the change. */
+/** Parses `CNY.perDay=1000,CNY.ordersPerHour=none` into new limits. If the flag is repeated, the limits are merged. */
 function readLimits(text: string, before?: unknown): Record<string, Row | null> {
   const change = { ...(before as Record<string, Row | null> | undefined) };
   for (const item of text.split(',')) {
@@ -23,7 +23,7 @@ function readLimits(text: string, before?: unknown): Record<string, Row | null> 
   return change;
 }
 
-/** Amounts stay decimal strings: a number would lose digits. */
+/** Amounts stay decimal strings, because a JavaScript number would lose digits. */
 function valueOf(name: string, value: string): unknown {
   if (value === 'none') return null;
   return name === 'ordersPerHour' ? Number(value) : value;

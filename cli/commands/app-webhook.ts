@@ -80,7 +80,7 @@ function defineSet(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Creates or changes a webhook. payctl checks the destination of a new secret before the request. */
+/** Creates or changes a webhook. Before the request, payctl checks that the new secret can be written. */
 async function runSet(
   context: Context,
   clientId: string,
@@ -116,7 +116,7 @@ async function runSet(
   );
 }
 
-/** A missing webhook is not an error here: `set` creates it. The later request reports a missing application. */
+/** A missing webhook is not an error, because `set` creates the webhook. If the application is missing, the later request fails. */
 function onlyMissing(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.notFound) return undefined;
   throw error;
@@ -143,7 +143,7 @@ function defineRotate(noun: Command, context: ContextOf): void {
   ).action((clientId: string, flags: RotateFlags) => runRotate(context(), clientId, flags));
 }
 
-/** Rotates the secret and delivers the new one. */
+/** Rotates the secret of a webhook, and writes the new secret to a file or stdout. */
 async function runRotate(context: Context, clientId: string, options: RotateFlags): Promise<void> {
   const { print } = context;
   const { grace } = options;
@@ -185,7 +185,7 @@ function defineResend(noun: Command, context: ContextOf): void {
   ).action((clientId: string, flags: ResendFlags) => runResend(context(), clientId, flags));
 }
 
-/** Queues the deliveries after one confirmation for all of them. */
+/** Queues the deliveries again, with one confirmation for all of them. */
 async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
   const { change, print } = context;
   if ((flags.event === undefined) === !flags.failed)
@@ -217,7 +217,7 @@ const EVENT_IDS = {
   columns: [{ field: 'eventId', title: 'EVENT', kind: 'id' as const }],
 };
 
-/** The events with a failed newest delivery, oldest first. Test messages are not events. */
+/** Finds the events whose newest delivery failed, oldest first. Test messages are skipped, because they are not events. */
 async function findFailed({ api }: Context, clientId: string, since: string | undefined): Promise<string[]> {
   const path = `${rowPath(webhook, clientId)}/deliveries`;
   const failed = new Set<string>();
@@ -243,7 +243,7 @@ async function requireOwn({ api }: Context, clientId: string, eventId: string): 
   });
 }
 
-/** Prints the delivery of a test message. Throws CliError 1 for a refused message. */
+/** Prints the delivery of a test message. Throws CliError 1 if the receiver refused the message. */
 async function printTest({ print }: Context, delivery: Row, clientId: string): Promise<void> {
   await print.item(delivery, DELIVERY);
   const url = plain(delivery['url']);
@@ -255,7 +255,7 @@ async function printTest({ print }: Context, delivery: Row, clientId: string): P
   });
 }
 
-/** Adds `app webhook` with its verbs. */
+/** Adds `payctl app webhook` with its subcommands. */
 export function defineWebhook(app: Command, context: ContextOf): void {
   const noun = app
     .command('webhook')

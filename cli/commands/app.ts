@@ -31,7 +31,7 @@ function defineCreate(noun: Command, context: ContextOf): void {
   ).action((options: CreateFlags) => runCreate(context(), options));
 }
 
-/** Creates an application. payctl checks the destination of the secret before the request. */
+/** Creates an application. Before the request, payctl checks that the new secret can be written. */
 async function runCreate(context: Context, options: CreateFlags): Promise<void> {
   const { change, print, flags } = context;
   const body = await askMissing(context, bodyOf(options, CREATE_FIELDS));
@@ -68,7 +68,7 @@ async function askMissing({ prompts, api }: Context, body: Row): Promise<Row> {
 }
 
 async function chooseProject(prompts: Context['prompts'], api: Context['api']): Promise<string | undefined> {
-  // With fewer than two visible projects the default of the service is right.
+  // If the operator sees fewer than two projects, the service chooses the right project.
   const projects = await api.page('/api/v1/projects').then(
     ({ rows }) => rows.map((row) => String(row['code'])),
     () => [],
@@ -111,7 +111,7 @@ function defineRotateSecret(noun: Command, context: ContextOf): void {
   ).action((id: string, flags: RotateFlags) => runRotateSecret(context(), id, flags));
 }
 
-/** Rotates the secret and delivers the new one. */
+/** Rotates the secret of an application, and writes the new secret to a file or stdout. */
 async function runRotateSecret(context: Context, id: string, options: RotateFlags): Promise<void> {
   const { print } = context;
   const { grace, revokeTokens } = options;
@@ -143,13 +143,13 @@ async function runRotateSecret(context: Context, id: string, options: RotateFlag
   );
 }
 
-/** The effect of a rotation on the old secret and on the tokens, for the confirmation. */
+/** The text of the confirmation: how long the old secret and the tokens remain valid. */
 function rotationEffect({ grace, revokeTokens }: RotateFlags): string {
   if (!grace) return 'the old secret and all live tokens end now';
   return `the old secret stays valid for ${durationText(grace)}${revokeTokens ? ', all live tokens end now' : ''}`;
 }
 
-/** Adds the verbs of `app`. */
+/** Adds the subcommands of `payctl app`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage API applications, the OAuth clients of /api/v2.');
   addList(noun, context, app, [

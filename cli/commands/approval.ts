@@ -20,7 +20,7 @@ const approval: Resource = {
   ],
 };
 
-/** Adds the verbs of `approval`. */
+/** Adds the subcommands of `payctl approval`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(
     'Approve or reject requests to return money that need a second administrator (Approval.RefundAbove).',
@@ -49,7 +49,7 @@ export function define(noun: Command, context: ContextOf): void {
     ],
     id: 'number of the refund, the dispute or the exception',
     request: (refundNo) => ({ what: `approve ${refundNo}` }),
-    // The approval sends money.
+    // Approving executes the request, which sends money.
     risk: 'severe',
     done: ({ kind = 'refund' }, refundNo) =>
       `Approved ${plain(kind)} ${refundNo}. Next: payctl ${plain(kind)} get ${refundNo}`,

@@ -33,7 +33,7 @@ const auditLog: Resource = {
   ],
 };
 
-/** Adds `audit-log verify`: `payctl audit` for this log alone. */
+/** Adds `audit-log verify`, which is `payctl audit` limited to the audit log. */
 function defineVerify(noun: Command, context: ContextOf): void {
   const command = noun
     .command('verify')
@@ -48,7 +48,7 @@ function defineVerify(noun: Command, context: ContextOf): void {
   ).action((flags: AuditFlags) => run(context(), { ...flags, only: 'audit-log' }));
 }
 
-/** Adds the verbs of `audit-log`. */
+/** Adds the subcommands of `payctl audit-log`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Read, verify and export the audit log, the record of administrative changes.');
   addList(

@@ -19,7 +19,7 @@ const BOOKS = '/api/v1/books';
 const SHOWN = 5;
 const MOST_EXAMPLES = 20;
 
-/** Adds `audit`. */
+/** Defines `payctl audit`. */
 export function define(command: Command, context: ContextOf): void {
   command.description(
     'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log. The audit log must still contain the tip that payctl stored at the last verification. Exits with 1 if a check fails.',
@@ -32,25 +32,25 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: AuditFlags) => run(context(), options));
 }
 
-/** Facts about the audit log that the operator kept outside the service. */
+/** Values about the audit log that the operator stored outside the service. */
 export interface AuditKnowledgeFlags {
   tip?: string;
   acceptUntil?: string;
 }
 
-/** Adds the flags for facts that the operator kept outside the service. */
+/** Adds the flags for values that the operator stored outside the service. */
 export function auditKnowledgeFlags(command: Command): Command {
   return command
     .option('--tip <hash>', 'an audit log tip that you stored: it must still be in the log', tip)
     .option('--accept-until <id>', 'accept audit log lines of a former key, and missing lines, up to this tip', lineId);
 }
 
-/** The flags of `payctl audit`, with the flag for the saved tip. */
+/** The flags of `payctl audit`. */
 export interface AuditFlags extends AuditKnowledgeFlags {
   forgetTip?: boolean;
 }
 
-/** Adds the flag that replaces the saved tip after a restore. */
+/** Adds --forget-tip, which is needed after a restore from an older backup. */
 export function keptTipFlag(command: Command): Command {
   return command.option(
     '--forget-tip',
@@ -68,7 +68,7 @@ function lineId(text: string): string {
   return text;
 }
 
-/** Prints one or all checks with their counts, and the first violations on stderr. */
+/** Runs one or all ledger checks, prints a row per check, and prints the first violations on stderr. */
 export async function run(
   { api, print, terminal, flags, sessions, target }: Context,
   { forgetTip = false, ...asked }: AuditFlags & { only?: 'audit-log' } = {},
@@ -108,7 +108,7 @@ export async function run(
   );
 }
 
-/** Merges all pages: the violations of each check, and the audit log of the last page. */
+/** Merges all pages: adds up the violations of each check, and takes the audit log from the last page. */
 async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs: Row[]; auditLog: Row }> {
   let auditLog: Row = {};
   const billsRead = { read: 0, unread: 0, quiet: [] as string[] };
@@ -128,7 +128,7 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
   const [bills, log] = [proofs.get('bills'), proofs.get('audit-log')];
-  // A script archives the JSON, so the JSON contains the bills, too.
+  // Scripts archive the JSON, so the JSON contains the counts of bills that the service returns separately.
   if (bills) proofs.set('bills', { ...bills, ...billsRead });
   if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };
@@ -143,7 +143,7 @@ function merged(one: Row, other: Row): Row {
   };
 }
 
-/** Converts a check into a finding for the table: the invariant and the number of violations. */
+/** Converts a ledger check into a row of the table: the rule and the number of violations. */
 function findingOf(proof: Row): Finding {
   const holds = proof['ok'] === true;
   const { read, unread } = proof;
@@ -171,7 +171,7 @@ function examplesIn(proof: Row): Row[] {
   return Array.isArray(proof['examples']) ? (proof['examples'] as Row[]) : [];
 }
 
-/** The hint of a check: a flag for the time after a restore, `explain` for an order, otherwise the JSON. */
+/** The next command after a failed check: a flag after a restore, `payctl explain` if an order is affected, otherwise `--json`. */
 function hintFor(proof: Row, kept: KeptTip | undefined): string {
   const [first] = examplesIn(proof);
   if (first && first['detail'] === 'tip_missing' && first['id'] === kept?.tip)

@@ -54,13 +54,13 @@ export const bill: Resource = {
   ],
 };
 
-/** How many differences of a bill are in a state. */
+/** The number of differences of a bill in this state, e.g. `open`. */
 function countOf(row: Row, state: string): number {
   const counts = (row['differences'] ?? []) as { state?: unknown; count?: unknown }[];
   return counts.reduce((sum, one) => (one.state === state ? sum + Number(one.count) : sum), 0);
 }
 
-/** The sums of a bill or of its lines. */
+/** The columns for the sums of a bill or of its lines. */
 const SUMS: View = {
   noun: 'sum',
   id: 'of',
@@ -80,7 +80,7 @@ const SUMS: View = {
   ],
 };
 
-/** How many differences of each kind a bill has. */
+/** The columns for the number of differences per kind. */
 const COUNTS: View = {
   noun: 'difference',
   id: 'kind',
@@ -93,7 +93,7 @@ const COUNTS: View = {
 
 const FACTS = bill.view.columns.filter(({ field }) => !['open', 'listed', 'fault.code'].includes(field));
 
-/** Prints one bill. A terminal also shows its sums and differences as tables. */
+/** Prints a bill. A table is followed by the sums and the differences of the bill. */
 export async function showBill({ print, terminal }: Pick<Context, 'print' | 'terminal'>, row: Row): Promise<void> {
   if (print.format !== 'table' || print.fields || print.linewise) return print.item(row, bill.view);
   const { totals, sums, differences, fault, quiet, ...facts } = row;
@@ -121,7 +121,7 @@ export async function showBill({ print, terminal }: Pick<Context, 'print' | 'ter
   }
 }
 
-/** Opening and closing balance of the account, for channels that report balances. */
+/** Opening and closing balance of the account, if the channel reports balances. */
 function balanceLine(totals: readonly Row[]): Row {
   const texts = totals
     .filter((one) => typeof one['openingMinor'] === 'number')
@@ -165,7 +165,7 @@ const BILL_KEY_FIELDS: readonly Field[] = [
 
 const UNCHANGED_FILE = 'import the file as it was downloaded; spreadsheet programs change it when they save it';
 
-/** The hint for each fault of an imported file. A test compares the codes with the service's. */
+/** The hint for each error code of an imported file. A test compares the codes with the service's codes. */
 export const ADVICE: Readonly<Record<string, string>> = {
   not_a_bill: 'choose the bill of transactions, as it was downloaded from the channel',
   cut_short: 'download the file again: its end is missing',
@@ -181,15 +181,15 @@ export const ADVICE: Readonly<Record<string, string>> = {
   too_large: 'the file is larger than any bill: check that it is the right one',
 };
 
-/** Faults of the configuration, not of the bill. */
+/** Error codes that mean a wrong channel configuration, not a faulty bill. */
 const CONFIGURED = new Set(['not_configured', 'misconfigured', 'wrong_account']);
 
-/** A bill in words: its number, channel and day. */
+/** Names a bill by its number, channel and day. */
 function nameOf(bill: Row): string {
   return `Bill ${String(bill['billNo'])} of ${String(bill['payWay'])}, ${String(bill['day'])}`;
 }
 
-/** The error for the state of a bill; undefined after a successful comparison. */
+/** The error for the final state of a bill; undefined if the bill was compared. */
 function failureOf(bill: Row): CliError | undefined {
   const fault = faultOf(bill['fault']);
   const state = String(bill['state']);
@@ -209,14 +209,14 @@ function failureOf(bill: Row): CliError | undefined {
   return fails('bill_not_there', EXIT.tryAgain, ' is not available yet.', known ?? again(bill));
 }
 
-/** Adds the hint for the fault to the refusal of a file. */
+/** Adds the hint for the error code to the error of a rejected file. */
 function withFaultHint(error: unknown): unknown {
   if (!(error instanceof CliError) || error.code !== 'bill_malformed') return error;
   const { extra } = error.options;
   const details = (extra?.['details'] ?? extra ?? {}) as Row;
   const hint = ADVICE[String(details['fault'])];
   if (hint === undefined) return error;
-  // The only field repeats the message.
+  // `fields` is dropped, because its only entry repeats the message.
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, fields: [], hint, cause: error });
 }
 
@@ -236,7 +236,7 @@ function placeOf(fault: Fault | undefined): { line?: number; column?: number } {
   return { ...(typeof line === 'number' ? { line } : {}), ...(typeof column === 'number' ? { column } : {}) };
 }
 
-/** `The amount is no number (line 17, column 5; wrong_cell).` */
+/** E.g. `The amount is no number (line 17, column 5; wrong_cell).` */
 function sentence(fault: Fault): string {
   const { line, column } = placeOf(fault);
   const place = line === undefined ? [] : [`line ${line}${column === undefined ? '' : `, column ${column}`}`];
@@ -268,7 +268,7 @@ function waitFlags(command: Command): Command {
     .option('--interval <seconds>', 'seconds between checks', seconds, 2);
 }
 
-/** Waits until the service has compared a bill, and prints the bill. Throws for a refused or missing bill. */
+/** Waits until the service has compared a bill, and prints the bill. Throws if the bill is refused or missing. */
 async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<void> {
   const { print } = context;
   const billNo = String(begun['billNo']);
@@ -312,7 +312,7 @@ async function follow({ api, print, terminal }: Context, begun: Row, flags: Wait
   }
 }
 
-/** Whether the state is final, or the channel has answered "not yet" since the start. */
+/** Whether to stop polling: the state is final, or the service has queried the channel since the start and got no bill. */
 function isOver(bill: Row, begun: Row): boolean {
   if (!Object.hasOwn(PROGRESS_TEXTS, String(bill['state']))) return true;
   return bill['state'] === 'waiting' && bill['fault'] !== null && Number(bill['checks']) > Number(begun['checks']);
@@ -346,7 +346,7 @@ function outcome(bill: Row): string {
   return `${lines}; differences: ${open} being checked, ${listed} for review. Next: payctl bill differences ${String(bill['billNo'])}`;
 }
 
-/** `bill fetch`. */
+/** The subcommand `bill fetch`. */
 export const FETCH: Action = {
   verb: 'fetch',
   words:
@@ -366,7 +366,7 @@ export const FETCH: Action = {
   print: (context, begun, _id, flags) => finish(context, begun, flags as WaitFlags),
 };
 
-/** The service reads a bill of a million lines for about a minute before the response. */
+/** Read timeout: the service needs about a minute to read a bill of a million lines before it responds. */
 const SILENCE_MS = 600_000;
 
 /** Adds `bill import`. */
@@ -420,7 +420,7 @@ function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(1);
 }
 
-/** A file as a streamed body. Memory does not depend on the size of the file. */
+/** Streams a file as a request body, so that a large file does not need memory. */
 async function bodyOfFile(path: string, sent: (bytes: number) => void): Promise<StreamedBody> {
   const found = await stat(path).catch((error: unknown) => {
     throw new CliError('file_not_found', EXIT.usage, `Cannot read ${path}.`, { cause: error });
@@ -444,7 +444,7 @@ async function* partsOf(path: string, size: number, tell: (bytes: number) => voi
   if (sent < size) throw new CliError('file_changed', EXIT.failed, `${path} was changed while it was sent.`);
 }
 
-/** `bill rerun`. */
+/** The subcommand `bill rerun`. */
 export const RERUN: Action = {
   verb: 'rerun',
   words: 'Compare a bill that was read with the orders again, and wait for the result.',

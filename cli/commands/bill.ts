@@ -43,7 +43,7 @@ const DIFFERENCES: View = {
   ],
 };
 
-/** A column for one side of a difference: fee, amount, reason or state, by the kind of the difference. */
+/** A column for one side of a difference. The kind of the difference decides whether the cell shows the fee, amount, reason or state. */
 function side(name: 'ours' | 'theirs'): Column {
   return { field: name, kind: 'money', read: (row) => sideText(row, name) };
 }
@@ -113,7 +113,7 @@ function defineDifferences(noun: Command, context: ContextOf): void {
   ).action((billNo: string, options: Row & ListFlags) => runDifferences(context(), billNo, options));
 }
 
-/** Prints the differences that match the filters. A table is followed by the next commands. */
+/** Prints the differences that match the filters. In table format, the next commands follow. */
 async function runDifferences(context: Context, billNo: string, options: Row & ListFlags): Promise<void> {
   const path = `${rowPath(bill, billNo)}/differences`;
   const fixes = new Set<string>();
@@ -151,7 +151,7 @@ function defineLines(noun: Command, context: ContextOf): void {
   ).action((billNo: string, flags: LinesFlags) => runLines(context(), billNo, flags));
 }
 
-/** Prints the lines as a stream in linewise formats, and notes further lines on stderr. */
+/** Prints the lines of a bill, as a stream in formats with one row per line. A note on stderr says whether there are more. */
 async function runLines(context: Context, billNo: string, flags: LinesFlags): Promise<void> {
   const { print, terminal } = context;
   const most = flags.all ? Infinity : (flags.limit ?? FIRST_LINES);
@@ -175,7 +175,7 @@ async function runLines(context: Context, billNo: string, flags: LinesFlags): Pr
   if (printed === 0 && print.format === 'table') await print.note('No line found.');
 }
 
-/** Yields the lines of the NDJSON stream. An early return closes the connection. */
+/** Yields the lines of the NDJSON stream. If the caller stops early, the connection is closed. */
 async function* streamLines(
   { api, terminal }: Context,
   billNo: string,
@@ -247,8 +247,8 @@ function defineQuiet(noun: Command, context: ContextOf): void {
 }
 
 /**
- * Suppresses or restores the reports of unknown orders for the account of a bill. Suppressing requires the bill's number as
- * confirmation: the service then also hides lost orders.
+ * Turns the reports of unknown order numbers off or on, for the account of a bill. Turning them off must be confirmed by typing
+ * the bill's number, because the service then also hides orders that it has lost.
  */
 async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Promise<void> {
   const { reason, off } = flags;
@@ -313,7 +313,7 @@ const DAYS: View = {
   ],
 };
 
-/** Maximum of printed notes per kind. */
+/** Maximum number of printed notes of each kind. */
 const MOST_NOTES = 5;
 
 function defineSettlement(noun: Command, context: ContextOf): void {
@@ -331,7 +331,7 @@ function defineSettlement(noun: Command, context: ContextOf): void {
   ).action((options: Row) => runSettlement(context(), options));
 }
 
-/** Prints the settled days, with totals in a table. JSON contains the whole response. Notes go to stderr. */
+/** Prints the settlement per day. A table also has totals. JSON contains the whole response. Notes go to stderr. */
 async function runSettlement({ api, print }: Context, options: Row): Promise<void> {
   const figures = await api.get('/api/v1/stats/settlement', queryOf(options, SETTLED_FILTERS));
   if (print.json) return print.item(figures, DAYS);
@@ -402,7 +402,7 @@ function unchecked(row: Row): string {
   return `Bill ${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}, is not checked against the balances of its account.`;
 }
 
-/** Adds the verbs of `bill`. */
+/** Adds the subcommands of `payctl bill`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Fetch, import and compare the bills of the channels, and show their settlement.');
   addList(

@@ -51,7 +51,7 @@ const APP: View = {
   ],
 };
 
-/** Runs an idempotent step. With --if-none an existing object prints `{ "changed": false }` instead of an error. */
+/** Runs a step that creates an object. If the object exists, --if-none prints `{ "changed": false }` instead of failing. */
 async function ignoreExisting(
   { print }: Context,
   ifNone: boolean | undefined,
@@ -82,7 +82,7 @@ function defineStatus(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Describes the database. */
+/** Prints the state of the database. */
 async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
   await withOffline(context, flags, async (offline) => {
     const { kind, place, name, schema, administrators } = await offline.describeDatabase();
@@ -210,7 +210,7 @@ function defineApp(noun: Command, context: ContextOf): void {
   ).action((flags: AppFlags) => runApp(context(), flags));
 }
 
-/** Creates an application. payctl checks the destination of the secret first. */
+/** Creates an application. Before the change, payctl checks that the new secret can be written. */
 async function runApp(context: Context, flags: AppFlags): Promise<void> {
   const { print, prompts } = context;
   const fields = await complete(context, APP_FIELDS, bodyOf(flags, APP_FIELDS));
@@ -264,7 +264,7 @@ function defineApply(noun: Command, context: ContextOf): void {
   ).action((flags: ApplyFlags) => runApply(context(), flags));
 }
 
-/** Applies the file in one transaction, and writes the secrets of new applications to the files that it names. */
+/** Applies the plan file in one transaction, and writes the secrets of new applications to the files that the plan names. */
 async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
   const { terminal, print } = context;
   const file = resolve(terminal.cwd, flags.file ?? '');
@@ -288,7 +288,7 @@ async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
   });
 }
 
-/** Reserves the file of each new secret before the change. */
+/** Reserves disk space for the file of each new secret, before the change. */
 async function reserveAll(
   { secretFiles }: ParsedPlan,
   existing: ReadonlySet<string>,
@@ -308,11 +308,11 @@ async function reserveAll(
 
 interface ParsedPlan {
   plan: BootstrapPlan;
-  /** New file for the secret of each application, by its name. */
+  /** Path of the file for the new secret, by the name of the application. */
   secretFiles: Map<string, string>;
 }
 
-/** Parses and validates the file. Passwords are read only from the files that it names. */
+/** Parses and validates the plan file. Passwords are read from the files that the plan names. */
 async function readPlan(file: string): Promise<ParsedPlan> {
   const { parse } = await import('smol-toml');
   const text = await readTextFile(file);
@@ -379,7 +379,7 @@ async function deliverSecrets(
   const lost: unknown[] = [];
   for (const app of result.apps) {
     const { created } = app;
-    // A failed write must not prevent the writes of the other secrets.
+    // A failed write must not prevent writing the secrets of the remaining applications.
     if (app.created)
       await reserved
         .get(app.name)
@@ -398,7 +398,7 @@ async function deliverSecrets(
   await print.done(result.changed ? 'Applied.' : 'Everything exists already; nothing was changed.');
 }
 
-/** Adds the verbs of `bootstrap`. */
+/** Adds the subcommands of `payctl bootstrap`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(
     'Create the first administrator and the first API application directly in the database. See payctl help bootstrap.',

@@ -72,7 +72,7 @@ async function findCert(context: Context, id: string, flags: { project?: string 
   throw new CliError('not_found', EXIT.notFound, `Certificate ${id} not found.`, { hint: 'payctl cert list' });
 }
 
-/** The certificates that match. The API lists certificates by POST. */
+/** Lists the certificates that match the flags. The API lists certificates by POST. */
 async function findCerts({ api }: Context, flags: ListFlags): Promise<Row[]> {
   const { body } = await api.call({
     method: 'POST',
@@ -217,7 +217,7 @@ function defineDownload(noun: Command, context: ContextOf): void {
   ).action((id: string, flags: { file?: string }) => runDownload(context(), id, flags));
 }
 
-/** Fetches the public part. */
+/** Downloads the certificate or public key. Private keys cannot be downloaded. */
 async function runDownload({ api, terminal, print }: Context, id: string, flags: { file?: string }): Promise<void> {
   const file = flags.file ? await reserveFile(resolve(terminal.cwd, flags.file)) : undefined;
   try {
@@ -253,7 +253,7 @@ function defineTrust(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the certificate before the operator confirms the change of its trust. */
+/** Prints the certificate before the operator confirms that it becomes trusted or distrusted. */
 async function runTrust(context: Context, id: string, flags: TrustFlags, verb: 'trust' | 'distrust'): Promise<void> {
   const found = await findCert(context, id, flags);
   const fingerprint = plain(found['fingerprint']);
@@ -313,7 +313,10 @@ async function runEither(context: Context, id: string | undefined, flags: Distru
   return runTrust(context, id, flags, 'distrust');
 }
 
-/** Distrusts in the database the keys of other modes, like the start of the service, and prints them. */
+/**
+ * Removes the trust of keys that belong to another mode (e.g. sandbox) than the channel's, directly in the database. The service
+ * does the same when it starts.
+ */
 async function otherModes(context: Context, flags: DistrustFlags): Promise<void> {
   const result = await changeDatabase(
     context,
@@ -330,7 +333,7 @@ async function otherModes(context: Context, flags: DistrustFlags): Promise<void>
   await context.print.done(`${result.keys.length} keys of other modes are no longer trusted.`);
 }
 
-/** Adds the verbs of `cert`. */
+/** Adds the subcommands of `payctl cert`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage channel certificates and keys. Private keys can never be downloaded.');
   for (const addVerb of [defineList, defineGet, defineUpload, defineTrust, defineDistrust]) addVerb(noun, context);

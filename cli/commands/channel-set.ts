@@ -43,7 +43,7 @@ export const channel: Resource = {
   },
 };
 
-/** A field in the schema of a channel configuration. */
+/** A configuration field of a channel, as the service describes it. */
 interface SchemaField {
   name: string;
   label?: string;
@@ -54,7 +54,7 @@ interface SchemaField {
   help?: string;
 }
 
-/** A kind of certificate or key of a channel. */
+/** A kind of certificate or key in a channel's configuration. */
 interface SchemaCert {
   kind: string;
   label?: string;
@@ -62,7 +62,7 @@ interface SchemaCert {
   help?: string;
 }
 
-/** The configuration schema of a channel. */
+/** The fields, certificates and modes of a channel's configuration. */
 interface Schema {
   modes: readonly string[];
   fields: readonly SchemaField[];
@@ -74,15 +74,15 @@ async function readSchema(api: ApiClient, path: string, query: Query): Promise<S
   return { modes: modes ?? ['simulator', 'live'], fields: fields ?? [], certKinds: certKinds ?? [] };
 }
 
-/** Values that leave the stored value unchanged. */
+/** The service keeps the stored value of a field that has one of these values. */
 const UNCHANGED_VALUES: ReadonlySet<unknown> = new Set([undefined, null, '***']);
 
-/** The format error of a value; undefined for a valid value. */
+/** The error message for a value with a wrong format; undefined for a valid value. */
 function fieldFault({ pattern }: SchemaField, value: string): string | undefined {
   return typeof pattern !== 'string' || matches(pattern, value.trim()) ? undefined : 'has an invalid format';
 }
 
-/** The service alone checks a pattern that this Node.js cannot compile. */
+/** Returns true for a pattern that this Node.js cannot compile, because the service checks the value again. */
 function matches(pattern: string, value: string): boolean {
   try {
     return new RegExp(pattern, 'u').test(value);
@@ -111,7 +111,7 @@ function adviceFor(name: string, names: readonly string[]): string {
   return meant === undefined ? `fields: ${names.join(', ')}` : `did you mean ${meant}?`;
 }
 
-/** The context of the questions: the stored fields and the chosen mode. */
+/** The stored fields and the chosen mode, which the prompts use. */
 interface QuestionContext {
   mode: string;
   stored: Row;
@@ -188,7 +188,7 @@ async function printHelp({ terminal: { err } }: Context, help: string | undefine
   await err.write(lines.map((line) => `${err.style('dim', `  ${line}`)}\n`).join(''));
 }
 
-/** Prints a configuration. A table is followed by the registrations at the channel. */
+/** Prints a configuration. A table is followed by the URLs and values to register at the channel. */
 export async function printConfig(context: Context, row: Row, view: View): Promise<void> {
   const { registrations, ...config } = row;
   if (!isForPeople(context)) return context.print.item(row, view);
@@ -196,7 +196,7 @@ export async function printConfig(context: Context, row: Row, view: View): Promi
   await printRegistrations(context, registrations);
 }
 
-/** Prints the registrations at the channel: name, values, place and scenes. Only for a table. */
+/** Prints the values that the operator must register at the channel. Does nothing unless the format is a table. */
 export async function printRegistrations(context: Context, registrations: unknown): Promise<void> {
   const { out } = context.terminal;
   if (!isForPeople(context) || !Array.isArray(registrations) || registrations.length === 0) return;
@@ -249,7 +249,7 @@ export function defineSet(noun: Command, context: ContextOf): void {
   ).action((payWay: string, flags: SetFlags) => runSet(context(), payWay, flags));
 }
 
-/** Sends a new version of a configuration. A live one requires the channel's name as confirmation. */
+/** Sends a new version of a configuration. For live mode, the operator must type the channel's name as confirmation. */
 async function runSet(context: Context, payWay: string, flags: SetFlags): Promise<void> {
   const path = rowPath(channel, payWay);
   const query = { project: flags.project };
@@ -279,7 +279,7 @@ async function runSet(context: Context, payWay: string, flags: SetFlags): Promis
   await context.print.done(nextStep(flags.project ?? 'default', payWay, row));
 }
 
-/** Downloads the certificates of a channel and registers its notifications, for channels with these APIs. */
+/** For channels with such an API: downloads the channel's certificates, and registers the address for notifications. */
 async function registerAt(
   context: Context,
   payWay: PayWay,
@@ -291,7 +291,7 @@ async function registerAt(
   if (registers === 'complaints') await registerForComplaints(context, payWay, `${path}/notices`, query);
 }
 
-/** The next command: a missing field or certificate, otherwise `channel test`. */
+/** The command to run next: set a missing field, upload a missing certificate, or test the channel. */
 function nextStep(project: string, payWay: string, row: Row): string {
   const missing = Array.isArray(row['missing']) ? row['missing'].map(plain) : [];
   if (missing.length === 0) return `Configured ${payWay}. Next: payctl channel test ${payWay}${inProject(project)}`;
@@ -313,7 +313,10 @@ async function download({ api, print }: Context, path: string, query: { project?
   if (typeof answer['byHand'] === 'string') await print.done(answer['byHand']);
 }
 
-/** The channel sends notifications only to a registered webhook. The service finds or creates it and stores its id. */
+/**
+ * The channel sends notifications only to a registered webhook. The service finds or creates that webhook at the channel and
+ * stores its id.
+ */
 async function register({ api, print }: Context, payWay: PayWay, path: string, query: Query): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
   const name = CHANNELS[payWay].name.en;
@@ -322,7 +325,7 @@ async function register({ api, print }: Context, payWay: PayWay, path: string, q
   throw new CliError('webhook_not_registered', EXIT.failed, message, { hint: `payctl channel set ${payWay}` });
 }
 
-/** The service finds complaints within the hour without a registration, so a failure prints only a note. */
+/** A failure prints only a note, because without a registration the service still finds complaints within the hour. */
 async function registerForComplaints(
   { api, print }: Context,
   payWay: PayWay,
@@ -337,7 +340,7 @@ async function registerForComplaints(
   );
 }
 
-/** Reads the fields from a file and validates them with the schema. */
+/** Reads the fields from a file and validates them. */
 async function readChecked({ api, terminal }: Context, path: string, query: Query, file: string): Promise<Row> {
   const schema = await readSchema(api, path, query);
   const certKinds = new Set(schema.certKinds.map(({ kind }) => kind));
@@ -347,8 +350,8 @@ async function readChecked({ api, terminal }: Context, path: string, query: Quer
 }
 
 /**
- * Parses the fields of a configuration. `{ file = "…" }` is replaced by the content of that file. Errors name the file as `shown`,
- * and the field.
+ * Parses the fields of a configuration. `{ file = "…" }` is replaced by the content of that file. Error messages name the field,
+ * and use `shown` as the name of the configuration file.
  */
 async function readFields(file: string, shown: string, certKinds: ReadonlySet<string>, now: Date): Promise<Row> {
   const text = await readTextFile(file, shown);
@@ -368,7 +371,7 @@ async function readFields(file: string, shown: string, certKinds: ReadonlySet<st
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** The position of a syntax error. The messages of both parsers quote the input, which may be a secret. */
+/** Gives only the position of a syntax error, because the parsers' messages quote the input, which may be a secret. */
 function syntaxFault(error: unknown): string {
   if (error instanceof SyntaxError) return 'is not valid JSON';
   const { message, line } = error as Error & { line?: number };

@@ -32,7 +32,7 @@ const CHECK_LINES: View = {
   columns: ['about', 'name', 'status', 'field', 'code', 'message', 'supportId'].map((field) => ({ field })),
 };
 
-/** Prints the checks of a test: findings in a table, otherwise one line each. */
+/** Prints the checks of a channel test: drawn as a table on a terminal, otherwise one line per check. */
 async function printChecks(
   { print, terminal }: Pick<Context, 'print' | 'terminal'>,
   payWay: string,
@@ -64,7 +64,7 @@ const TESTED: View = {
   columns: [{ field: 'payWay', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'field' }, { field: 'message' }],
 };
 
-/** The products to try: all, or those of the given scenes. */
+/** The products to test: all products, or the products of the given scenes. */
 function productsOf({ products }: Row): Pick<Change, 'body'> {
   if (products === undefined) return {};
   const isAll = products === true || products === 'all';
@@ -79,7 +79,7 @@ function productsOf({ products }: Row): Pick<Change, 'body'> {
   };
 }
 
-/** Prints the checks and the registrations. Throws CliError 1 for a failed test. */
+/** Prints the checks and the values to register at the channel. Throws CliError 1 if a check failed. */
 async function printTest(context: Context, row: Row, payWay: string, { project }: RowFlags): Promise<void> {
   const { print } = context;
   const checks = Array.isArray(row['checks']) ? (row['checks'] as Row[]) : [];
@@ -94,7 +94,7 @@ async function printTest(context: Context, row: Row, payWay: string, { project }
   throw new CliError('channel_test_failed', EXIT.failed, message, { hint: fixOf(payWay, field, inProject) });
 }
 
-/** Adds the verbs of `channel`. */
+/** Adds the subcommands of `payctl channel`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(`Manage the ${CHANNEL_LIST} configurations, one per project and channel.`);
   defineList(noun, context);

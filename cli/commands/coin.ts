@@ -62,7 +62,7 @@ const ENTRY = {
   ],
 } as const;
 
-/** Adds the verbs of `coin`. */
+/** Adds the subcommands of `payctl coin`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage virtual currencies and their append-only ledgers.');
   addList(noun, context, coin, ['payctl coin list', 'payctl coin list --project shop-eu --json']);

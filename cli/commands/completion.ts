@@ -6,21 +6,21 @@ import { examples } from '../options.ts';
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** A completion candidate, with a description for shells that show one. */
+/** A word that the shell offers. Some shells also show the description. */
 interface Word {
   text: string;
   help: string;
 }
 
-/** The completion candidates after a command. */
+/** A command, with the words that the shell offers after it. */
 interface Place {
   /** The path of the command, e.g. `app create`; empty for payctl. */
   path: string;
   words: Word[];
   flags: Word[];
-  /** Words that can follow a flag. */
+  /** The allowed values of each flag. */
   values: Map<string, readonly string[]>;
-  /** Spellings of flags that take a value, and of those that take none. */
+  /** Spellings of flags with a value (`valued`) and without a value (`bare`). */
   valued: string[];
   bare: string[];
 }
@@ -62,12 +62,12 @@ function spellings({ long, short }: Option): string[] {
   return [long, short].filter((flag) => flag !== undefined);
 }
 
-/** Shells show one line. */
+/** Descriptions are shortened to one sentence, because shells show one line. */
 function firstSentence(text: string): string {
   return (text.split(/(?<=\.)\s/, 1)[0] ?? '').replace(/\.$/, '');
 }
 
-/** The words after each spelling of a flag. */
+/** The allowed values for each spelling of a flag. */
 function wordsAfter(option: Option): [string, readonly string[]][] {
   const { argChoices } = option;
   return argChoices?.length ? spellings(option).map((flag) => [flag, argChoices]) : [];
@@ -77,7 +77,7 @@ function texts(words: readonly Word[] = []): string {
   return words.map(({ text }) => text).join(' ');
 }
 
-/** Flags that take a value. The word after such a flag is never a noun, e.g. a context called `app`. */
+/** Flags with a value. The completion must not take the word after such a flag for a command, e.g. a context called `app`. */
 function valuedFlags(places: readonly Place[]): string[] {
   const bare = new Set(places.flatMap((place) => place.bare));
   return [...new Set(places.flatMap((place) => place.valued))].filter((flag) => !bare.has(flag));
@@ -87,12 +87,12 @@ function paths(places: readonly Place[]): string[] {
   return places.map(({ path }) => path).filter(Boolean);
 }
 
-/** The values of each flag. A flag of the verb overrides a global flag of the same name. */
+/** The allowed values of each flag, with subcommands first: a flag of a subcommand overrides a global flag of the same name. */
 function knownValues(places: readonly Place[]): { path: string; flag: string; words: readonly string[] }[] {
   return places.toReversed().flatMap(({ path, values }) => [...values].map(([flag, words]) => ({ path, flag, words })));
 }
 
-/** The shell loop that finds the current command, and whether the previous word expects a value. */
+/** The shell loop that finds the current command. The loop also finds out whether the previous word is a flag that needs a value. */
 function findPlace(places: readonly Place[], before: string): string {
   return `  for word in ${before}; do
     if [[ -n "$awaits" ]]; then awaits=''; continue; fi
@@ -104,7 +104,7 @@ function findPlace(places: readonly Place[], before: string): string {
   done`;
 }
 
-/** The shell branches with the values of each flag. */
+/** The shell branches that offer the values of each flag. */
 function valueCases(places: readonly Place[], offer: (words: string) => string): string {
   return knownValues(places)
     .map(({ path, flag, words }) => {
@@ -254,7 +254,7 @@ ${table.join('\n')}
 `;
 }
 
-/** Adds `completion`. */
+/** Defines `payctl completion`. */
 export function define(command: Command, context: ContextOf, tree: DescribedTree): void {
   command
     .description('Print the completion script for a shell.')
@@ -267,7 +267,7 @@ export function define(command: Command, context: ContextOf, tree: DescribedTree
   ).action((shell: Shell) => run(context(), shell, tree));
 }
 
-/** Prints the script, made from the whole tree of commands. */
+/** Prints the completion script of a shell. */
 async function run({ terminal }: Context, shell: Shell, tree: DescribedTree): Promise<void> {
   await terminal.out.write(completionScript(shell, await tree()));
 }

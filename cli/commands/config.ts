@@ -22,7 +22,7 @@ function defineExplain(noun: Command, context: ContextOf): void {
   ).action(() => runExplain(context()));
 }
 
-/** Prints the settings of this run. A token is never printed. */
+/** Prints the effective settings and their sources. A token is never printed. */
 async function runExplain(context: Context): Promise<void> {
   const target = await context.target();
   const { env } = context.terminal;
@@ -80,7 +80,7 @@ async function token({ terminal, sessions, target }: Context): Promise<Row> {
   };
 }
 
-/** Adds the verbs of `config`. */
+/** Adds the subcommands of `payctl config`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Show the settings of payctl itself.');
   defineExplain(noun, context);

@@ -20,7 +20,7 @@ const VIEW: View = {
   ],
 };
 
-/** A context as a row, without its token. */
+/** Converts a saved context to a row, without its token. */
 async function contextRow(contexts: Contexts, name: string, sessions: SessionStore): Promise<Row> {
   const saved = own(contexts.contexts, name);
   if (!saved) throw new UsageError(`Context "${name}" not found.`, 'payctl context list', 'context_unknown');
@@ -153,7 +153,7 @@ async function runRemove({ sessions, prompts, print }: Context, name: string, fl
   await print.done(`Removed context ${name}.`);
 }
 
-/** Adds the verbs of `context`. */
+/** Adds the subcommands of `payctl context`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage named servers and choose the current one.');
   for (const addVerb of [defineList, defineShow, defineAdd, defineUse, defineRemove]) addVerb(noun, context);

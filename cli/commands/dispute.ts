@@ -41,7 +41,7 @@ const dispute: Resource = {
   ],
 };
 
-/** The limits of the service. Each channel has stricter limits. */
+/** The file limits of the service. Each channel has stricter limits. */
 const MOST_FILES = 10;
 const MOST_BYTES = 10 * 1024 * 1024;
 
@@ -49,7 +49,7 @@ function several(path: string, before: unknown): string[] {
   return [...((before as string[] | undefined) ?? []), path];
 }
 
-/** The body as JSON; as a multipart form with files. */
+/** The request body: JSON, or a multipart form if there are files. */
 async function contentOf(
   { terminal }: Context,
   { file, ...body }: Row,
@@ -70,7 +70,7 @@ async function contentOf(
   return { body: undefined, raw: { type, content }, shown: { ...body, file: paths.map((path) => basename(path)) } };
 }
 
-/** Adds the verbs of `dispute`. */
+/** Adds the subcommands of `payctl dispute`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('List, answer, accept and finish disputes of payers about their payments.');
   addList(noun, context, dispute, [
@@ -114,7 +114,7 @@ export function define(noun: Command, context: ContextOf): void {
     fields: [
       { name: 'note', value: 'text', help: 'note for the channel, which may show it to the payer', required: true },
     ],
-    // A refund by the channel is final.
+    // The channel refunds the payer, which cannot be undone.
     risk: 'severe',
     money: true,
     async print(context, row, disputeNo) {

@@ -51,29 +51,29 @@ const event: Resource = {
   ],
 };
 
-/** Delivers one event to a local receiver, by id and webhook body. */
+/** Delivers one event to a local receiver. */
 type Forward = (id: string, body: string) => Promise<void>;
 
-/** Refusals of one event before payctl gives up. */
+/** payctl gives up after this number of refusals of one event. */
 const MAX_REFUSALS = 5;
-/** Caps the exponent of the pause: a receiver that restarts is retried at least every two seconds. */
+/** Limits the pause between retries to two seconds, so that a restarted receiver soon gets the event. */
 const MAX_PAUSE_EXPONENT = 2;
 
-/** Statuses of a proxy while its application restarts. */
+/** Statuses that a proxy returns while the application behind it restarts. */
 const RESTART_STATUSES = new Set([502, 503, 504]);
 
 /** The result of one delivery attempt. */
 interface DeliveryResult {
-  /** For the operator: `204 12 ms`. */
+  /** Text for the operator, e.g. `204 12 ms`. */
   outcome: string;
   accepted: boolean;
-  /** The receiver is unreachable or restarting; payctl retries without a limit. */
+  /** Whether the receiver is unreachable or restarting. If so, payctl retries without a limit. */
   isAway: boolean;
 }
 
 /**
- * Delivers with the headers of Standard Webhooks and prints each result. payctl retries an unreachable receiver without a limit, and
- * exits with 7 after five refusals.
+ * Creates the function that delivers events with the headers of Standard Webhooks and prints each result. If the receiver is
+ * unreachable, the function retries without a limit. After five refusals of one event payctl exits with 7.
  */
 function createForward(context: Context, url: string, secret: string): Forward {
   const { print, terminal, retryPause } = context;
@@ -118,7 +118,7 @@ async function postEvent(
     return { outcome, accepted: status >= 200 && status < 300, isAway: RESTART_STATUSES.has(status) };
   } catch (error) {
     if (signal.aborted) throw error;
-    // A timeout is a refusal: the receiver accepted the connection.
+    // A timeout counts as a refusal, because the receiver accepted the connection.
     const isAway = error instanceof CliError && error.code === 'unreachable';
     const outcome = isAway || !(error instanceof Error) ? networkCause(error) : error.message;
     return { outcome, accepted: false, isAway };
@@ -162,10 +162,10 @@ function defineListen(noun: Command, context: ContextOf): void {
   ).action((flags: ListenFlags) => runListen(context(), flags));
 }
 
-/** Follows the stream until the operator cancels it. After a lost connection payctl resumes after the last event. */
+/** Follows the event stream until the operator stops it. After a lost connection payctl resumes after the last event. */
 async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
-  // The secret stays the same after a reconnection.
+  // Opened once, so that the secret stays the same after a reconnection.
   const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
   const begun = terminal.now().toISOString();
   let { after, since } = flags;
@@ -184,7 +184,7 @@ async function runListen(context: Context, flags: ListenFlags): Promise<void> {
     connected: () => print.note('Ready. Waiting for events (Ctrl-C to stop).'),
     async lost() {
       await print.note('Connection lost; reconnecting.');
-      // A reconnection before the first event must resume from the start of this run.
+      // If the connection is lost before the first event, the stream must resume from the start of this run.
       since ??= begun;
     },
   };
@@ -225,7 +225,7 @@ function readEvent(data: string): Row {
   }
 }
 
-/** The body of a webhook. The stream adds the application and the project. */
+/** The body of a webhook: the event without the application and project that the stream adds. */
 function webhookBody({ id, type, createdAt, sequence, data }: Row): string {
   return JSON.stringify({ id, type, createdAt, sequence, data });
 }
@@ -240,7 +240,7 @@ async function openForward(context: Context, flags: ListenFlags, url: string): P
   return createForward(context, url, secret);
 }
 
-/** Adds the verbs of `event`. */
+/** Adds the subcommands of `payctl event`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('List, follow and resend events, the durable log behind webhooks.');
   addList(

@@ -36,7 +36,7 @@ const exception: Resource = {
   ],
 };
 
-/** Adds the verbs of `exception`. */
+/** Adds the subcommands of `payctl exception`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('List, show and resolve exceptions, the cases that need manual review.');
   addList(noun, context, exception, [
@@ -69,7 +69,7 @@ export function define(noun: Command, context: ContextOf): void {
       REASON,
     ],
     request: (id, { action }) => ({ what: `resolve exception ${id} (${String(action)})` }),
-    // The action may move money.
+    // Resolving the exception may move money.
     risk: 'severe',
     async print(context, row, id) {
       if (row['askedBy'] !== undefined) return printWaiting(context, row);

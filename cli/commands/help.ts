@@ -3,7 +3,7 @@ import type { Context, ContextOf, DescribedTree } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { examples } from '../options.ts';
 
-/** Adds `help`. */
+/** Defines `payctl help`. */
 export function define(command: Command, context: ContextOf, tree: DescribedTree): void {
   command
     .description('Show help for a command or for a topic: environment, exit-codes, output, secrets, bootstrap.')

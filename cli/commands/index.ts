@@ -3,14 +3,17 @@ import { PAY_WAYS, inEnglish } from '../../server/domain.ts';
 import type { ContextOf, DescribedTree } from '../context.ts';
 
 /**
- * The module of a noun, which adds its verbs and flags to the command. `tree` describes the other nouns: importing them would be a
- * cycle.
+ * The module of a noun (first word of a command, such as `order`). `define` adds subcommands and flags. `tree` describes all
+ * other commands, because importing their modules would be a cycle.
  */
 interface NounModule {
   define(noun: Command, context: ContextOf, tree: DescribedTree): void;
 }
 
-/** A noun in the order of help. `load` runs only for a noun on the command line. */
+/**
+ * A noun (first word of a command, such as `order`), in the sequence of `payctl help`. `load` imports the module only if the noun
+ * is on the command line.
+ */
 export interface Noun {
   group: string;
   name: string;
@@ -132,7 +135,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
   ],
 };
 
-/** The tree, in the order of help. */
+/** All nouns, in the sequence of `payctl help`. */
 export const nouns: readonly Noun[] = Object.entries(GROUPS).flatMap(([group, members]) =>
   members.map((noun) => ({ group, ...noun })),
 );

@@ -20,7 +20,7 @@ function defineRotate(noun: Command, context: ContextOf): void {
 
 const VIEW = { noun: 'key', id: 'keyId', columns: [{ field: 'keyId' }, { field: 'rewrapped' }] };
 
-/** Re-encrypts every sealed record. */
+/** Re-encrypts every stored secret with the newest master key. */
 async function runRotate(context: Context, flags: OfflineFlags & ChangeFlags): Promise<void> {
   const result = await changeDatabase(
     context,
@@ -34,7 +34,7 @@ async function runRotate(context: Context, flags: OfflineFlags & ChangeFlags): P
   await context.print.done(`${result.rewrapped} records are encrypted with key ${result.keyId}.`);
 }
 
-/** Adds the verbs of `keys`. */
+/** Adds the subcommands of `payctl keys`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage the master key that encrypts channel secrets at rest.');
   defineRotate(noun, context);

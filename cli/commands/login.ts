@@ -21,7 +21,7 @@ interface LoginFlags extends PasswordFlags, CodeFlags {
   label?: Label;
 }
 
-/** Adds `login`. */
+/** Defines `payctl login`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
@@ -46,20 +46,20 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Logs in and saves the session under a context. A new server gets a new context. */
+/** Logs in and saves the session under a context. For a new server, a new context is created. */
 async function run(context: Context, flags: LoginFlags): Promise<void> {
   const { terminal, prompts, print, sessions } = context;
   const contexts = await sessions.contexts();
   const place = choosePlace(context, contexts);
   const origin = originOf(place.saved.server);
-  // payctl refuses plain HTTP before the password prompt. The client checks each request, too.
+  // The client refuses plain HTTP with each request. This check comes before the password prompt.
   if (isOpenToReaders(origin) && !(await context.allowsHttp(origin))) throw notEncrypted(origin);
   await print.note(`Logging in at ${place.saved.server}`);
   const username =
     flags.username ?? place.saved.user ?? (await prompts.text({ message: 'Username', flag: '--username' }));
   const password = await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: false });
   const old = await sessions.session(place.name);
-  // The service ends the session that the new one replaces.
+  // The cookie lets the service end the old session when the new session starts.
   const headers: Record<string, string> = old?.origin === origin ? { cookie: `auth_token=${old.token}` } : {};
   const send = (code: string | undefined) =>
     context.apiAt(place.saved.server).data({
@@ -88,7 +88,7 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
     });
     await sessions.saveSession(place.name, session);
   } catch (error) {
-    // A session without a file would stay valid unused.
+    // If the session cannot be saved, it is ended, because it would stay valid unused.
     const headers = { authorization: `Bearer ${session.token}` };
     const logout = { method: 'POST', path: '/api/v1/logout', headers, anonymous: true };
     await context
@@ -116,7 +116,7 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
   );
 }
 
-/** The label from the service's environment; undefined for a service that does not report one. */
+/** The label for the environment that the service reports; undefined if the service reports neither production nor staging. */
 async function labelOf({ apiAt }: Context, server: string, token: string): Promise<Label | undefined> {
   const headers = { authorization: `Bearer ${token}` };
   const asked = apiAt(server).data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true });
@@ -188,7 +188,7 @@ function nameFor(origin: string, known: Contexts): string {
   return own(known.contexts, simple) ? host.replace(/[^\w.-]/g, '-') : simple;
 }
 
-/** Sends the login with the code from the flags, or prompts for a code when the service requires one. */
+/** Sends the login with the one-time code from the flags. Without such a flag, prompts for a code if the service requires one. */
 async function sendWithCode(
   { terminal, prompts }: Context,
   flags: LoginFlags,
@@ -208,7 +208,7 @@ async function sendWithCode(
   });
 }
 
-/** Another run may have used the code of this time step. */
+/** Adds a hint to a rejected code: another run may have used the code of this time step. */
 function hinted(error: unknown, { codeSecretFile }: LoginFlags): unknown {
   if (!(error instanceof CliError) || error.code !== 'login_failed') return error;
   const what = codeSecretFile ? 'the secret' : 'the code';

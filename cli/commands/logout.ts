@@ -9,7 +9,7 @@ interface LogoutFlags extends ChangeFlags {
   everywhere?: boolean;
 }
 
-/** Adds `logout`. */
+/** Defines `payctl logout`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description('End the session on the server and delete the saved token.')
@@ -20,7 +20,7 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Ends the sessions on the server, then deletes the token. An expired token is not an error. */
+/** Ends the sessions on the server, then deletes the saved token. An expired token is not an error. */
 async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
   const { context } = await target();
   if (context === null) throw new UsageError('No context to log out of.', 'payctl context list');

@@ -3,7 +3,7 @@ import type { ContextOf } from '../context.ts';
 import type { ServeFlags } from '../mcp/serve.ts';
 import { examples, integer, seconds } from '../options.ts';
 
-/** Adds `mcp`. */
+/** Defines `payctl mcp`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description(

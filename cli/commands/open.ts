@@ -3,7 +3,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { examples } from '../options.ts';
 import { segment } from '../resource.ts';
 
-/** Adds `open`. */
+/** Defines `payctl open`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description('Open the API explorer in a browser, or the payment page of an order.')
@@ -14,7 +14,7 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Prints an address, and opens it in the browser of a desktop. */
+/** Prints an address, and opens it in the browser if there is a desktop. */
 async function run(
   { target, terminal, print }: Context,
   orderNo: string | undefined,

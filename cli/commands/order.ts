@@ -93,12 +93,12 @@ function defineTimeline(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the steps, oldest first. */
+/** Prints the timeline of an order, oldest step first. */
 function runTimeline(context: Context, orderNo: string): Promise<void> {
   return printList(context, `${rowPath(order, orderNo)}/timeline`, {}, TIMELINE, {});
 }
 
-/** Adds the verbs of `order`. */
+/** Adds the subcommands of `payctl order`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Find, track, sync, capture, close and export orders.');
   defineList(noun, context);

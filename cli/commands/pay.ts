@@ -13,10 +13,10 @@ import { ORDER_VIEW } from './views.ts';
 
 const CONSOLE = '/api/v1/console/payment';
 
-/** The channels that take several currencies. */
+/** The channels that accept more than one currency. */
 const free = PAY_WAYS.filter((payWay) => CHANNELS[payWay].onlyCurrency === undefined);
 
-/** The members of a payment, as flags. */
+/** The fields of a payment that have a flag. */
 export const PAY_FIELDS: readonly Field[] = [
   { name: 'subject', value: 'text', help: 'description of the purchase', required: true },
   { name: 'amount', value: 'amount', help: 'amount in major units, e.g. 12.34', read: amount, required: true },
@@ -54,7 +54,7 @@ export const PAY_FIELDS: readonly Field[] = [
 
 type PayFlags = Row & ChangeFlags & { wait?: boolean; interval?: number };
 
-/** Adds `pay`. */
+/** Defines `payctl pay`. */
 export function define(command: Command, context: ContextOf): void {
   command.description(
     'Place a payment from the console and show its QR code. With --wait, wait for the result; exits with 1 if it is not paid.',
@@ -71,7 +71,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: PayFlags) => run(context(), options));
 }
 
-/** Places a payment. With --wait payctl waits for its final state. */
+/** Creates an order. With --wait payctl waits until the order is in a final state. */
 async function run(context: Context, options: PayFlags): Promise<void> {
   const { change, print } = context;
   const body = await complete(context, PAY_FIELDS, bodyOf(options, PAY_FIELDS));

@@ -6,7 +6,7 @@ import { type Editable, addGet, addList } from '../resource.ts';
 
 const BIG = 2_147_483_647;
 
-/** Products: goods, coin packages, skills. */
+/** Products: goods, packages of virtual coins, and skills (paid calls). */
 const product: Editable = {
   noun: 'product',
   plural: 'products',
@@ -77,7 +77,7 @@ const product: Editable = {
   ],
 };
 
-/** Adds the verbs of `product`. */
+/** Adds the subcommands of `payctl product`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage products: goods, coin packages and skills, with price, stock and sale window.');
   addList(noun, context, product, [

@@ -39,7 +39,7 @@ function defineStats(noun: Command, context: ContextOf): void {
   ).action((code: string | undefined, flags: Row) => runStats(context(), code, flags));
 }
 
-/** Prints the sums of the period. JSON contains the whole response. */
+/** Prints sums of a period. JSON contains the whole response. */
 async function runStats({ api, print }: Context, code: string | undefined, flags: Row): Promise<void> {
   const path = code === undefined ? '/api/v1/stats/overview' : `/api/v1/projects/${segment(code)}/stats`;
   const figures = await api.get(path, given(flags, ['from', 'to', 'tz', 'mode']) as Query);
@@ -51,7 +51,7 @@ async function runStats({ api, print }: Context, code: string | undefined, flags
   );
 }
 
-/** Tenants: each owns its applications, channel configurations, users, products and coins. */
+/** Projects: each has its own applications, channel configurations, users, products and coins. */
 const project: Editable = {
   noun: 'project',
   plural: 'projects',
@@ -75,7 +75,7 @@ const project: Editable = {
   ],
 };
 
-/** Adds the verbs of `project`. */
+/** Adds the subcommands of `payctl project`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage projects: tenants with their own applications, channels, users, products and coins.');
   addList(noun, context, project, ['payctl project list', 'payctl project list --json']);

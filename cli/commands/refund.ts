@@ -43,7 +43,7 @@ const refund: Resource = {
   ],
 };
 
-/** Prompts for a missing amount. The default is the refundable amount. */
+/** Prompts for a missing amount, with the refundable amount as the default. */
 async function completeRefund(orderNo: string, body: Row, context: Context): Promise<Partial<Change>> {
   const { api, prompts, target } = context;
   const order = await api.get(`${ORDERS}/${segment(orderNo)}`);
@@ -65,7 +65,7 @@ async function completeRefund(orderNo: string, body: Row, context: Context): Pro
   };
 }
 
-/** Adds the verbs of `refund`. */
+/** Adds the subcommands of `payctl refund`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Create, track, retry and resolve refunds.');
   addAction(
@@ -137,7 +137,7 @@ export function define(noun: Command, context: ContextOf): void {
       REASON,
     ],
     request: (refundNo, { action }) => ({ what: `resolve refund ${refundNo} as ${String(action)}` }),
-    // The resolution changes balances for good.
+    // Resolving the refund changes balances and cannot be undone.
     risk: 'severe',
   });
 }

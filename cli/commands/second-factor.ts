@@ -12,7 +12,7 @@ import { type Row, type View, plain } from '../values.ts';
 
 const SECOND_FACTOR = '/api/v1/me/second-factor';
 
-/** The columns beside new recovery codes. */
+/** The columns that are printed with new recovery codes. */
 const CODES_VIEW: View = {
   noun: 'second-factor',
   id: 'enabled',
@@ -39,7 +39,7 @@ function defineStatus(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the own second factor. */
+/** Prints whether the operator's account has a second factor. */
 async function runStatus({ api, print }: Context): Promise<void> {
   await print.item(await api.get(SECOND_FACTOR), VIEW);
 }
@@ -65,7 +65,7 @@ function defineEnable(noun: Command, context: ContextOf): void {
   ).action((flags: EnableFlags) => runEnable(context(), flags));
 }
 
-/** Enrols an authenticator. payctl checks the destination of every secret before the request. */
+/** Registers an authenticator app. Before the request, payctl checks that every new secret can be written. */
 async function runEnable(context: Context, options: EnableFlags): Promise<void> {
   const { change, print, prompts, terminal, flags } = context;
   const request: Change = { what: 'enrol your second factor', method: 'POST', path: `${SECOND_FACTOR}/start` };
@@ -109,7 +109,7 @@ function confirm({ api }: Context, code: string): Promise<Row> {
   return api.data({ method: 'POST', path: `${SECOND_FACTOR}/confirm`, body: { code } });
 }
 
-/** Prompts until the service accepts the code. A wrong code changes nothing. */
+/** Prompts for a code until the service accepts it. A wrong code changes nothing. */
 async function confirmByApp(context: Context): Promise<Row> {
   for (;;) {
     const code = await askCode(context.prompts, 'Code that the authenticator shows now');
@@ -141,7 +141,7 @@ function defineRecoveryCodes(noun: Command, context: ContextOf): void {
   ).action((flags: CodesFlags) => runRecoveryCodes(context(), flags));
 }
 
-/** Replaces the codes and delivers the new ones. */
+/** Replaces the recovery codes, and writes the new codes to a file or stdout. */
 async function runRecoveryCodes(context: Context, options: CodesFlags): Promise<void> {
   const { change, flags } = context;
   const request: Change = {
@@ -177,7 +177,7 @@ function defineRemove(noun: Command, context: ContextOf): void {
   ).action((flags: RemoveFlags) => runRemove(context(), flags));
 }
 
-/** Removes the second factor. The request contains the password and a code. */
+/** Removes the second factor. The service requires the password and a code. */
 async function runRemove(context: Context, flags: RemoveFlags): Promise<void> {
   const { change, print, prompts, terminal } = context;
   const password = await takePassword(terminal, prompts, flags, { message: 'Your own password', isNew: false });
@@ -190,7 +190,7 @@ async function runRemove(context: Context, flags: RemoveFlags): Promise<void> {
   await print.done('Your second factor was removed.');
 }
 
-/** Adds the verbs of `second-factor`. */
+/** Adds the subcommands of `payctl second-factor`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(
     'Your own second factor: one-time codes of an authenticator app. To reset the second factor of another administrator, use payctl admin reset-second-factor.',

@@ -12,14 +12,14 @@ import { type AuditKnowledgeFlags, auditKnowledgeFlags } from './audit.ts';
 import { degraded, failed, ok } from './doctor/finding.ts';
 import { seals } from './doctor/offline.ts';
 
-/** The inputs of the checks beside the copy. */
+/** The inputs of the checks, in addition to the restored copy. */
 interface Surroundings {
   now: Date;
-  /** The tip that the operator kept. */
+  /** Hash of an audit log entry that the operator stored; undefined without --tip. */
   tip?: string | undefined;
 }
 
-/** Converts the facts of a copy into findings. */
+/** Converts the facts about a restored copy into check results. */
 function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   return [
     ...seals(facts),
@@ -33,10 +33,10 @@ function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   ];
 }
 
-/** The name of the audit log's check among the ledger checks. */
+/** Name of the ledger check that verifies the audit log. */
 const AUDIT = 'audit-log';
 
-/** The fix for each fault of the audit log after a restore. */
+/** The repair advice for each error of the audit log after a restore. */
 const AUDIT_FIXES: Readonly<Record<string, string>> = {
   key_unknown: 'add the former key to Security.MasterKey',
   lines_lost: 'if an earlier restore or failover lost lines, name that line with --accept-until',
@@ -88,7 +88,7 @@ function sequences(facts: RestoredFacts): Finding[] {
   );
 }
 
-/** An aborted transaction leaves a gap, so a gap is reported without a verdict. */
+/** Lists missing numbers, but passes in any case, because a rolled-back transaction also leaves a gap. */
 function gaps({ gaps: found }: RestoredFacts): Finding {
   const open = found.filter(({ missing }) => BigInt(missing) > 0n);
   if (open.length === 0) return ok('gaps', 'no number is missing');
@@ -153,7 +153,7 @@ export function defineRestoreCheck(noun: Command, context: ContextOf): void {
   ).action((copy: string | undefined, flags: RestoreCheckFlags) => runRestoreCheck(context(), copy, flags));
 }
 
-/** Checks a copy and prints whether the operator can use it. */
+/** Checks a restored copy and prints whether the operator can use it. */
 async function runRestoreCheck(context: Context, copy: string | undefined, flags: RestoreCheckFlags): Promise<void> {
   const place = await placeOf(context, copy, flags);
   const secrets = flags.secrets === undefined ? {} : { secrets: flags.secrets };
@@ -209,7 +209,7 @@ async function checkCopy(context: Context, offline: Offline, flags: RestoreCheck
   return [schema, ...judge(facts, { now: terminal.now(), tip })];
 }
 
-/** A database of an unreleased build is a finding like any other. */
+/** A database of an unreleased build is reported as a failed check, not as an error. */
 function asFinding(error: unknown): Finding {
   const known = translate(error);
   if (!(known instanceof CliError) || known.code !== 'schema_unreleased') throw error;

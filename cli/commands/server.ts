@@ -11,7 +11,7 @@ import { withSpinner } from '../terminal.ts';
 import type { Style } from '../terminal-text.ts';
 import { defineRestoreCheck } from './server-restore-check.ts';
 
-/** The banner of a ready service: addresses, database and the next command. */
+/** The text that is printed when the service is ready: addresses, database and the next command. */
 export function bannerOf(facts: ReadyFacts, style: Style): string {
   const { version, debug, explorer, simulator, metrics, workers } = facts;
   const rows: [string, string | null][] = [
@@ -37,7 +37,7 @@ const NEXT = {
   nothing: 'payctl status, payctl doctor',
 } as const;
 
-/** Only one process can open the embedded database. */
+/** Whether the service must stop before an administrator can be created, because only one process can open an embedded database. */
 function mustStop(facts: ReadyFacts): boolean {
   return facts.lacks === 'administrator' && isFolder(facts);
 }
@@ -146,7 +146,7 @@ async function runBackup(context: Context, file: string, flags: OfflineFlags): P
   });
 }
 
-/** Adds the verbs of `server`. */
+/** Adds the subcommands of `payctl server`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Run and maintain the service on this machine.');
   for (const addVerb of [defineStart, defineMigrate, defineBackup, defineRestoreCheck]) addVerb(noun, context);

@@ -7,12 +7,12 @@ import type { ChangeFlags } from '../safety.ts';
 import type { View } from '../values.ts';
 import { admin, adminId } from './admin-resource.ts';
 
-/** The flag for the sessions of another administrator. */
+/** The flag that selects another administrator. */
 interface WhoseFlags {
   admin?: string;
 }
 
-/** The path of the sessions of the operator or of another administrator. */
+/** The API path of the operator's own sessions, or of another administrator's sessions. */
 async function sessionsOf({ api }: Pick<Context, 'api'>, { admin: name }: WhoseFlags): Promise<string> {
   if (name === undefined) return '/api/v1/me/sessions';
   return `${admin.path}/${segment(await adminId(api, name))}/sessions`;
@@ -87,7 +87,7 @@ async function runEnd(context: Context, id: string | undefined, flags: EndFlags)
   await print.done(`Ended ${which}.`);
 }
 
-/** Adds the verbs of `session`. */
+/** Adds the subcommands of `payctl session`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('List and end your own sessions, or the sessions of another administrator.');
   for (const addVerb of [defineList, defineEnd]) addVerb(noun, context);

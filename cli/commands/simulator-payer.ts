@@ -7,7 +7,7 @@ import type { Row, View } from '../values.ts';
 
 const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
 
-/** The flag that names the simulator. */
+/** The flag with the address of the simulator. */
 export interface SimulatorFlags {
   simulator?: string;
 }
@@ -24,17 +24,17 @@ function channelFlag(command: Command): Command {
   return command.addOption(choice('--pay-way <channel>', 'channel, if several have this order number', PAY_WAYS));
 }
 
-/** A client for the simulator, without credentials. */
+/** Creates a client for the simulator, which needs no token. */
 export function simulatorApi({ apiAt, terminal }: Context, flags: SimulatorFlags): ApiClient {
   return apiAt(flags.simulator ?? terminal.env['PAYCTL_SIMULATOR'] ?? DEFAULT_SIMULATOR);
 }
 
-/** Sends a body to the simulator. */
+/** Sends a POST request to the simulator. */
 export function postSimulator(context: Context, flags: SimulatorFlags, path: string, body: Row): Promise<Row> {
   return simulatorApi(context, flags).data({ method: 'POST', path, body, anonymous: true });
 }
 
-/** How a trade of the simulator is shown. */
+/** The columns for a trade (order) in the simulator. */
 export const TRADE: View = {
   noun: 'trade',
   id: 'orderNo',
@@ -67,7 +67,7 @@ function readMember(field: string, value: unknown): unknown {
   return value;
 }
 
-/** A trade for the table. Payments and refunds are their numbers at the channel. */
+/** Converts a trade to a table row. Payments and refunds are shown as their numbers at the channel. */
 export function shownTrade(trade: Row): Row {
   const numbers = (of: unknown) => (Array.isArray(of) ? of.map(({ number }: Row) => number) : []);
   const { orderNo, payWay, account, scene, subject, state, minor, currency, createdAt, expiresAt, closedAt } = trade;
@@ -76,7 +76,7 @@ export function shownTrade(trade: Row): Row {
   return { ...names, createdAt, expiresAt, closedAt, payments, refunds };
 }
 
-/** The verbs of a payer, with their help. */
+/** What a payer can do in the simulator, with the help texts. */
 const PAYER_ACTS = {
   scan: 'Scan the QR code, without paying yet.',
   pay: 'Pay.',
@@ -131,7 +131,7 @@ export function defineNotify(noun: Command, context: ContextOf): void {
   ).action((orderNo: string, flags: PayerFlags) => runNotify(context(), orderNo, flags));
 }
 
-/** Sends the notice again. */
+/** Makes the simulator send the notification again. */
 async function runNotify(context: Context, orderNo: string, flags: PayerFlags): Promise<void> {
   const body = { orderNo, ...given(flags, ['times', 'kind', 'payWay']) };
   const { sent } = await postSimulator(context, flags, '/sim/notify', body);

@@ -229,7 +229,7 @@ function defineLedger(noun: Command, context: ContextOf): void {
   ).action((flags: LedgerFlags) => runLedger(context(), flags));
 }
 
-/** Prints the entries, or the sums by order. */
+/** Prints the ledger entries of the simulator, or the sums by order. */
 async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   const query = given(flags, ['payWay', 'orderNo']) as Query;
   const { entries, orders } = (await simulatorApi(context, flags).get('/sim/ledger', query)) as {
@@ -240,7 +240,7 @@ async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   await context.print.list(Object.values(orders ?? {}) as Row[], LEDGER_SUMS);
 }
 
-/** The differences that the simulator can plant. A test compares them with the simulator's. */
+/** The differences that the simulator can add to a bill. A test compares this list with the simulator's. */
 export const PLANTS = [
   'paid_unknown_to_us',
   'paid_missing_at_channel',
@@ -274,7 +274,10 @@ const MEANINGS = {
   filler: 'additional payments of another system, see --rows',
 } as const;
 
-/** The conditions of a channel's bills. A test compares them with the simulator's. */
+/**
+ * The conditions that can be set for the simulator's bills, e.g. `cut` (a truncated file). A test compares this list with the
+ * simulator's.
+ */
 export const CONDITIONS = Object.keys(MEANINGS) as (keyof typeof MEANINGS)[];
 
 type BillFlags = Row & SimulatorFlags & { payWay?: string; date?: string; rows?: number; off?: boolean };
@@ -423,13 +426,13 @@ async function runCondition(context: Context, condition: string, flags: BillFlag
   await context.print.item(await postSimulator(context, flags, '/sim/bills/conditions', body), CONDITION);
 }
 
-/** Removes one or all changes, and prints the remaining ones. */
+/** Removes one or all changes of the simulator's bills, and prints the remaining changes. */
 async function runClearPlants(context: Context, id: string | undefined, flags: BillFlags): Promise<void> {
   await clearSimulator(context, flags, id === undefined ? '/sim/bills' : `/sim/bills/${encodeURIComponent(id)}`);
   await runPlants(context, flags);
 }
 
-/** Adds the verbs of `simulator`. */
+/** Adds the subcommands of `payctl simulator`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(
     'Control the simulated channels: act as the payer, read their ledger, change their bills, inject faults.',

@@ -15,13 +15,13 @@ import { readSecretFile, readSecretStdin } from '../secrets.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { merchantApi } from './api.ts';
 
-/** The credentials of a merchant's application. */
+/** The flags for the client id and the secret of a merchant's application. */
 interface MerchantFlags {
   app?: string;
   secretFile?: string;
 }
 
-/** Path of the pay-per-call protocol. */
+/** API path of pay-per-call. */
 const SKILLPAY = '/api/v2/skillpay';
 
 const VIEW: View = {
@@ -44,7 +44,7 @@ function merchantFlags(command: Command): Command {
     .option('--secret-file <file>', 'file with the client_secret of the application');
 }
 
-/** A client with a token of the application. */
+/** Creates a client with a token of the merchant's application. */
 function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
   if (!flags.app)
     throw new UsageError('Pay-per-call requires an application.', 'add --app CLIENT_ID --secret-file FILE');
@@ -158,7 +158,7 @@ function defineRedeem(noun: Command, context: ContextOf): void {
   ).action((no: string, flags: RedeemFlags) => runRedeem(context(), no, flags));
 }
 
-/** Redeems an order. */
+/** Redeems a paid order and prints the content. */
 async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlags): Promise<void> {
   const { print, terminal } = context;
   const api = await asMerchant(context, flags);
@@ -188,7 +188,7 @@ async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlag
   await print.item(data, VIEW);
 }
 
-/** Text unchanged; other content as JSON. */
+/** Returns a string unchanged, and other content as JSON. */
 function text(content: unknown): string {
   return typeof content === 'string' ? content : JSON.stringify(content);
 }
@@ -213,7 +213,7 @@ function defineRefund(noun: Command, context: ContextOf): void {
   ).action((no: string, flags: RefundFlags) => runRefund(context(), no, flags));
 }
 
-/** Refunds with the credentials of the application. */
+/** Refunds an order with the token of the merchant's application. */
 async function runRefund(context: Context, outTradeNo: string, flags: RefundFlags): Promise<void> {
   const { print, prompts, target, terminal } = context;
   const body = {
@@ -265,7 +265,7 @@ function defineVerifyCode(noun: Command, context: ContextOf): void {
   ).action((flags: { file?: string }) => runVerifyCode(context(), flags));
 }
 
-/** Verifies a code with the key that it names. */
+/** Verifies a payment code with the public key that the code names. */
 async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: string }): Promise<void> {
   const code = (
     flags.file ? await readSecretFile(terminal, flags.file) : await readSecretStdin(terminal, 'verify-code')
@@ -288,7 +288,7 @@ async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: 
   );
 }
 
-/** Verifies a compact JWS (EdDSA only) and returns its header and claims. Throws CliError 1 for an invalid one. */
+/** Verifies a signed token (compact JWS, EdDSA only) and returns its header and claims. Throws CliError 1 for an invalid token. */
 function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: Row } {
   const [head = '', payload = '', signature = '', ...rest] = code.split('.');
   if (rest.length > 0 || signature === '')
@@ -347,7 +347,7 @@ async function runStats({ api, print }: Context, flags: Row): Promise<void> {
   await print.list(rows, STATS);
 }
 
-/** WeChat agent pay: one configuration for each project. */
+/** WeChat agent pay: one configuration per project. */
 const agentPay: Resource = {
   noun: 'agent-pay',
   plural: 'configurations of WeChat agent pay',
@@ -445,7 +445,7 @@ async function setAgent(_id: string, body: Row, { terminal }: Context): Promise<
   return { ...request, body: { ...named, privateKey }, shown: { ...named, privateKey: '***' } };
 }
 
-/** Adds the verbs of `skillpay`. */
+/** Adds the subcommands of `payctl skillpay`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Pay-per-call (HTTP 402): request an offer, pay for it, redeem it once.');
   for (const addVerb of [

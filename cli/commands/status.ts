@@ -17,7 +17,7 @@ const VIEW: View = {
   ],
 };
 
-/** Adds `status`. */
+/** Defines `payctl status`. */
 export function define(command: Command, context: ContextOf): void {
   examples(
     watchFlags(
@@ -34,7 +34,7 @@ export function define(command: Command, context: ContextOf): void {
 
 /** Requests every public health endpoint and prints one row per part, once or with --watch at each change. */
 async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
-  // How long ago a channel answered is no change of its status.
+  // The age of a channel's last response is not compared, because it changes with every poll.
   const comparedPart = ({ part, status, mode, detail }: Row) => [part, status, mode, detail];
   if (flags.watch)
     return watch(context, flags, { view: VIEW, poll: async () => (await poll(context)).rows, comparedPart });
@@ -50,7 +50,7 @@ async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
     throw new CliError('unhealthy', EXIT.failed, `Down: ${down.map((row) => row['part']).join(', ')}.`);
 }
 
-/** The current state of each part, and whether the service responds. */
+/** Reads the current state of each part, and whether the service responds. */
 async function poll({ api, target }: Context): Promise<{ rows: Row[]; reached: boolean }> {
   const { server } = await target();
   const service = await probe('service', () => api.call({ method: 'GET', path: '/health', anonymous: true }));

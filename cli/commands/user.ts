@@ -5,7 +5,7 @@ import { json } from '../options.ts';
 import { type Editable, addGet, addList, addSubList } from '../resource.ts';
 import { ORDER_VIEW } from './views.ts';
 
-/** The payers of a merchant. */
+/** The users (payers) of a merchant. */
 const user: Editable = {
   noun: 'user',
   plural: 'payers',
@@ -38,7 +38,7 @@ const user: Editable = {
   ],
 };
 
-/** The balances of a payer. */
+/** The columns for a payer's balances. */
 const BALANCE = {
   noun: 'account',
   id: 'coin',
@@ -51,7 +51,7 @@ const BALANCE = {
   ],
 } as const;
 
-/** Adds the verbs of `user`. */
+/** Adds the subcommands of `payctl user`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage users, the payers of a project. A blocked user cannot pay, but can be refunded.');
   addList(noun, context, user, ['payctl user list --status blocked', 'payctl user list --project shop-eu --json']);

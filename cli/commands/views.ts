@@ -4,7 +4,7 @@ import { instant } from '../options.ts';
 import type { Field } from '../resource.ts';
 import { type Row, type View, plain } from '../values.ts';
 
-/** The filters that several lists have. */
+/** Filters that several lists share. */
 export const BY = {
   app: { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
   channel: { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
@@ -12,7 +12,7 @@ export const BY = {
   project: { name: 'project', value: 'code', help: 'filter by project' },
 } as const satisfies Record<string, Field>;
 
-/** The filters `--since` and `--until`; their help differs in the words before the time. */
+/** The filters `--since` and `--until`. The arguments are the first words of their help texts. */
 export function period(since: string, until: string): [Field, Field] {
   const help = `${since} this time, e.g. 2026-01-31, or 2h for two hours ago`;
   return [
@@ -21,7 +21,7 @@ export function period(since: string, until: string): [Field, Field] {
   ];
 }
 
-/** The reason of a decision. */
+/** The field with the reason for a decision. */
 export const REASON: Field = {
   name: 'reason',
   value: 'text',
@@ -29,10 +29,10 @@ export const REASON: Field = {
   required: 'text',
 };
 
-/** The console's path of orders. */
+/** API path of the orders. */
 export const ORDERS = '/api/v1/orders';
 
-/** How orders are shown. */
+/** The columns for orders. */
 export const ORDER_VIEW: View = {
   noun: 'order',
   id: 'orderNo',
@@ -51,16 +51,16 @@ export const ORDER_VIEW: View = {
   ],
 };
 
-/** The console's path of refunds. */
+/** API path of the refunds. */
 export const REFUNDS = '/api/v1/refunds';
 
-/** The console's path of exceptions. */
+/** API path of the exceptions (cases for an operator). */
 export const EXCEPTIONS = '/api/v1/exceptions';
 
-/** The console's path of approvals. */
+/** API path of the approvals. */
 export const APPROVALS = '/api/v1/approvals';
 
-/** Prints an approval that waits for another administrator. The service has changed nothing yet. */
+/** Prints a request that waits for the approval of another administrator. The service has changed nothing yet. */
 export async function printWaiting({ print }: Pick<Context, 'print'>, row: Row): Promise<void> {
   await print.item(row, APPROVAL_VIEW);
   await print.done(
@@ -68,7 +68,7 @@ export async function printWaiting({ print }: Pick<Context, 'print'>, row: Row):
   );
 }
 
-/** How approvals are shown. */
+/** The columns for approvals. */
 export const APPROVAL_VIEW: View = {
   noun: 'approval',
   id: 'refundNo',
@@ -85,13 +85,13 @@ export const APPROVAL_VIEW: View = {
   ],
 };
 
-/** The console's path of events. */
+/** API path of the events. */
 export const EVENTS = '/api/v1/events';
 
 /** An event id for examples. */
 export const EVENT_ID = 'evt_5f0c2b6e8a179d3f01935b2e';
 
-/** How the delivery of an event is shown. */
+/** The columns for the delivery of an event. */
 export const DELIVERY: View = {
   noun: 'delivery',
   id: 'id',

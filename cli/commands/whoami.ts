@@ -17,7 +17,7 @@ const VIEW: View = {
   ],
 };
 
-/** Adds `whoami`. */
+/** Defines `payctl whoami`. */
 export function define(command: Command, context: ContextOf): void {
   examples(
     command.description('Show the logged-in administrator and the server.'),
@@ -26,7 +26,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action(() => run(context()));
 }
 
-/** Prints the account of the token. */
+/** Prints the account that the token belongs to. */
 async function run({ api, target, print }: Context): Promise<void> {
   const { context, server, label } = await target();
   await print.item({ ...(await api.get('/api/v1/me')), context, server, label }, VIEW);

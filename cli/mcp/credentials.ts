@@ -3,19 +3,19 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { readSecretFile, readSecretText } from '../secrets.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The flags of the application's credentials. The secret itself is never a flag. */
+/** The flags for the client id and the file with the secret of an application. The secret itself is never a flag. */
 export interface CredentialFlags {
   clientId?: string;
   clientSecretFile?: string;
 }
 
-/** An API application and its secret. */
+/** The client id and secret of an API application. */
 interface Credentials {
   clientId: string;
   secret: string;
 }
 
-/** Reads the client id and the secret from flags, environment and files. Throws UsageError for a missing one. */
+/** Reads the client id and the secret from flags, environment and files. Throws UsageError if one of these values is missing. */
 export async function readCredentials(terminal: Terminal, flags: CredentialFlags): Promise<Credentials> {
   const { env } = terminal;
   const clientId = flags.clientId ?? env['PAYCTL_CLIENT_ID'];
@@ -30,16 +30,16 @@ export async function readCredentials(terminal: Terminal, flags: CredentialFlags
   );
 }
 
-/** A client of one application, with its current secrets for redaction. */
+/** A client for one application. `secrets` returns its secret and tokens, so that tool results can be redacted. */
 export interface ApplicationClient {
   api: ApiClient;
   secrets(): readonly string[];
 }
 
-/** Renewal margin before the expiry of a token. */
+/** A token is renewed this long before its expiry. */
 const BEFORE_END_MS = 30_000;
 
-/** A client of the API for an application. The token stays in memory, and is renewed before its expiry and once after a 401. */
+/** Creates a client of the API for an application. The token stays in memory. It is renewed before its expiry, and once after a 401. */
 export function createApplicationClient(
   setup: Omit<ClientSetup, 'authorize' | 'loginCommand'>,
   { clientId, secret }: Credentials,
@@ -77,7 +77,7 @@ export function createApplicationClient(
   };
   const client = createApiClient({ ...common, authorize });
 
-  /** A 401 means that the service changed nothing, so a retry of a change is safe. */
+  /** Sends again after a 401, even a change, because a 401 means that the service changed nothing. */
   const again = async <T>(send: () => Promise<T>): Promise<T> => {
     const before = held;
     try {

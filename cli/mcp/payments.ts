@@ -44,7 +44,7 @@ const explainTool: Tool = tool({
   },
 });
 
-/** Only sentences of payctl. Texts of other parties belong to `untrusted`. */
+/** Composes sentences of payctl about an order. Texts of other authors are left out, because they belong to `untrusted`. */
 function sentences(order: Row, disputes: readonly Row[]): string[] {
   const status = String(order['status']);
   const why = status === 'closed' ? CLOSED_BY[String(order['closeReason'])] : WHY[status];
@@ -156,12 +156,12 @@ const list = tool({
   },
 });
 
-/** The tools for payments. */
+/** The tools for payments, without `call_paid_resource`. */
 export const paymentTools: readonly Tool[] = [place, query, close, refund, explainTool, list];
 
 const CALL = { method: 'POST', path: '/api/v2/skillpay/resource', accept: [402] } as const;
 
-/** Calls a paid resource: requests the offer, waits for the payment, fetches the content. */
+/** Calls a paid resource: requests the offer, waits for the payment, and fetches the content. */
 export const paidResourceTool: Tool = tool({
   name: 'call_paid_resource',
   title: 'Call a paid resource',
@@ -210,7 +210,7 @@ async function waitForPayer(offer: Answer, seconds: number, run: ToolRun): Promi
   }
 }
 
-/** The payer may still pay during an outage of the service, so the wait continues. */
+/** An unreachable service does not end the wait, because the payer may still pay. */
 function tryAgainLater(api: ApiClient, outTradeNo: string): Promise<Answer | undefined> {
   return api.call(repeat(outTradeNo)).catch(ignoreUnreachable);
 }

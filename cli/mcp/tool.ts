@@ -5,19 +5,19 @@ import { z } from 'zod';
 import type { ApiClient } from '../api-client.ts';
 import { ToolRefusal } from './answers.ts';
 
-/** The dependencies of a running tool. */
+/** The objects that a running tool uses. */
 export interface ToolRun {
   api: ApiClient;
   keys: KeyBook;
-  /** Aborts waiting when the client cancels the call or the process ends. Sent requests complete. */
+  /** Aborts waiting if the client cancels the call or the process ends. Requests that were sent complete anyway. */
   leave: AbortSignal;
-  /** Polling interval in seconds. */
+  /** Seconds between two polls. */
   interval: number;
   now(): number;
   progress(done: number, total: number, message: string): Promise<void>;
 }
 
-/** A tool of the server: its listing, its input schema and its function. */
+/** A tool of the MCP server: its description, input schema and function. */
 export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   name: string;
   title: string;
@@ -27,15 +27,15 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   run(args: z.output<Input>, run: ToolRun): Promise<CallToolResult>;
 }
 
-/** Creates a tool with typed arguments. */
+/** Returns the tool with its arguments typed by its schema. */
 export function tool<Input extends z.ZodObject>(made: Tool<Input>): Tool {
   return made as unknown as Tool;
 }
 
-/** Annotations of a tool that only reads. */
+/** MCP annotations of a tool that only reads. */
 export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true } as const;
 
-/** Annotations of a tool that writes. A repeat with the same key changes nothing. */
+/** MCP annotations of a tool that writes. A repeated call with the same idempotencyKey changes nothing more. */
 export const WRITES = {
   readOnlyHint: false,
   destructiveHint: true,
@@ -43,19 +43,19 @@ export const WRITES = {
   openWorldHint: true,
 } as const;
 
-/** The number of an order. */
+/** The schema of an order number. */
 export const OrderNo = z
   .string()
   .regex(/^[PX]\d{14}[0-9A-Z]{10}$/, 'must be an order number of the service')
   .describe('Order number, for example P20300101000000ABCDEFGHJK.');
 
-/** An amount in major units, as text. */
+/** The schema of an amount: text in major units, e.g. `12.30`. */
 export const Amount = z
   .string()
   .regex(/^\d{1,9}(\.\d{1,4})?$/, 'must be a decimal number like 12.34')
   .describe('Major units as a decimal string, for example "12.34".');
 
-/** The key that the client makes for each write. */
+/** The schema of the idempotencyKey, which the client creates for each write. */
 export const Key = z
   .string()
   .regex(/^[A-Za-z0-9._-]{8,100}$/, 'must be 8 to 100 letters, digits, dots, dashes or underscores')
@@ -63,7 +63,7 @@ export const Key = z
     'Made by you, new for each new intent. Repeat a call with the same key and the same arguments: it runs once.',
   );
 
-/** The channel. */
+/** The schema of the channel. */
 export const PayWay = z.enum(PAY_WAYS).describe('Payment channel.');
 
 /** The output schema of every tool. */
@@ -81,15 +81,18 @@ export const Output = z.object({
   truncated: z.boolean().optional().describe('True if something was left out because the answer was too long.'),
 });
 
-/** Binds the key of each write to its arguments for the lifetime of the process, like the service. */
+/** Remembers the arguments of each idempotencyKey, so that a key cannot be used for two different writes. */
 interface KeyBook {
-  /** Returns the Idempotency-Key of a write. Throws for a reused key with other arguments, and after the maximum of writes. */
+  /**
+   * Returns the Idempotency-Key header of a write. Throws if the key was used with other arguments, or after the maximum number
+   * of writes.
+   */
   bind(tool: string, key: string, args: unknown): string;
 }
 
 const MOST_KEYS = 10_000;
 
-/** Creates an empty key book. `mostWrites` limits the writes of the process. */
+/** Creates an empty key book. `mostWrites` is the maximum number of different writes. */
 export function createKeyBook(mostWrites = MOST_KEYS): KeyBook {
   const bound = new Map<string, string>();
   return {
@@ -111,7 +114,7 @@ export function createKeyBook(mostWrites = MOST_KEYS): KeyBook {
   };
 }
 
-/** Canonical JSON: the order of members is irrelevant. */
+/** Converts a value to JSON with sorted keys, so that the sequence of properties makes no difference. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

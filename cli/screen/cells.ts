@@ -1,16 +1,16 @@
 import { graphemeWidth, graphemes, ownSequence, paintedParts } from '../terminal-text.ts';
 import { visible } from '../values.ts';
 
-/** One column of a line: a character with its style, or the empty second half of a wide one. */
+/** One column of a line. A wide character fills two cells, and the second is empty. */
 interface Cell {
   text: string;
-  /** The SGR parameters of the cell: `1;31`, or empty. */
+  /** The style as SGR parameters, e.g. `1;31`; empty for the default style. */
   look: string;
 }
 
 const BLANK: Cell = { text: ' ', look: '' };
 
-/** Converts a painted line to `columns` cells. A longer line is cut, never inside a wide character. */
+/** Converts a painted line to `columns` cells. A longer line is cut, but never inside a wide character. */
 export function cellsOf(line: string, columns: number): Cell[] {
   const cells: Cell[] = [];
   const looks = new Map<string, string>();
@@ -27,16 +27,16 @@ export function cellsOf(line: string, columns: number): Cell[] {
   return filled(cells, columns);
 }
 
-/** A painted text with its column. */
+/** A painted text and the column where it starts. */
 interface Placed {
   column: number;
   text: string;
 }
 
-/** A line of the screen: a painted text, or several side by side, from left to right. */
+/** A line of the screen: one painted text, or several texts side by side, from left to right. */
 export type Line = string | readonly Placed[];
 
-/** Converts a line with several parts to cells. A part is cut at the start of the next one. */
+/** Converts a line to cells. If it has several texts, each text is cut where the next text starts. */
 export function rowOf(line: Line, columns: number): Cell[] {
   if (typeof line === 'string') return cellsOf(line, columns);
   const cells: Cell[] = [];
@@ -53,14 +53,14 @@ function filled(cells: Cell[], columns: number): Cell[] {
   return cells;
 }
 
-/** A combining mark belongs to the preceding character. */
+/** Appends a combining mark to the character before it. */
 function join(cells: Cell[], mark: string): void {
   const at = cells.findLastIndex(({ text }) => text !== '');
   const before = cells[at];
   if (before) cells[at] = { ...before, text: before.text + mark };
 }
 
-/** The SGR groups (ECMA-48): weight, colour, background, inversion. */
+/** SGR codes (ECMA-48) that end a style, with the style that each ends. */
 const ENDS: Readonly<Record<string, string>> = { 22: 'weight', 39: 'colour', 49: 'background', 27: 'inverse' };
 
 function note(looks: Map<string, string>, sequence: string): void {
@@ -81,10 +81,10 @@ function kindOf(parameter: number): string {
 /** The cells of the screen, in rows of equal width. */
 export type Frame = readonly (readonly Cell[])[];
 
-/** Longest run of unchanged cells that is rewritten instead of a cursor movement. */
+/** A gap of at most this many unchanged cells is written again, because moving the cursor needs more bytes. */
 const SHORT_GAP = 4;
 
-/** The output that changes one frame into another. Without the first frame the screen is unknown. */
+/** The output that turns one frame into another. Without `before` the whole screen is cleared and drawn. */
 export function difference(before: Frame | undefined, after: Frame): string {
   const isSameSize = before?.length === after.length && before[0]?.length === after[0]?.length;
   const known = isSameSize ? before : undefined;
@@ -95,7 +95,7 @@ export function difference(before: Frame | undefined, after: Frame): string {
 function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell[], row: number): string {
   let text = '';
   let look = '';
-  /** The known cursor column; -1 after a character whose width differs between terminals. */
+  /** The column of the cursor; -1 if unknown, because some characters have another width on some terminals. */
   let cursor = -1;
   for (const [from, to] of changedRuns(before, after)) {
     for (let column = from; column < to; column++) {
@@ -114,7 +114,7 @@ function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell
 
 const PLAIN = /^[\x20-\x7E]$/;
 
-/** Runs of differing columns, `[from, to)`. A cleared screen needs no spaces. */
+/** Ranges of changed columns, `[from, to)`. If the screen was cleared, blank cells are unchanged. */
 function changedRuns(before: readonly Cell[] | undefined, after: readonly Cell[]): [from: number, to: number][] {
   const runs: [number, number][] = [];
   for (const [column, cell] of after.entries()) {
@@ -126,7 +126,7 @@ function changedRuns(before: readonly Cell[] | undefined, after: readonly Cell[]
   return runs;
 }
 
-/** A wide character is written from its first half. */
+/** If the column is the second half of a wide character, writing starts at the first half. */
 function startOf(cells: readonly Cell[], column: number): number {
   return cells[column]!.text === '' && column > 0 ? column - 1 : column;
 }

@@ -3,16 +3,16 @@ import { ownSequence } from '../terminal-text.ts';
 import type { Signals, Streams, Terminal } from '../terminal.ts';
 import { type Frame, type Line, difference, rowOf } from './cells.ts';
 
-/** A key: its name (`up`, `return`, `escape`, `tab` …), or the character that was typed. */
+/** A pressed key. `name` is e.g. `up`, `return`, `escape` or `tab`, or the typed character. */
 export interface Key {
   name: string;
   ctrl: boolean;
   shift: boolean;
-  /** The text of the key; empty for keys without a character. */
+  /** The typed character; empty for keys such as arrows. */
   text: string;
 }
 
-/** A keypress event of Node.js. */
+/** The keypress event of Node.js. */
 interface Keypress {
   name?: string;
   ctrl?: boolean;
@@ -20,14 +20,14 @@ interface Keypress {
   shift?: boolean;
 }
 
-/** How long an escape may still be the beginning of the sequence of another key. */
+/** How long to wait after an Escape byte, because it may start the byte sequence of another key. */
 const ESCAPE_MS = 50;
 
-/** Reads keys in raw mode. The returned function restores the input. */
+/** Reads keys in raw mode. The returned function restores the previous mode. */
 function readKeys(stdin: Streams['stdin'], onKey: (key: Key) => void): () => void {
   const wasRaw = stdin.isRaw === true;
   const listener = (text: string | undefined, key: Keypress = {}): void => onKey(keyOf(text, key));
-  // emitKeypressEvents reads only this member of a readline interface.
+  // The cast is safe, because emitKeypressEvents reads only this property.
   emitKeypressEvents(stdin, { escapeCodeTimeout: ESCAPE_MS } as never);
   stdin.on('keypress', listener);
   stdin.setRawMode?.(true);
@@ -47,34 +47,34 @@ export function keyOf(text: string | undefined, { name, ctrl = false, meta = fal
   return { name: name ?? typed, ctrl, shift, text: typed };
 }
 
-/** Access to the full screen. */
+/** A terminal in full-screen mode. */
 export interface FullScreen {
   readonly columns: number;
   readonly rows: number;
-  /** Draws lines from the first row. A slow terminal gets only the newest frame. */
+  /** Draws lines from the top. On a slow terminal intermediate frames are skipped. */
   draw(lines: readonly Line[]): void;
-  /** Restores the terminal and suspends the process, like Ctrl-Z. Resuming redraws the screen. */
+  /** Restores the terminal and suspends the process, like Ctrl-Z. When the process resumes, the screen is redrawn. */
   suspend(): void;
 }
 
 /** Callbacks for events of the terminal. */
 interface ScreenCallbacks {
   onKey(key: Key): void;
-  /** The terminal was resized, or resumed after a suspension. */
+  /** Called after the terminal was resized or the process resumed, to draw again. */
   onResize(): void;
 }
 
-// Alternate screen, hidden cursor and no line wrap; and the inverse.
+// ENTER selects the alternate screen, hides the cursor and turns off line wrap. LEAVE reverses all three.
 const ENTER = ['[?1049h', '[?25l', '[?7l'].map(ownSequence).join('');
 const LEAVE = ['[0m', '[?7h', '[?25h', '[?1049l'].map(ownSequence).join('');
 
-/** Signals that end the process after the terminal is restored. */
+/** Signals that end the process. The terminal is restored first. */
 const ENDINGS = ['SIGTERM', 'SIGHUP'] as const;
 
-/** A suspended process does not count this time. A process that the kernel did not suspend resumes after it. */
+/** If the process still runs after this time, the kernel did not suspend it, and the screen is restored. */
 const RESUME_CHECK_MS = 100;
 
-/** Runs work in full screen and restores the terminal in any case. */
+/** Runs work in full screen. The terminal is restored even if the work throws. */
 export async function withFullScreen<Result>(
   terminal: Terminal,
   callbacks: ScreenCallbacks,
@@ -124,7 +124,7 @@ function createScreen({ out, stdin, signals }: Terminal, callbacks: ScreenCallba
     if (stdin.isTTY) endKeys = readKeys(stdin, callbacks.onKey);
   }
 
-  /** A synchronous write, because the process may exit next. */
+  /** Must be synchronous, because the process may exit next. */
   function leave(): void {
     if (!isEntered) return;
     isEntered = false;
@@ -164,16 +164,16 @@ function createScreen({ out, stdin, signals }: Terminal, callbacks: ScreenCallba
 
   function suspend(): void {
     leave();
-    // Without the listener the kernel suspends the process group, so the shell sees the whole pipe stop.
+    // With the listener removed, the kernel suspends the whole process group, so that the shell sees the whole pipe stop.
     signals?.off('SIGTSTP', suspend);
     signals?.raise('SIGTSTP', 'group');
-    // Without a job-control shell (ssh -t, a container) the kernel ignores the signal and sends no SIGCONT.
+    // Without a shell with job control (ssh -t, a container) the kernel ignores SIGTSTP and sends no SIGCONT, so a timer resumes.
     resumeTimer = setTimeout(resume, RESUME_CHECK_MS);
   }
 
   function resume(): void {
     clearTimeout(resumeTimer);
-    // The shell has used the terminal since the suspension.
+    // The state of the terminal is unknown, because the shell has used it since the suspension.
     leave();
     signals?.off('SIGTSTP', suspend);
     signals?.on('SIGTSTP', suspend);

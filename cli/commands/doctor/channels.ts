@@ -20,10 +20,13 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** Error codes of the network or of the channel's load, not of the configuration. */
+/** Error codes that mean a network problem or an overloaded channel, not a wrong configuration. */
 const SILENT = new Set(['timeout', 'network', 'busy', 'http_status']);
 
-/** Checks that every enabled channel is complete, answers signed test requests, and can send its notifications. */
+/**
+ * For every enabled channel: checks that its configuration is complete, that it answers a signed test request, and that its
+ * notifications can arrive.
+ */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
   const configs = await ofEveryProject(api, (project) =>
     api.page(`${CHANNEL_CONFIGS}/list`, { project }).then(({ rows }) => rows),
@@ -80,7 +83,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   );
 }
 
-/** Uploaded verification keys without trust: a rotation in progress, or an attempt to plant a key. */
+/** Warns about verification keys that were uploaded but are not trusted. The cause is a rotation in progress, or an attacker's upload. */
 function waitingForTrust(row: Row): Finding[] {
   const [project, payWay] = [plain(row['project']) || 'default', plain(row['payWay'])];
   return rowsOf(row['untrusted']).map(({ id, kind, fingerprint }) =>
@@ -111,7 +114,7 @@ function rowsOf(value: unknown): Row[] {
   return Array.isArray(value) ? (value as Row[]) : [];
 }
 
-/** A viewer has no permission for test requests, so the recent health of the channel is used. */
+/** Uses the recent health of the channel, because a viewer may not send test requests. */
 function known(name: string, row: Row): Finding {
   const status = plain(row['status']);
   if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
@@ -119,7 +122,7 @@ function known(name: string, row: Row): Finding {
   return make(name, plain(row['lastFailure']) || status, `payctl channel test ${plain(row['payWay'])}`);
 }
 
-/** The token endpoint's address starts with the public URL of the service. */
+/** Compares the public URL of the service, which is the start of the token endpoint's address. */
 async function checkNotices(api: Context['api'], configs: readonly Row[]): Promise<Finding[]> {
   const real = configs.filter(({ mode, enabled }) => mode !== 'simulator' && enabled === true);
   if (real.length === 0) return [];
@@ -134,7 +137,7 @@ async function checkNotices(api: Context['api'], configs: readonly Row[]): Promi
   return noticesArrive(new URL(endpoint).origin, names);
 }
 
-/** Checks the expiry of the certificates in use, and finds keys of other modes. */
+/** Checks the expiry of the certificates in use, and finds keys that belong to another mode than the channel's. */
 export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   const certs = await ofEveryProject(api, async (project) => {
     const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });
@@ -166,7 +169,7 @@ export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   return [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
 }
 
-/** Verification keys of the simulator and, beside a live configuration, of the sandbox. */
+/** Whether a key belongs to the simulator while the channel does not, or to the sandbox while the channel is live. */
 function isOfOtherMode({ trust, mode, present }: Row): boolean {
   if (trust === null || trust === undefined || present === null) return false;
   return (mode === 'simulator' && present !== 'simulator') || (mode === 'sandbox' && present === 'live');
@@ -176,7 +179,7 @@ function isInUse({ mode, account, present, presentAccount }: Row): boolean {
   return typeof mode !== 'string' || present === null || (mode === present && account === presentAccount);
 }
 
-/** The rows of all projects, or the error of the list. */
+/** Lists the rows of all projects; returns the error if a list fails. */
 export async function ofEveryProject(
   api: Context['api'],
   read: (project: string) => Promise<Row[]>,

@@ -13,7 +13,7 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** Due work of one kind that no worker has started. */
+/** Work of one kind that is due, but that no worker has started. */
 interface Due {
   kind: string;
   rows: number;
@@ -21,10 +21,10 @@ interface Due {
 }
 
 const LATE_SECONDS = 60;
-/** The same threshold as the alert (config/deploy/alert-rules.yml). */
+/** Same threshold as the alert in config/deploy/alert-rules.yml. */
 const STUCK_SECONDS = 300;
 
-/** The self-diagnosis of a running service. */
+/** Reads the self-diagnosis of a running service, and converts it into check results. */
 export async function checkDiagnosis({ api }: Context): Promise<Finding[]> {
   const found = await attempt(() => api.get('/api/v1/diagnosis'));
   if (found instanceof CliError) return unreadable('diagnosis', found);
@@ -32,7 +32,7 @@ export async function checkDiagnosis({ api }: Context): Promise<Finding[]> {
   return [...dueFindings(due), ...diagnosisFindings(diagnosed)];
 }
 
-/** The findings that `payctl doctor --offline` also has. */
+/** The check results that `payctl doctor --offline` also prints. */
 export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
   return [
     ...links(diagnosed),
@@ -104,7 +104,10 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
   );
 }
 
-/** Two-person approval requires two approvers. An administrator may control the accounts that the same administrator changed recently. */
+/**
+ * Two-person approval needs two approvers. Accounts that one administrator changed recently cannot approve for each other,
+ * because that administrator may control both.
+ */
 function approverFindings({ approvers }: Diagnosed): Finding[] {
   if (approvers === null || approvers > 1) return [];
   return [

@@ -6,10 +6,10 @@ import { plain, type Row } from '../../values.ts';
 
 export type { Finding } from '../../findings.ts';
 
-/** The console's path of channel configurations. */
+/** API path of the channel configurations. */
 export const CHANNEL_CONFIGS = '/api/v1/payment/config';
 
-/** A skill whose handler the service never calls, by the service's own rule. */
+/** A failed check: the service would refuse to call the URL of this skill's handler. */
 export function handlerFinding(code: string, fault: string, project: string): Finding {
   const why =
     fault === 'https_required' ? 'its URL does not use https' : 'its URL leads to a private address or is invalid';
@@ -23,20 +23,20 @@ export function handlerFinding(code: string, fault: string, project: string): Fi
 const SKEW_WARN_SECONDS = 5;
 const SKEW_FAIL_SECONDS = 60;
 
-/** Days before its expiry at which a certificate is reported. */
+/** Certificates that expire within this number of days are reported. */
 export const WARN_DAYS = 30;
 
-/** All is well here. */
+/** A passed check. */
 export function ok(check: string, detail: string): Finding {
   return { check, status: 'ok', detail, fix: null };
 }
 
-/** A finding of a fault, with the command that repairs it. */
+/** A failed check, with the command that repairs the cause. */
 export function failed(check: string, detail: string, fix: string): Finding {
   return { check, status: 'failed', detail, fix };
 }
 
-/** A finding of a degraded part. */
+/** A warning, with the command that repairs the cause. */
 export function degraded(check: string, detail: string, fix: string): Finding {
   return { check, status: 'degraded', detail, fix };
 }
@@ -51,13 +51,13 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> 
   }
 }
 
-/** The finding for an unreadable part. Other findings already report a missing login or service. */
+/** A warning that a part could not be read. Empty if the login or the service is missing, because another check reports that. */
 export function unreadable(check: string, error: CliError): Finding[] {
   if (error.exitCode === EXIT.notLoggedIn || error.exitCode === EXIT.tryAgain) return [];
   return [degraded(check, error.message, error.options.hint ?? 'payctl whoami')];
 }
 
-/** The permission bits for users other than the owner; 0 for a missing file. */
+/** The permission bits that the file grants within `mask`; 0 for a missing file. */
 export async function openTo(path: string, mask: number): Promise<number> {
   return stat(path).then(
     (found) => found.mode & mask,
@@ -65,7 +65,7 @@ export async function openTo(path: string, mask: number): Promise<number> {
   );
 }
 
-/** The finding for an expired certificate, or one close to expiry. */
+/** A failed check for an expired certificate, or a warning for a certificate that expires soon; empty otherwise. */
 export function certificate(where: string, kind: string, daysLeft: number, project: string): Finding[] {
   if (daysLeft >= WARN_DAYS) return [];
   const fix = `payctl cert upload FILE --kind ${kind}${inProject(project)}`;
@@ -74,17 +74,17 @@ export function certificate(where: string, kind: string, daysLeft: number, proje
     : [degraded(where, `${kind} expires in ${daysLeft} days`, fix)];
 }
 
-/** The --project flag; empty for the default project. */
+/** The --project flag for a command; empty for the default project. */
 export function inProject(project: string): string {
   return project === 'default' ? '' : ` --project ${project}`;
 }
 
-/** The name of a channel, with its project unless that is the default. */
+/** The name of a channel: `wechat` in the default project, `shop/wechat` in project `shop`. */
 export function channelName(project: string, payWay: string): string {
   return project === 'default' ? payWay : `${project}/${payWay}`;
 }
 
-/** The finding for a key of another mode than its channel. The operator should delete such a key. */
+/** A warning about a key that belongs to another mode (e.g. sandbox) than its channel. The operator should delete such a key. */
 export function otherMode({ id, project, payWay, kind, mode, present, trusted }: OtherModeKey): Finding {
   const name = channelName(project, payWay);
   const what = `${kind} ${id} came with mode ${mode}`;
@@ -105,7 +105,7 @@ export function fixOf(payWay: string, field: string, ofProject: string): string 
     : `payctl channel set ${payWay}${ofProject}`;
 }
 
-/** The finding for missing fields or keys, with the fix. `others` are keys of the missing kinds for another account. */
+/** A failed check for missing fields or keys. `others` are stored keys of the missing kinds that belong to another account or mode. */
 export function lacking(
   project: string,
   payWay: string,
@@ -130,7 +130,7 @@ export function isLoopback(address: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
 }
 
-/** A live channel cannot send notifications to a loopback address. */
+/** Checks that live channels can reach the public URL, which must not be a loopback address. */
 export function noticesArrive(publicUrl: string, channels: readonly string[]): Finding[] {
   if (channels.length === 0) return [];
   if (!isLoopback(publicUrl)) return [ok('notices', `delivered to ${publicUrl}`)];
@@ -143,13 +143,13 @@ export function noticesArrive(publicUrl: string, channels: readonly string[]): F
   ];
 }
 
-/** The finding for a service without an enabled channel. */
+/** A failed check for a service without an enabled channel. */
 export function nothingConfigured(enabled: number): Finding[] {
   if (enabled > 0) return [];
   return [failed('channels', 'none is configured and enabled, so nothing can be paid', SET_A_CHANNEL)];
 }
 
-/** The finding for a clock difference. Signatures are valid for minutes, so a few seconds are only reported. */
+/** Reports a clock difference. A few seconds are only a warning, because signatures are valid for minutes. */
 export function clockFinding(between: string, seconds: number): Finding[] {
   const skew = Math.round(Math.abs(seconds));
   if (skew < SKEW_WARN_SECONDS) return [];

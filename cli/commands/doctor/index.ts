@@ -25,12 +25,12 @@ import {
   unreadable,
 } from './finding.ts';
 
-/** A slow service, or one behind a network error, must not be started a second time. */
+/** The hint for an error while the service may be running, so that the operator does not start a second process. */
 const HINTS: Readonly<Record<string, string>> = {
   timeout: 'look at the network in between, and at the load and the log of the server',
 };
 
-/** Checks that only their owner has access to the files of payctl. */
+/** Checks that only the owner can access the files of payctl. */
 async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
   for (const name of ['', 'contexts.json', 'credentials.json']) {
     const path = join(folder, name);
@@ -40,7 +40,7 @@ async function checkSettings({ sessions: { folder } }: Context): Promise<Finding
   return [ok('files', `${folder} is private`)];
 }
 
-/** Checks that the service is up, uses HTTPS on another machine, and has a correct clock and a database. */
+/** Checks that the service is up and uses HTTPS on another machine. Also checks its clock and its database. */
 async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
   const { server, label } = await target();
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
@@ -67,7 +67,7 @@ function clock({ headers }: Answer, now: Date): Finding {
   return off ?? ok('clock', 'in sync with the server');
 }
 
-/** Checks the login, and that Debug is off on another machine. */
+/** Checks the login, and that Debug mode is off on another machine. */
 async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
   const place = await target();
   const token = await attempt(() => findToken(terminal, sessions, place));
@@ -97,25 +97,25 @@ async function checkLogin({ api, target, terminal, sessions }: Context): Promise
 }
 
 const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
-/** An order that expired this long ago is stuck. */
+/** An order that is still open this long after its expiry is stuck. */
 const OVERDUE_MS = 3_600_000;
 
-/** Kinds of exceptions without an order in this service. */
+/** Kinds of exceptions (cases for an operator) that concern no order of this service. */
 const WITHOUT_ORDER: ReadonlySet<unknown> = new Set(['unmatched_notice', 'order_unknown_here', 'line_unreadable']);
 
-/** No exception is open. */
+/** Checks that no exception (a case for an operator) is open. */
 async function checkExceptions({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(EXCEPTIONS, { state: 'open' }));
   if (answer instanceof CliError) return unreadable('exceptions', answer);
   const [first] = answer.rows;
   if (!first) return [ok('exceptions', 'none open')];
-  // `payctl explain` needs an order.
+  // `payctl explain` needs an order number.
   const isExplained = answer.rows.length === 1 && !WITHOUT_ORDER.has(first['kind']);
   const fix = isExplained ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
   return [degraded('exceptions', `${countText(answer.rows, answer.nextCursor)} open`, fix)];
 }
 
-/** No refund is abnormal. */
+/** Checks that no refund is in an abnormal state. */
 async function checkRefunds({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(REFUNDS, { status: 'abnormal' }));
   if (answer instanceof CliError) return unreadable('refunds', answer);
@@ -128,10 +128,10 @@ async function checkRefunds({ api }: Context): Promise<Finding[]> {
   return [degraded('refunds', `${countText(answer.rows, answer.nextCursor)} abnormal`, fix)];
 }
 
-/** A refund in approval for longer is reported as forgotten. */
+/** A refund that waits for approval longer than this is reported as forgotten. */
 const FORGOTTEN_MS = 3 * 86_400_000;
 
-/** Counts the approvals that wait for a second administrator. */
+/** Counts the requests that wait for the approval of a second administrator. */
 async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(APPROVALS, { state: 'waiting' }));
   if (answer instanceof CliError) return unreadable('approvals', answer);
@@ -144,7 +144,10 @@ async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   return [failed('approvals', `${waiting}, ${old.length} of them for more than 3 days`, fix)];
 }
 
-/** Finds open orders long after their expiry, a sign of stopped workers. Simulator orders are frozen without Debug. */
+/**
+ * Finds orders that are still open long after their expiry, which means that the workers have stopped. Simulator orders count
+ * only in Debug mode or on staging, because the service processes them only there.
+ */
 async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
   const before = new Date(terminal.now().getTime() - OVERDUE_MS);
   const stuck = await attempt(async () => {
@@ -172,7 +175,7 @@ function countText(rows: readonly Row[], nextCursor: string | null): string {
   return `${rows.length}${nextCursor === null ? '' : ' or more'}`;
 }
 
-/** Checks the handler of every skill on sale. Without its handler a paid call is refunded. */
+/** Checks that the handler of every skill on sale can be called. If a handler is missing, paid calls are refunded. */
 async function checkHandlers({ api }: Context): Promise<Finding[]> {
   const skills = await ofEveryProject(api, async (project) => {
     const rows = [];
@@ -206,7 +209,7 @@ const ONLINE: readonly Check[] = [
   checkDiagnosis,
 ];
 
-/** Adds `doctor`. */
+/** Defines `payctl doctor`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
@@ -221,7 +224,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action((flags: DoctorFlags) => run(context(), flags));
 }
 
-/** Runs every check and prints all findings, also the good ones. */
+/** Runs every check and prints all results, including passed checks. */
 async function run(context: Context, flags: DoctorFlags): Promise<void> {
   const { terminal } = context;
   const checks = flags.offline ? await offlineChecks() : ONLINE;

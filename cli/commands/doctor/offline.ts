@@ -23,10 +23,10 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** Lines of a configuration file with a secret. */
+/** Recognizes lines with a secret in a configuration file. */
 const SECRET = /SecretKey|MasterKey|postgres(?:ql)?:\/\/[^/@\s"']+:[^@\s"']+@/;
 
-/** The private key of the service's client certificate for PostgreSQL. */
+/** Finds the path of the private key that the service uses to log in to PostgreSQL. */
 const CLIENT_KEY = /[?&]sslkey=([^&\s"']+)/g;
 
 /** Checks that files with secrets are not readable for all users. */
@@ -47,7 +47,7 @@ export async function checkServerFiles({ terminal }: Context, flags: OfflineFlag
   ];
 }
 
-/** Checks the configuration and the database without the service. */
+/** Checks the configuration and the database, while the service may be stopped. */
 export async function checkDatabase(context: Context, flags: OfflineFlags): Promise<Finding[]> {
   const result = await attempt(() => withOffline(context, flags, examine, { mustExist: true }));
   if (!(result instanceof CliError)) return result;
@@ -84,7 +84,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
   ];
 }
 
-/** One finding per configuration error, with its key and never its value. */
+/** One failed check per configuration error. The message has the configuration key, never the value. */
 function configFaults({ cause }: CliError): Finding[] {
   const faults = (cause as { faults?: { key: string; source?: string; message: string }[] } | undefined)?.faults;
   return (faults ?? []).map(({ key, source, message }) =>
@@ -92,7 +92,7 @@ function configFaults({ cause }: CliError): Finding[] {
   );
 }
 
-/** Whether the configured master keys decrypt the encrypted records of the database. */
+/** Checks that the configured master keys decrypt the encrypted records of the database. */
 export function seals({ encrypted: { total, underOldKeys, broken } }: Pick<Examination, 'encrypted'>): Finding[] {
   const lost = [...new Set(broken.filter(({ why }) => why === 'key_unknown').map(({ keyId }) => keyId))];
   const damaged = broken.filter(({ why }) => why !== 'key_unknown');

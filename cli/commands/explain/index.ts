@@ -9,7 +9,7 @@ import { type Row, lookOf, visible } from '../../values.ts';
 import { ORDERS, ORDER_VIEW } from '../views.ts';
 import { type Found, type Line, type Section, sectionsOf } from './sections.ts';
 
-/** The width, the style and the time of the page. */
+/** The width, the colours and the current time for a page. */
 interface PageSpace {
   columns: number;
   style: Style;
@@ -42,7 +42,7 @@ function draw({ label, cells, look, command }: Line, { columns, style }: PageSpa
   return lines.map((text, index) => `${style('dim', padTo(index === 0 ? head : '', LABEL))}  ${text}`);
 }
 
-/** The order number and its state in one line; further facts wrap below in a narrow terminal. */
+/** A number (e.g. of a refund) and its state in one line. In a narrow terminal further facts wrap to the next lines. */
 function headed(first: string, look: string, [state = '', ...more]: string[], room: number, style: Style): string[] {
   const start = `${style('bold', first)}  ${painted(style, look, state)}`;
   const tail = more.join('  ');
@@ -50,7 +50,7 @@ function headed(first: string, look: string, [state = '', ...more]: string[], ro
   return [start, ...wrap(tail, room)];
 }
 
-/** Cells in one line, or one cell per line in a narrow terminal. */
+/** Joins cells with ` · `. A cell that does not fit starts a new line. */
 function filled(cells: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const cell of cells) {
@@ -67,7 +67,7 @@ function painted(style: Style, look: string | undefined, text: string): string {
   return color ? style(color, text) : text;
 }
 
-/** One line per step. A repeated time is omitted. Details wrap below in a narrow terminal. */
+/** One line per step of the timeline. The time is omitted if it equals the time above. In a narrow terminal details wrap. */
 function story(lines: readonly Line[], { columns, style }: PageSpace): string[] {
   const steps = lines.map(({ cells }) => cells.map(visible));
   const times = Math.max(...steps.map(([at = '']) => displayWidth(at)));
@@ -93,7 +93,7 @@ function paintedMark(style: Style, mark: string): string {
   return mark === '!' ? style('yellow', text) : style('dim', text);
 }
 
-/** Adds `explain`. */
+/** Defines `payctl explain`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
@@ -108,7 +108,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action((orderNo: string) => run(context(), orderNo));
 }
 
-/** Explains the state of an order. Without `now` times are ISO timestamps. */
+/** Explains the state of an order. Without `now`, times are printed as ISO timestamps. */
 export async function explainOrder(
   api: ApiClient,
   orderNo: string,
@@ -127,7 +127,7 @@ async function find(api: ApiClient, orderNo: string): Promise<Found> {
   return { explanation, timeline, order } as unknown as Found;
 }
 
-/** Prints the explanation: a page on a terminal, labelled lines in a pipe, the response with its timeline as JSON. */
+/** Prints the explanation: a page on a terminal, labelled lines in a pipe, or the response and its timeline as JSON. */
 async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
   if (!words) return print.item(await bare(api, orderNo), ORDER_VIEW);
@@ -137,7 +137,7 @@ async function run({ api, print, terminal, flags }: Context, orderNo: string): P
   await terminal.out.write(isPage ? drawPage(sections, { columns, style }) : sections.flatMap(labelled).join(''));
 }
 
-/** The sentences of the service, without the order. */
+/** The service's explanation and timeline for JSON output. The order itself is not queried. */
 async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   const path = `${ORDERS}/${segment(orderNo)}`;
   const [explanation, { rows: timeline }] = await Promise.all([
@@ -147,7 +147,7 @@ async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   return { ...explanation, timeline };
 }
 
-/** The label of a line in a pipe, with its section: `refund-why`. */
+/** Converts a section to labelled lines for a pipe. The label contains the section, e.g. `refund-why`. */
 function labelled({ title, lines }: Section): string[] {
   const owner = { order: '', refunds: 'refund', exceptions: 'exception', bills: 'bill', story: 'step' }[title];
   return lines.map(({ label, cells }) =>

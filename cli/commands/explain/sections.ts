@@ -38,7 +38,7 @@ function moveWords(read: Read): string {
   return from === read('toState') ? `${what}stays ${from}` : `${what}${from || '–'} → ${read('toState')}`;
 }
 
-/** The cause of a transition: source, actor and the channel's status. */
+/** The cause of a change of state: source, actor and the channel's status. */
 function moveCause(read: Read, detail: Row): string {
   const minor = valueOf(detail, 'outcome.amount.minor');
   const said = [
@@ -55,7 +55,7 @@ function messageWords(read: Read): string {
   return [read('payWay'), read('call')].filter(Boolean).join(' ');
 }
 
-/** The result of a channel message: status or error, duration, repetitions, key, and the channel's request id. */
+/** The result of a message from or to the channel: status or error, duration, number of repetitions, key, and the channel's request id. */
 function messageResult(read: Read, time: (at: unknown) => string): string {
   const took = read('durationMs') ? `${read('durationMs')} ms` : '';
   const key = read('key') || read('verifiedBy');
@@ -64,7 +64,7 @@ function messageResult(read: Read, time: (at: unknown) => string): string {
   return [read('status'), read('note'), took, often, key && `verified by ${key}`, support].filter(Boolean).join(', ');
 }
 
-/** The result of a delivery: last status, attempts and next attempt. */
+/** The result of a webhook delivery: last status, number of attempts and time of the next attempt. */
 function deliveryResult(read: Read, time: (at: unknown) => string): string {
   const tries = read('attempts') === '1' ? '1 try' : `${read('attempts') || '0'} tries`;
   const again = read('nextAttemptAt') && `next ${time(read('nextAttemptAt'))}`;
@@ -75,7 +75,7 @@ function resolution(read: Read): string {
   return [read('resolution'), read('reason')].filter(Boolean).join(': ');
 }
 
-/** The next step of the service; `at` is null for a step in progress. */
+/** The next step of the service. `at` is null for a step that is in progress. */
 interface Next {
   action: string;
   at: string | null;
@@ -91,7 +91,7 @@ interface Explanation {
   fix: string | null;
   askedBy?: string;
   expiresAt?: string;
-  /** Minor units. */
+  /** Amounts in minor units, e.g. cents. */
   equation: { currency: string; paid: number; refunded: number; refunding: number; kept: number; refundable: number };
   refunds: {
     refundNo: string;
@@ -114,7 +114,7 @@ interface Explanation {
   refusedNotices?: { why: string; detail: string; change: string; count: number; at: string } | null;
 }
 
-/** The responses about an order. */
+/** The three responses about an order that the explanation needs. */
 export interface Found {
   explanation: Explanation;
   timeline: readonly Step[];
@@ -131,13 +131,13 @@ export interface Line {
   command?: boolean;
 }
 
-/** Lines that belong together. */
+/** Lines under one title. */
 export interface Section {
   title: 'order' | 'refunds' | 'exceptions' | 'bills' | 'story';
   lines: readonly Line[];
 }
 
-/** The explanation in sections, most important first. With `now` times are relative, otherwise ISO. */
+/** Splits the explanation into sections, most important first. With `now` times are relative, otherwise ISO. */
 export function sectionsOf({ explanation, timeline, order }: Found, now?: Date): Section[] {
   const { currency } = explanation.equation;
   const time = (at: unknown): string => (now ? relativeTime(at, now) : plain(at));
@@ -173,7 +173,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
       title: 'exceptions',
       lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
         { label: 'exception', cells: [kind, id] },
-        // The reason of an order may contain the same command with more flags.
+        // Not printed if the order's fix, printed above, starts with the same command.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
     },
@@ -186,7 +186,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
   return sections.filter(({ lines }) => lines.length > 0);
 }
 
-/** The lines of the channel's bills, and their differences from the order. */
+/** The lines of the channel's bills about this order, and the differences between the bills and the order. */
 function billed({ bills = [], differences = [] }: Explanation): Line[] {
   return [
     ...bills.map(({ billNo, day, kind, amountMinor, feeMinor, currency }) => ({
@@ -244,7 +244,7 @@ function why({ reason, next: step, fix }: Explanation, time: (at: unknown) => st
   return [{ label: 'why', cells: [reason] }, step ? next(step, time) : nothing, ...help(fix)];
 }
 
-/** Refused notifications: a possible cause of an unknown payment. */
+/** Notifications that the service refused. The payment may be unknown for that reason. */
 function refused({ refusedNotices }: Explanation, time: (at: unknown) => string): Line[] {
   if (!refusedNotices) return [];
   const { why: reason, detail, change, count, at } = refusedNotices;
@@ -261,7 +261,7 @@ function help(fix: string | null): Line[] {
   return fix ? [{ label: 'do', cells: [fix], command: fix.startsWith('payctl ') }] : [];
 }
 
-/** paid (+ refunded beyond what was paid) = refunded + refunding + kept */
+/** Computes the equation `paid + overrun = refunded + refunding + kept`. `overrun` is printed only if more was refunded than paid. */
 function sums({ equation }: Explanation): Line[] {
   const { currency, paid, refunded, refunding, kept, refundable } = equation;
   const amount = (minor: number): string => minorMoney(minor, currency).replace(` ${currency}`, '');

@@ -6,7 +6,7 @@ import { examples, integer, seconds } from '../../options.ts';
 import { type Board, type LiveFeed, createLiveFeed, rateOf } from './live-feed.ts';
 import { runScreen } from './screen.ts';
 
-/** Prints the board as JSON lines, up to `count` or until the reader closes the pipe. */
+/** Prints the state of the service as JSON lines. Stops after `count` lines, or when the reader closes the pipe. */
 async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: number, count: number): Promise<void> {
   const first = Promise.withResolvers<void>();
   let wasLost = true;
@@ -15,7 +15,7 @@ async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: n
     wasLost = feed.isLost;
     if (feed.board.at !== null) first.resolve();
   });
-  // A failed reader also ends the wait.
+  // If reading the live feed fails, the wait must also end.
   const ended = reading.then(() => Promise.reject(new Cancelled('Stopped.')));
   ended.catch(() => {});
   try {
@@ -34,7 +34,7 @@ async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: n
   }
 }
 
-/** The board, with the events that were not in an earlier line. */
+/** A JSON line: the state, with only the events that are not in an earlier line. */
 function lineOf(board: Board, connected: boolean, lastPrinted: number) {
   const { trail: _trail, rows, passed, types, ...sections } = board;
   const perSecond = Number(rateOf(board, performance.now()).toFixed(1));
@@ -51,7 +51,7 @@ interface TopFlags {
   count?: number;
 }
 
-/** Adds `top`. */
+/** Defines `payctl top`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description(

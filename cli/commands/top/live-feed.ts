@@ -3,7 +3,7 @@ import { CliError, EXIT } from '../../errors.ts';
 import { followStream } from '../../follow-stream.ts';
 import type { Row } from '../../values.ts';
 
-/** The state of the service, from the messages of the live feed. */
+/** The current state of the service, collected from the messages of the live feed. */
 export interface Board {
   /** Time of the newest message; null before the first one. */
   at: string | null;
@@ -13,22 +13,22 @@ export interface Board {
   webhooks: readonly Row[];
   exceptions: Row;
   replicas: readonly Row[];
-  /** Count of all events since the connection, including those that are not shown. */
+  /** Number of all events since the connection, including events that are not in `rows`. */
   passed: number;
-  /** The same by type. */
+  /** Number of events since the connection, by event type. */
   types: Readonly<Record<string, number>>;
   /** The newest events, oldest first. */
   rows: readonly Row[];
-  /** Samples of the event counter over the last seconds. */
+  /** Value of `passed` after each message of the last ten seconds, for the event rate. */
   trail: readonly (readonly [at: number, passed: number])[];
 }
 
-/** Maximum of events in memory. */
+/** Maximum number of events in `rows`. */
 const KEPT = 1_000;
-/** Window of the event rate. */
+/** The event rate is computed over this time. */
 const TRAIL_MS = 10_000;
 
-/** The board before the first message. */
+/** The state before the first message. */
 export const NOTHING: Board = {
   at: null,
   orders: {},
@@ -43,7 +43,7 @@ export const NOTHING: Board = {
   trail: [],
 };
 
-/** Applies one message of the feed to the board, at a time in milliseconds. */
+/** Returns the state after one message. `now` is in milliseconds. */
 export function fold(board: Board, message: Row, now: number): Board {
   const events = rowIn(message, 'events');
   const passed = board.passed + Number(events['passed'] ?? 0);
@@ -62,26 +62,26 @@ export function fold(board: Board, message: Row, now: number): Board {
   };
 }
 
-/** Events per second over the last seconds before `now`. */
+/** Events per second over the last ten seconds. */
 export function rateOf({ trail, passed }: Board, now: number): number {
   const [first] = trail.filter(([at]) => at > now - TRAIL_MS);
   if (!first || now <= first[0]) return 0;
   return (passed - first[1]) / Math.max(1, (now - first[0]) / 1000);
 }
 
-/** An object in a message, or an empty one. */
+/** Returns the object with this name in a message, or an empty object. */
 export function rowIn(message: Row, name: string): Row {
   const value = message[name];
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Row) : {};
 }
 
-/** A list of objects in a message. */
+/** Returns the list with this name in a message; undefined if there is no list. */
 export function listIn(message: Row, name: string): readonly Row[] | undefined {
   const value = message[name];
   return Array.isArray(value) ? (value as Row[]) : undefined;
 }
 
-/** After a reconnection the service sends the newest events again. */
+/** Skips known events, because the service sends the newest events again after a reconnection. */
 function newRows(before: readonly Row[], more: readonly Row[]): readonly Row[] {
   if (more.length === 0) return before;
   const last = Number(before.at(-1)?.['sequence'] ?? -1);
@@ -94,20 +94,20 @@ function added(before: Board['types'], more: Row): Board['types'] {
   return sums;
 }
 
-/** The live feed of a service. */
+/** The connection to the live feed of a service. */
 export interface LiveFeed {
   readonly board: Board;
-  /** The connection is lost, and the board is outdated. */
+  /** Whether the connection is lost. If so, `board` is outdated. */
   readonly isLost: boolean;
-  /** The cause, and the next attempt. */
+  /** The cause of the lost connection and the time of the next attempt; empty while connected. */
   readonly status: string;
   /** Reads up to `count` messages. The feed reconnects after a lost connection. */
   run(changed: () => void): Promise<void>;
-  /** Ends the reading. The feed ignores errors of the closing connection. */
+  /** Stops reading. Errors of the closing connection are ignored. */
   stop(): Promise<void>;
 }
 
-/** Messages come every other second, heartbeats every fifteen. */
+/** Read timeout. The service sends a message every two seconds, and a heartbeat every fifteen seconds. */
 const SILENCE_MS = 40_000;
 
 /** Creates a feed that reads up to `count` messages. */

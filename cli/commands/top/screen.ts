@@ -10,7 +10,7 @@ import { type Board, type LiveFeed, rateOf } from './live-feed.ts';
 import { type Section, type SectionName, clock, grouped, sectionsOf } from './sections.ts';
 import { BEGINNING, type Page, type State, type SideEffect, chosenAt, filtered, press } from './state.ts';
 
-/** The screen and its styles. */
+/** The size of the screen, the styles and the current time. */
 interface Space {
   columns: number;
   rows: number;
@@ -20,12 +20,12 @@ interface Space {
 
 /** The texts of the first and the last line. */
 interface Bars {
-  /** Left and right part of the first line. The left part is truncated first. */
+  /** Text after the label in the first line. If the line is too long, this text is truncated first. */
   title: string;
-  /** Label and server, so that the operator does not confuse prod with dev. */
+  /** Label of the server (dev, staging, prod), so that the operator does not confuse prod with dev. */
   label: string;
   status: string;
-  /** The connection is lost, and the screen is outdated. */
+  /** Whether the connection is lost. If so, the figures are outdated. */
   isOld: boolean;
 }
 
@@ -34,16 +34,16 @@ const WIDE = 150;
 const GAP = 3;
 const LEFT: ReadonlySet<SectionName> = new Set(['orders', 'channels', 'due', 'webhooks', 'exceptions', 'replicas']);
 
-/** Share of the left column: figures need less width than events. */
+/** Share of the width for the left column, which needs less width than the events on the right. */
 const LEFT_SHARE = 0.43;
 const LEAST_LEFT = 76;
 
-/** How wide the figures are on a screen of a width. */
+/** The width of the left column. A narrow screen has only one column. */
 function figuresWidth(columns: number): number {
   return columns >= WIDE ? Math.max(LEAST_LEFT, Math.floor(columns * LEFT_SHARE)) : columns;
 }
 
-/** The board as the lines of a screen. */
+/** Draws the state of the service as the lines of a screen. */
 export function layout(state: State, sections: readonly Section[], bars: Bars, space: Space): Line[] {
   const { columns, rows } = space;
   const room = { ...space, rows: Math.max(0, rows - 2) };
@@ -52,7 +52,7 @@ export function layout(state: State, sections: readonly Section[], bars: Bars, s
   return [titleBar(bars, space), ...filled, keyBar(state, space)].slice(0, rows);
 }
 
-/** The lines of a page in front of the board. */
+/** Draws a page that covers the state, e.g. the help. */
 export function layoutPage({ title, lines, top }: Page, space: Space): string[] {
   const { columns, rows, style } = space;
   const room = Math.max(0, rows - 2);
@@ -100,7 +100,10 @@ function sideBySide(state: State, sections: readonly Section[], space: Space): L
   ]);
 }
 
-/** Distributes the lines: every section gets its minimum, then the selected one, then the others. The last section gets the rest. */
+/**
+ * Distributes the available lines: every section gets its minimum. The selected section then gets half of the remaining lines.
+ * All sections share the other half.
+ */
 export function share(available: number, sections: readonly Section[], chosen: SectionName): number[] {
   const wants = sections.map(({ rows }) => 1 + rows.length);
   const shares = sections.map(() => 0);
@@ -111,7 +114,7 @@ export function share(available: number, sections: readonly Section[], chosen: S
     left -= more;
   };
   const first = sections.findIndex(({ name }) => name === chosen);
-  // On a short screen the selected section has priority.
+  // The selected section gets its minimum first, in case the screen is too short for all sections.
   if (first >= 0) give(first, 1 + sections[first]!.least);
   for (const at of sections.keys()) give(at, 1);
   for (const [at, { least }] of sections.entries()) give(at, 1 + least);
@@ -128,10 +131,10 @@ function drawSection(state: State, section: Section, lines: number, { columns, s
   const isChosen = section.name === state.section;
   const chosen = chosenAt(state, section);
   const room = lines - 1;
-  // The selected row stays visible.
+  // Scrolls so that the selected row stays visible.
   const from = Math.max(0, chosen - room + 1);
   const rows = section.rows.slice(from, from + room);
-  // An empty section has no column headings.
+  // An empty section shows only its title, without further column headings.
   const shown = section.rows.length > 0 ? section.columns : section.columns.slice(0, 1);
   const table = drawTable(rows, shown, { columns: columns - 2, style, now, headers: true });
   const [heading = '', ...body] = table.text.split('\n');
@@ -179,12 +182,12 @@ export function helpLines(columns: number): string[] {
   return ['Keys', ...list(HELP_KEYS), '', 'Sections', ...list(HELP_SECTIONS), '', ...wrap(HELP_PIPE, columns)];
 }
 
-/** Minimum interval between two redraws for messages. A key redraws immediately. */
+/** Messages redraw the screen at most this often. A key redraws it immediately. */
 const DRAW_EVERY_MS = 200;
-/** Interval of redraws without a message, for relative times. */
+/** Without messages the screen is redrawn this often, because it shows relative times. */
 const TICK_MS = 1_000;
 
-/** Shows the feed in full screen until the operator quits. */
+/** Shows the live feed in full screen until the operator quits. */
 export async function runScreen(context: Context, feed: LiveFeed, stopsByItself: boolean): Promise<void> {
   const { terminal, api } = context;
   const target = await context.target();
@@ -254,7 +257,7 @@ export async function runScreen(context: Context, feed: LiveFeed, stopsByItself:
         drawPage(sections, { columns, style: terminal.out.style }).trimEnd().split('\n'),
       (error: unknown) => (columns: number) => wrap(error instanceof CliError ? error.message : String(error), columns),
     );
-    // The operator may have opened or closed a page during the request.
+    // The operator may have closed the page, or opened another page, during the request.
     if (!page || state.page !== page) return;
     show({ ...page, render });
     draw();

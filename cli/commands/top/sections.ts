@@ -2,23 +2,23 @@ import type { Look } from '../../terminal-text.ts';
 import { type Column, type Row, lookOf, money, plain, valueOf } from '../../values.ts';
 import { type Board, listIn, rowIn } from './live-feed.ts';
 
-/** A count with thousands separators, and `+` for a lower bound. */
+/** Formats a count with thousands separators. A `+` means that the true count is higher. */
 export function countText(count: unknown, more?: unknown): string {
   return `${grouped(String(Number(count ?? 0)))}${more === true ? '+' : ''}`;
 }
 
-/** Digits in groups of three, before the point. */
+/** Adds thousands separators to the digits before the decimal point. */
 export function grouped(text: string): string {
   return text.replace(/^-?\d+/, (digits) => digits.replaceAll(/\B(?=(\d{3})+$)/g, ','));
 }
 
 const text = (field: string) => (row: Row) => plain(row[field]) || ' ';
 
-/** The colour of a status, for statuses with at least one order. */
+/** The colour of an order status; dim if no order has the status. */
 const lookOfTally = (field: 'open' | 'past') => (row: Row) =>
   plain(row[`${field}Count`]) === '0' ? 'dim' : lookOf(plain(row[field]));
 
-/** Open orders, and the orders of the last hour by their final state. */
+/** Columns of the orders: open orders on the left, orders of the last hour by final state on the right. */
 const ORDERS: readonly Column[] = [
   { field: 'open', title: 'ORDERS', kind: 'id', read: text('open'), look: lookOfTally('open'), width: 8 },
   { field: 'openCount', title: 'NOW', kind: 'money', read: text('openCount'), width: 6 },
@@ -31,7 +31,7 @@ const ORDERS: readonly Column[] = [
 const lookAbove = (value: unknown, warn: number, bad: number): Look | undefined =>
   Number(value ?? 0) >= bad ? 'red' : Number(value ?? 0) >= warn ? 'yellow' : undefined;
 
-/** Channels with their response times and errors. */
+/** Columns of the channels, with their response times and errors. */
 const CHANNELS: readonly Column[] = [
   { field: 'payWay', title: 'CHANNELS', kind: 'id', width: 8 },
   {
@@ -54,7 +54,7 @@ const CHANNELS: readonly Column[] = [
   { field: 'silentSince', title: 'LAST HEARD', kind: 'time', width: 8 },
 ];
 
-/** Due work. A wait of one minute is a warning, five minutes are an error. */
+/** Columns of the due work. After one minute of waiting the cell is a warning, after five minutes an error. */
 function dueColumns(now: Date): readonly Column[] {
   const lag = ({ oldestAt }: Row) => (typeof oldestAt === 'string' ? (now.getTime() - Date.parse(oldestAt)) / 1000 : 0);
   return [
@@ -65,7 +65,7 @@ function dueColumns(now: Date): readonly Column[] {
   ];
 }
 
-/** Applications with pending deliveries. */
+/** Columns of the applications with pending webhook deliveries. */
 const WEBHOOKS: readonly Column[] = [
   { field: 'name', title: 'WEBHOOKS', read: (row) => plain(row['name']) || plain(row['clientId']), width: 8 },
   { field: 'count', title: 'WAITING', kind: 'money', read: (row) => countText(row['count'], row['more']), width: 7 },
@@ -81,7 +81,7 @@ const WEBHOOKS: readonly Column[] = [
   { field: 'clientId', title: 'APP', kind: 'id' },
 ];
 
-/** Open exceptions. */
+/** Columns of the open exceptions (cases for an operator). */
 const EXCEPTIONS: readonly Column[] = [
   { field: 'kind', title: 'EXCEPTIONS', kind: 'id', look: () => 'yellow', width: 16 },
   { field: 'createdAt', title: 'SINCE', kind: 'time', width: 8 },
@@ -89,7 +89,7 @@ const EXCEPTIONS: readonly Column[] = [
   { field: 'refundNo', title: 'REFUND', kind: 'id' },
 ];
 
-/** Processes of the service. */
+/** Columns of the replicas (processes of the service). */
 const REPLICAS: readonly Column[] = [
   { field: 'host', title: 'REPLICAS', width: 8 },
   {
@@ -133,7 +133,7 @@ const REPLICAS: readonly Column[] = [
   },
 ];
 
-/** Events of the log. */
+/** Columns of the events. */
 const EVENTS: readonly Column[] = [
   { field: 'at', title: 'EVENTS', kind: 'id', read: (row) => clock(row['at']), width: 8 },
   { field: 'type', kind: 'id', look: ({ type }) => lookOfEvent(plain(type)), width: 17 },
@@ -149,7 +149,7 @@ function lookOfEvent(type: string): Look | undefined {
   return /\.(paid|succeeded|fulfilled|credited)$/.test(type) ? 'green' : undefined;
 }
 
-/** A time of the day here. */
+/** The time of day in the local time zone. */
 export function clock(at: unknown): string {
   const date = new Date(plain(at));
   if (Number.isNaN(date.getTime())) return '-';
@@ -166,23 +166,23 @@ export interface Section {
   name: SectionName;
   columns: readonly Column[];
   rows: readonly Row[];
-  /** Which field names a row. */
+  /** The field that identifies a row. */
   id: string;
-  /** The text beside the heading of an empty section. */
+  /** The text next to the heading if the section is empty. */
   empty: string;
   /** Minimum number of visible rows. */
   least: number;
 }
 
-/** The sections, in the order of Tab. */
+/** The sections, in the sequence of the Tab key. */
 export const SECTIONS = ['orders', 'channels', 'due', 'webhooks', 'exceptions', 'replicas', 'events'] as const;
-/** One of them. */
+/** The name of a section. */
 export type SectionName = (typeof SECTIONS)[number];
 
-/** Minimum width for amounts in two currencies per cell. */
+/** On a screen of this width, a cell has room for amounts in two currencies. */
 const ROOM_FOR_TWO = 110;
 
-/** The sections of a board for a width. */
+/** Converts the state of the service to sections for a screen width. */
 export function sectionsOf(board: Board, now: Date, columns: number): Section[] {
   return [
     {
@@ -209,20 +209,20 @@ export function sectionsOf(board: Board, now: Date, columns: number): Section[] 
   ];
 }
 
-/** The order of a row. */
+/** The order number of a row; undefined if the row has none. */
 export function orderOf(row: Row | undefined): string | undefined {
   const orderNo = row?.['orderNo'];
   return typeof orderNo === 'string' && orderNo !== '' ? orderNo : undefined;
 }
 
-/** The largest sums of a tally, and the number of other currencies. */
+/** The largest amounts, and `+2` if two more currencies are left out. */
 function amounts(tally: Row, most: number): string {
   const sums = (listIn(tally, 'amounts') ?? []).toSorted((a, b) => Number(b['amount']) - Number(a['amount']));
   const shown = sums.slice(0, most).map((sum) => grouped(money(sum['amount'], sum['currency'])));
   return [...shown, ...(sums.length > most ? [`+${sums.length - most}`] : [])].join('  ');
 }
 
-/** Open orders on the left, the final states of the last hour on the right. */
+/** Rows with open orders on the left, and the final states of the last hour on the right. */
 function orderRows({ orders }: Board, columns: number): Row[] {
   const most = columns < ROOM_FOR_TWO ? 1 : 2;
   const open = listIn(orders, 'open') ?? [];

@@ -2,44 +2,44 @@ import type { Key } from '../../screen/full-screen.ts';
 import { human, type Row } from '../../values.ts';
 import { orderOf, SECTIONS, type Section, type SectionName } from './sections.ts';
 
-/** A page in front of the board: the help, or the explanation of an order. */
+/** A page that covers the sections: the help, or the explanation of an order. */
 export interface Page {
   title: string;
-  /** Renders the lines for a width; undefined while the page loads. */
+  /** Renders the lines for a screen width; undefined while the page loads. */
   render?: (columns: number) => readonly string[];
-  /** The rendered lines. */
+  /** The rendered lines; undefined while the page loads. */
   lines?: readonly string[];
   /** Index of the first visible line. */
   top: number;
 }
 
-/** The view state of the screen. */
+/** The selection, filter and page of the screen. */
 export interface State {
   section: SectionName;
-  /** The selected row of each section, by id. Without an id the first row is selected. */
+  /** The id of the selected row, by section. Without an id the first row is selected. */
   chosen: Readonly<Partial<Record<SectionName, string>>>;
   filter: string;
-  /** The filter is being typed. */
+  /** Whether the operator is typing the filter. */
   isTyping: boolean;
   page?: Page | undefined;
   /** Message in the last line until the next key. */
   notice: string;
 }
 
-/** A side effect that a key requests. */
+/** An action outside the screen that a key requests. */
 export type SideEffect =
   | { kind: 'quit' }
   | { kind: 'suspend' }
   | { kind: 'help' }
   | { kind: 'explain'; orderNo: string };
 
-/** How it begins. */
+/** The state at the start. */
 export const BEGINNING: State = { section: 'events', chosen: {}, filter: '', isTyping: false, notice: '' };
 
-/** Visible rows of a page, for the paging keys. */
+/** The paging keys scroll by this number of lines. */
 const PAGE_STEP = 10;
 
-/** Applies a key to the state, and returns the requested side effect. */
+/** Returns the state after a key, and the action that the key requests. */
 export function press(state: State, key: Key, sections: readonly Section[]): { state: State; wish?: SideEffect } {
   if (key.ctrl && key.name === 'c') return { state, wish: { kind: 'quit' } };
   if (key.ctrl && key.name === 'z') return { state, wish: { kind: 'suspend' } };
@@ -101,7 +101,7 @@ function next(section: SectionName, step: number): SectionName {
   return SECTIONS.at((SECTIONS.indexOf(section) + step) % SECTIONS.length)!;
 }
 
-/** The index of the selected row: the row with the id, otherwise the first. */
+/** The index of the selected row; 0 if nothing is selected or the row no longer exists. */
 export function chosenAt({ chosen }: State, { name, rows, id }: Section): number {
   const wanted = chosen[name];
   return wanted === undefined
@@ -112,7 +112,7 @@ export function chosenAt({ chosen }: State, { name, rows, id }: Section): number
       );
 }
 
-/** The first row is selected by position, so that a new first row becomes selected. */
+/** If the first row is selected, no id is stored. The selection then stays on the first row when a new row arrives above. */
 function choose(state: State, { name, rows, id }: Section, wanted: number): State {
   const at = Math.max(0, Math.min(wanted, rows.length - 1));
   const { [name]: _before, ...chosen } = state.chosen;
@@ -129,7 +129,7 @@ function open(state: State, section: Section): { state: State; wish?: SideEffect
   };
 }
 
-/** The sections with a filter. */
+/** The sections that the filter applies to. */
 const SEARCHED: ReadonlySet<SectionName> = new Set(['webhooks', 'exceptions', 'replicas', 'events']);
 
 /** The sections with the rows that match the filter. */
