@@ -1,4 +1,7 @@
-/** The bytes of a bill: downloaded, limited, unpacked and split into lines. */
+/**
+ * The bytes of a bill (a channel's list of the transactions of a day): downloaded, limited, unpacked and split into
+ * lines.
+ */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
@@ -22,14 +25,14 @@ const MOST_RATIO = 200;
 /** The ratio is not checked below this size. */
 const HARMLESS = 16 * 1024 * 1024;
 
-/** Throws if the unpacked bytes exceed the limit or the ratio to the packed bytes read so far (`packed`). */
+/** Throws if a bill unpacks to more bytes than allowed, or to too many for `packed`, the packed bytes read so far. */
 export function refuseBomb(unpacked: number, packed: number): void {
   if (unpacked > MOST_BYTES) throw tooLarge();
   if (unpacked > HARMLESS && unpacked > packed * MOST_RATIO)
     throw new BillMalformed('too_large', `The bill unpacks to more than ${MOST_RATIO} times its size.`);
 }
 
-/** Passes bytes on; throws if there are more than a bill may have. */
+/** Passes bytes on unchanged; throws if a bill is larger than `MOST_BYTES`. */
 export async function* bounded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const piece of bytes) {
@@ -69,7 +72,7 @@ export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
   try {
     for await (const piece of plain as AsyncIterable<Buffer>) {
       size += piece.byteLength;
-      // The bytes that were unpacked, not those read from the file, which are ahead.
+      // `bytesWritten` counts the packed bytes already processed; the file may have been read further.
       refuseBomb(size, gunzip.bytesWritten);
       yield piece;
     }
@@ -79,8 +82,8 @@ export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * Passes bytes on unchanged and calls `onPlain` with the unpacked bytes; bytes that are not packed go to both. Throws BillMalformed if they
- * cannot be unpacked.
+ * Passes bytes on unchanged and also gives the unpacked bytes to `onPlain`. Bytes that are not packed go to `onPlain`
+ * unchanged. Throws BillMalformed if packed bytes cannot be unpacked.
  */
 export async function* unpackedBeside(
   bytes: AsyncIterable<Uint8Array>,
@@ -167,8 +170,9 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * The lines of a text, without line ends and byte order mark. It is split at the byte LF, which is part of no other character in either
- * charset. Throws BillMalformed for bytes that are not of the charset, and for lines that are too long.
+ * The lines of a text, without line ends and byte order mark. The bytes are split at LF, because in both charsets this
+ * byte is part of no other character. Throws BillMalformed for bytes that are not of the charset, and for lines that
+ * are too long.
  */
 export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Charset): AsyncGenerator<TextBlock> {
   const decode = lineDecoder(charset);
@@ -225,7 +229,7 @@ function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, f
   }
 }
 
-/** The line and the character that cannot be decoded. */
+/** The line and column, counted from 1, of the first character that cannot be decoded; no column if there is none. */
 function badPlace(bytes: Uint8Array, from: number, charset: Charset): { line: number; column?: number } {
   const strict = new TextDecoder(charset, { fatal: true, ignoreBOM: true });
   const lenient = new TextDecoder(charset, { ignoreBOM: true });
@@ -253,7 +257,7 @@ function minutesSince(day: string, calendar: BillCalendar, now: Date): number {
   return (now.getTime() - daySpan(day, calendar.utcOffsetMinutes).end.getTime()) / 60_000;
 }
 
-/** The answer about a day that is older than the channel's bills; undefined for other days. */
+/** The answer `gone` for a day that is older than the channel's bills; undefined for other days. */
 export function goneDay(day: string, calendar: BillCalendar, now: Date): BillAnswer | undefined {
   const days = minutesSince(day, calendar, now) / (24 * 60);
   return days > calendar.backDays ? { kind: 'gone', code: `OLDER_THAN_${calendar.backDays}_DAYS` } : undefined;

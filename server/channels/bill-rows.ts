@@ -4,30 +4,31 @@ import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '..
 /** A bill with more unreadable rows is rejected as a whole. */
 const MOST_UNREADABLE = 100;
 
-/** Faults of one row; every other fault rejects the file. */
+/** Codes of errors that concern one row only; an error with another code rejects the whole file. */
 const OF_A_ROW: ReadonlySet<string> = new Set(['wrong_cell', 'wrong_columns']);
 
-/** An unreadable row: its line and its readable numbers. */
+/** An unreadable row: its line number, and the order and payment numbers that can be read. */
 export type Unread = Pick<BillLine, 'line'> &
   Partial<Pick<BillLine, 'orderNo' | 'refundNo' | 'channelTradeNo' | 'channelRefundNo'>>;
 
 /** The rows of one bill, with a count of the unreadable ones. */
 export interface Rows {
-  /** Reads a row; an unreadable one becomes a line of that kind without an amount. */
+  /** Reads a row; an unreadable row becomes a line of the kind `unreadable` without an amount. */
   read(text: string, readRow: () => BillLine, unread: () => Unread): BillLine;
   /** The number of unreadable rows. */
   unreadable(): number;
-  /** Notes that a sum of the bill differs from that of the readable rows. */
+  /** Notes that a sum stated in the bill differs from the sum of the readable rows. */
   short(shortfall: string): void;
   /** Throws if there are rows and none is readable. */
   requireOne(): void;
-  /** The last part of a bill with sums. */
+  /** The last part of a bill: its sums, and the differences noted by `short`. */
   end(...totals: BillTotals[]): BillPart;
 }
 
 /**
- * Creates the reader of rows. `isLenient`: an unreadable row does not reject the file, because the channel has no other one. An imported file
- * is rejected instead: the operator can download it again, and a spreadsheet program may have changed it.
+ * Creates the reader of rows. `isLenient`: an unreadable row does not reject a downloaded file, because the channel has
+ * no better file. An imported file is rejected, because the operator can download it again and a spreadsheet program
+ * may have changed it.
  */
 export function createRows(isLenient: boolean, begin: Date): Rows {
   const shortfalls: string[] = [];
@@ -54,7 +55,7 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
     end(...totals) {
       requireOne();
       if (unreadable === 0) return { kind: 'totals', totals };
-      // The bill's sums cover all rows, including the unreadable ones.
+      // The sums stated in the bill also cover the unreadable rows, so they are not returned.
       return { kind: 'totals', totals: [], ...(shortfalls.length > 0 && { shortfall: shortfalls.join(' ') }) };
     },
   };
@@ -65,7 +66,7 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
 }
 
 function lineOf(raw: string, { message, line, column }: BillMalformed, unread: Unread, at: Date): BillLine {
-  // The text of the cell stays in `raw` only, which is emptied when the payer's data is erased.
+  // The text of the cell is removed here: only `raw` is emptied when the payer's data is erased.
   const reason = message.replace(/: ".*$/s, '');
   return {
     kind: 'unreadable',
@@ -170,7 +171,7 @@ export interface DaySpan {
 
 const DAY_MS = 86_400_000;
 
-/** The span of a day, `yyyy-MM-dd`, whose days begin `utcOffsetMinutes` before the days of UTC; throws for an invalid day. */
+/** The span of a day, `yyyy-MM-dd`, in the time zone `utcOffsetMinutes` ahead of UTC; throws for an invalid day. */
 export function daySpan(day: string, utcOffsetMinutes: number): DaySpan {
   const start = readClock(`${day} 00:00:00`);
   if (Number.isNaN(start)) throw new RangeError(`${day} is not a valid day.`);
@@ -208,13 +209,16 @@ export function findColumns<Name extends string>(
 interface Sums<Name extends string> {
   add(name: Name, value: number): void;
   of(name: Name): bigint;
-  /** Throws BillMalformed `wrong_sums` if the bill states another sum; with unreadable rows it notes a shortfall instead. */
+  /**
+   * Throws BillMalformed `wrong_sums` if the sum stated in the bill differs. If rows are unreadable, the difference is
+   * only noted.
+   */
   require(name: Name, stated: bigint, what: string, line: number): void;
-  /** The same for a count of rows: at least the readable ones, at most all. */
+  /** Checks a stated count of rows in the same way: at least the readable rows, at most all rows. */
   requireCount(name: Name, stated: bigint, what: string, line: number): void;
 }
 
-/** A sum of plain numbers is carried to a bigint at this size, below the largest exact integer. */
+/** At this size a sum in plain numbers is added to its bigint part; it is below the largest exact integer. */
 const CARRY = 2 ** 52;
 
 /** Creates sums that begin at zero. Millions of bigint additions are slow, so each sum also has a part in plain numbers. */

@@ -1,7 +1,10 @@
 import type { ProbeCheck, ProbeNote } from '../payments/channel.ts';
 import { inChannelCall, noteSupportId } from '../payments/numbers.ts';
 
-/** A credential that one call to a channel proves, and the fields that are at fault if the call fails. */
+/**
+ * A part of a configuration (an id, a key, a certificate) that one call to a channel proves. `fields` are at fault if
+ * the call fails.
+ */
 export interface Subject {
   name: string;
   fields: readonly string[];
@@ -17,7 +20,7 @@ export function passed(about: ProbeCheck['about'], name: string, message: string
   return { about, name, ...OK, message };
 }
 
-/** A check that did not succeed. */
+/** A check that failed, or that proved nothing; `status` says which. */
 export function wanting(
   about: ProbeCheck['about'],
   name: string,
@@ -32,7 +35,10 @@ export function notReached(about: ProbeCheck['about'], name: string): ProbeCheck
   return wanting(about, name, 'unproven', { message: 'Not tested: correct the failed checks above first.' });
 }
 
-/** The checks of one call: it proves all its subjects, or one of them is at fault. A fault of none becomes a check of the channel's answer. */
+/**
+ * The checks of one call. Without a fault every subject passes; otherwise the subject with the named field fails. If
+ * the fault names no subject, the check `Answer of …` fails.
+ */
 export function credentialChecks(channel: string, subjects: readonly Subject[], fault: Fault): ProbeCheck[] {
   if (!fault) return subjects.map(({ name }) => passed('credential', name));
   const { field } = fault;
@@ -43,7 +49,10 @@ export function credentialChecks(channel: string, subjects: readonly Subject[], 
   return subjects.some(isBlamed) ? checks : [wanting('credential', `Answer of ${channel}`, 'failed', fault), ...checks];
 }
 
-/** Runs calls to a channel and adds the support id of the last one to the checks that did not succeed. */
+/**
+ * Runs calls to a channel. Checks that did not succeed get the last call's support id, by which the channel's support
+ * finds it.
+ */
 export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promise<ProbeCheck[]> {
   const { answer, supportId } = await inChannelCall(work);
   return answer.map((check) => (check.status === 'ok' || check.supportId ? check : { ...check, supportId }));

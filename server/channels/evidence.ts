@@ -11,12 +11,12 @@ const KINDS = {
 } as const;
 type EvidenceKind = keyof typeof KINDS;
 
-/** The evidence that a channel accepts. */
+/** The limits of a channel for evidence: the files that a merchant sends in a dispute. */
 interface EvidenceLimits {
   channel: string;
   kinds: readonly EvidenceKind[];
   mostFiles: number;
-  /** Bytes of one file; `mostBytesInAll`: of all files together. */
+  /** The most bytes of one file; `mostBytesInAll`: of all files together, absent = no limit. */
   mostBytes: number;
   mostBytesInAll?: number;
 }
@@ -51,7 +51,7 @@ export function typedFiles(files: readonly EvidenceFile[], limits: EvidenceLimit
   return typed;
 }
 
-/** A name with characters that every channel accepts, and the extension of the file's kind. */
+/** A file name of characters that every channel accepts, with the extension of the file's kind. */
 function nameOf(name: string, index: number, ending: string): string {
   const stem = name
     .replace(/\.[^.]*$/, '')
@@ -69,7 +69,7 @@ function refused(code: string, reason: string): Refused {
   return { kind: 'refused', code, reason };
 }
 
-/** One part of a form. */
+/** One part of a multipart/form-data body. */
 export interface FormPart {
   name: string;
   type: string;

@@ -38,7 +38,9 @@ export function readFeeRate(
 
 const NOTHING = { fixed: 0n, fixedCurrency: null } as const;
 
-/** A percentage as a share of 1, shifted by two decimal places as text, so that it stays exact. */
+/**
+ * Converts a percentage to a share of 1 (0.6 to 0.006) by moving the decimal point in the text, so that it stays exact.
+ */
 function readShare(percent: string, text: string): string {
   const [, whole, behind = ''] = PERCENT.exec(percent) ?? [];
   if (whole === undefined)

@@ -6,7 +6,7 @@ import { certSerial, rootCertSerial } from './alipay/signature.ts';
 import { paypalKind } from './paypal/kind.ts';
 import { wechatKind } from './wechat/kind.ts';
 
-/** Every channel of the service, by its wire name; README.md lists the steps for a new one. */
+/** Every channel of the service, by its name in the API; README.md lists the steps for a new channel. */
 export const CHANNEL_KINDS: ReadonlyMap<PayWay, ChannelKind> = new Map(
   [alipayKind, wechatKind, paypalKind].map((kind) => [kind.payWay, kind]),
 );

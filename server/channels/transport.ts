@@ -1,4 +1,4 @@
-/** HTTP to channels: one exchange with its record, the download of a file, and the texts that may be sent or stored. */
+/** HTTP to channels: one request with its record, the download of a file, and the texts that may be sent or stored. */
 import type { Span } from '@opentelemetry/api';
 import { isUtf8 } from 'node:buffer';
 import { CHANNELS } from '../domain.ts';
@@ -14,16 +14,19 @@ import {
 import { noteSupportId, readNumberAtChannel } from '../payments/numbers.ts';
 import { type SpanAbout, inSpan } from '../work.ts';
 
-/** The largest response that is read; a larger one is `too_large`. */
+/** The largest response that is read; a larger response fails with `too_large`. */
 const MAX_BYTES = 1024 * 1024;
 
-/** One exchange with a channel, for the order's timeline; without secrets, signatures and headers. */
+/** One request to a channel and its response, for the order's timeline; without secrets, signatures and headers. */
 export interface ChannelMessage {
   payWay: PayWay;
   direction: 'out';
   call: string;
   orderNo: string;
-  /** The number of the refund, without the attempt that the channel's number has. */
+  /**
+   * The refund number of the service, without the attempt that the number sent to the channel also contains; null = not
+   * about a refund.
+   */
   refundNo: string | null;
   /** The id by which the channel's support finds the request; null = the response has none. */
   supportId: string | null;
@@ -40,14 +43,14 @@ export interface ChannelMessage {
 interface Recording {
   payWay: PayWay;
   now: () => Date;
-  /** Called after every exchange about an order; its errors are ignored, because a record must never stop a payment. */
+  /** Called after every request about an order; its errors are ignored, because a record must never stop a payment. */
   record: (message: ChannelMessage) => void;
   /** Called with the `Date` header of each response; its errors are ignored. */
   theirTime?: (time: Date) => void;
 }
 
 interface TransportOptions {
-  /** Covers the whole exchange: connect, send and read. */
+  /** The time limit of the whole request: connect, send and read. */
   timeoutMs: number;
   recording?: Recording;
 }
@@ -181,7 +184,7 @@ function recordSafely(
 /** The longest stored text of a request or a response, in characters. */
 const MAX_KEPT = 16_384;
 
-/** Members and parameters whose values are credentials or signatures. */
+/** Fields and parameters whose values are secrets, keys, tokens or signatures. */
 const SECRET = [
   'sign',
   'signature',
@@ -218,7 +221,7 @@ export function redactText(text: string): string {
     .replace(BEARER, '$1 ***');
 }
 
-/** The clock for messages to channels: the real time, because channels compare it with theirs. */
+/** The clock for requests to channels: the real time, because a channel compares timestamps with its own clock. */
 export function channelTime(): Date {
   return new Date();
 }
@@ -226,7 +229,10 @@ export function channelTime(): Date {
 /** The unit in which a channel counts a length: UTF-16 units, or bytes of UTF-8. */
 type LengthUnit = 'characters' | 'bytes';
 
-/** A text that channels accept: control characters and invalid ones become blanks, and it is cut to `most` without splitting a character. */
+/**
+ * Makes a text that channels accept: control characters and invalid characters become blanks, and the text is cut to
+ * `most` without splitting a character.
+ */
 export function plainText(text: string, most: number, unit: LengthUnit = 'characters'): string {
   const clean = text
     .toWellFormed()
@@ -286,7 +292,7 @@ function piecesOf(
         throw new TransportFailed('network', `The file ended after ${size} of ${expected} bytes.`);
       return { done: true, value: undefined };
     },
-    // Also ends a download whose iteration never began.
+    // This also ends a download whose bytes were never read.
     async return() {
       await reader?.cancel().catch(() => undefined);
       return { done: true, value: undefined };

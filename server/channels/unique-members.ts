@@ -1,12 +1,12 @@
 /**
- * Whether no object of a JSON text has two members of the same name; `value` is its result of JSON.parse, which keeps only one of them, so
- * the text then has more colons than the value has members.
+ * Whether no object in a JSON text has two fields of the same name. `value` is the result of JSON.parse, which keeps
+ * only one of two equal names, so that the text has more colons than the value has fields.
  */
 export function hasUniqueMembers(text: string, value: unknown): boolean {
   return colonsIn(text) === membersIn(value);
 }
 
-/** Colons outside strings. */
+/** Counts the colons outside strings. */
 function colonsIn(text: string): number {
   let colons = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -28,7 +28,7 @@ function endOfString(text: string, from: number): number {
   return at;
 }
 
-/** Without recursion, because a text from outside may be nested as deep as it is long. */
+/** Counts the fields without recursion, because a text from outside may be nested as deep as it is long. */
 function membersIn(value: unknown): number {
   let members = 0;
   const left: unknown[] = [value];

@@ -4,7 +4,10 @@ import type { PayWay } from '../payments/channel.ts';
 import { writePrivately } from './folder.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/** A merchant's account at one channel. `secrets` (ids, PEMs) come from its channel simulator, which defines their names. */
+/**
+ * A merchant's account at one channel. `secrets` holds ids and PEM texts, which the simulator of the channel creates
+ * and names.
+ */
 export interface Account {
   payWay: PayWay;
   name: string;
@@ -21,7 +24,10 @@ export interface Accounts {
   save(): void;
 }
 
-/** Returns the secrets of the account that `options.merchantOf` names, for another account of the same merchant. */
+/**
+ * Returns the secrets of the account that `options.merchantOf` names, so that a new account can belong to the same
+ * merchant; undefined = no account is named.
+ */
 export function merchantOf(
   { accounts }: { accounts: Accounts },
   payWay: PayWay,

@@ -61,7 +61,7 @@ function yes(): Buffer {
   return element(0x01, Buffer.from([0xff]));
 }
 
-/** UTCTime or, from 2050 on, GeneralizedTime, as RFC 5280 §4.1.2.5 asks. */
+/** UTCTime or, from 2050 on, GeneralizedTime, as RFC 5280 §4.1.2.5 requires. */
 export function time(at: Date): Buffer {
   const digits = at.toISOString().replace(/[-:T]|\.\d+/g, '');
   return at.getUTCFullYear() < 2050
@@ -107,7 +107,7 @@ interface CertificateRequest {
   ca: boolean;
   dnsNames?: readonly string[];
   days?: number;
-  /** Random by default. */
+  /** The serial number; random if absent. */
   serial?: Buffer;
 }
 
@@ -205,7 +205,7 @@ interface Intermediate {
 
 interface Stored extends Credential {
   other: string;
-  /** By name. */
+  /** The intermediate authorities by name. */
   between: Record<string, Credential>;
 }
 

@@ -7,9 +7,9 @@
  *    `/<payWay>` (the adapter's base address is `<simulator>/<payWay>`); the raw body of a request is `rawBodyOf(ctx)` from requests.ts;
  * 3. a route checks the request as strictly as the channel does and answers a bad one with `write(ctx, …)`; a good one becomes
  *    `core.answer(ctx, { payWay, account, call, orderNo, act, sign })`: `act` changes trades through `core.trades` (each change
- *    is in the ledger before the call returns) and returns the unsigned answer, `sign` signs it. `core.answer` draws and applies
- *    all faults; `act` checks `fault` for the faults of the effect (`query-lag`, `pending-refund`, `wrong-amount`,
- *    `capture-pending` …), `sign` for those of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew`,
+ *    is in the ledger before the call returns) and returns the unsigned answer, `sign` signs it. `core.answer` chooses and applies
+ *    all faults; `act` checks `fault` for faults that change the effect (`query-lag`, `pending-refund`, `wrong-amount`,
+ *    `capture-pending` …), `sign` for faults that change the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew`,
  *    `unknown-serial`, `signtest`). `tampered`, `half-body`, `html`, all timeouts and delays need no code in a channel simulator.
  *    `wrong-key` signs with `core.strangerKey`;
  * 4. fixed outcomes: `trade.fixed`. A create answers `declined` with a definite refusal before it creates a trade
@@ -53,15 +53,18 @@ export interface Core {
   readonly strangerKey: KeyObject;
   readonly log: (message: string, about?: object) => void;
   channelSimulator(payWay: PayWay): ChannelSimulator;
-  /** Answers an authenticated call and applies the fault that is set for it. */
+  /** Answers an authenticated call and applies the fault that is set for the call. */
   answer(ctx: Context, exchange: Exchange): Promise<void>;
   /** Returns the address of the payer's page of a trade. */
   payUrl(trade: Trade): string;
-  /** Starts the fixed outcome of a new trade's amount; call it once, after creating. */
+  /**
+   * Starts the outcome that is fixed for a new trade's exact amount (`FixedOutcome`); call it once, after creating the
+   * trade.
+   */
   startFixed(trade: Trade): void;
   /** Makes a refund and applies the fault. Throws SimulatorRefusal `refund_too_much`. */
   refund(trade: Trade, draft: RefundDraft, fault?: FaultName): Refund;
-  /** The delay of a trade's notifications (scaled ms). */
+  /** The delay of a trade's notifications in ms, before it is multiplied by the time factor. */
   notificationDelay(trade: Trade): number;
   close(): void;
 }
@@ -88,11 +91,16 @@ export interface ChannelSimulator {
   configFor(account: Account, core: Core): SimulatedChannelConfig;
   /** The payer pays (PayPal: approves); notifications follow. Throws SimulatorRefusal when the channel would refuse the payment. */
   pay(core: Core, trade: Trade): void;
-  /** The details of another trade under the same number; absent = the channel has one trade per number. */
+  /**
+   * Returns the details of a second trade under the same order number; absent = the channel has one trade per number.
+   */
   detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
-  /** The draft of a second order with the same merchant numbers, for a channel with ids of its own; absent = see `detailsOfAnother`. */
+  /**
+   * Returns the draft of a second order with the same merchant numbers, for a channel with ids of its own; absent = see
+   * `detailsOfAnother`.
+   */
   twinOf?(core: Core, trade: Trade): Pick<TradeDraft, 'id' | 'details'>;
-  /** Captures a payment that the payer approved; absent = `pay` does. */
+  /** Captures a payment that the payer approved; absent = `pay` completes the payment. */
   take?(core: Core, trade: Trade): void;
   /** The merchant accepts or denies a pending capture; absent = the channel has no captures. */
   moveCapture?(core: Core, trade: Trade, state: 'completed' | 'declined'): void;
@@ -129,7 +137,7 @@ export interface ChannelSimulator {
   rotate(core: Core, account: Account, what: string, to?: string): Promise<void>;
 }
 
-/** Requests that arrived at a channel's own address. */
+/** Requests that arrived at a channel's own address, with that channel. */
 const owned = new WeakMap<IncomingMessage, PayWay>();
 
 /** Wraps a listener for the address of one channel, which is served at the root there. */

@@ -52,7 +52,7 @@ export function createClock(offset: number, timeFactor: number, onError: (error:
     },
     async advance(milliseconds) {
       const target = now() + milliseconds;
-      // A running task may schedule another one: a delivery decides about the next.
+      // A running task may schedule another task: a delivery decides whether there is a next delivery.
       await Promise.all(running);
       for (let batch = dueBy(tasks, target); batch.length > 0; batch = dueBy(tasks, target)) {
         ahead += Math.max(0, batch.at(-1)!.due - now());
@@ -77,7 +77,10 @@ async function attempt(task: Task, onError: (error: unknown) => void): Promise<v
   }
 }
 
-/** The earliest tasks due by `target`: those within a second of the first, so that they run concurrently. */
+/**
+ * The earliest tasks due by `target`: the first task and all that are due within a second after it, so that they run
+ * concurrently.
+ */
 function dueBy(tasks: ReadonlySet<Task>, target: number): Task[] {
   const due = [...tasks].filter((task) => task.due <= target).toSorted((a, b) => a.due - b.due);
   const first = due[0]?.due ?? 0;

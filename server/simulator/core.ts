@@ -18,7 +18,7 @@ import { SimulatorRefusal } from './requests.ts';
 import type { Trade } from './trade.ts';
 import { createTrades } from './trades.ts';
 
-/** The settings of a core, wherever it stores its data. */
+/** The settings of a core (the parts that all channel simulators share), with or without a folder for its data. */
 interface Settings {
   channelSimulators: readonly ChannelSimulator[];
   timeFactor: number;
@@ -75,7 +75,8 @@ export async function createCore(parts: CoreParts): Promise<Core> {
     accounts,
     openJournal: open,
   } = parts;
-  // Ledger and clock need each other: entries are stamped by the clock, which starts with the ledger's offset.
+  // Ledger and clock need each other: the clock gives the entries their time, and the ledger has the offset of the
+  // clock.
   const ledger: Ledger = openLedger(open, () => clock.now());
   const clock = createClock(clockOffset ?? ledger.clockOffset, timeFactor, (error) =>
     log('a task failed', { error: String(error) }),

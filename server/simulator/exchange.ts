@@ -14,7 +14,7 @@ import {
   tamper,
 } from './faults.ts';
 
-/** An unsigned answer. `silent` = the call took effect, but the caller gets no answer (0.06). */
+/** An unsigned answer. `silent` = the call took effect, but the caller gets no answer, as for an order of 0.06. */
 export interface Answer {
   status: number;
   body: string;
@@ -26,15 +26,23 @@ export interface Answer {
   file?(): AsyncIterable<Buffer>;
 }
 
-/** One authenticated call: its effect and the signature of its answer. Faults are drawn and applied around it. */
+/**
+ * One authenticated call: its effect and the signature of its answer. `answerExchange` chooses a fault and applies it.
+ */
 export interface Exchange extends Target {
-  /** Runs the call; `fault` is set for faults of the effect (`query-lag`, `pending-refund`, `wrong-amount` …), `word` belongs to the fault. */
+  /**
+   * Runs the call. `fault` is set if the fault changes the effect (`query-lag`, `pending-refund`, `wrong-amount` …);
+   * `word` is the channel's code that was set with the fault.
+   */
   act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
-  /** Signs; `fault` is set for faults of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew` …). */
+  /**
+   * Signs the answer. `fault` is set if the fault changes the signature (`wrong-key`, `no-signature`, `duplicate-key`,
+   * `clock-skew` …).
+   */
   sign(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
-/** Sends the exchange's answer, altered as the drawn fault requires. */
+/** Sends the answer of a call, altered if a fault is set for the call. */
 export async function answerExchange(
   ctx: Context,
   exchange: Exchange,
@@ -86,7 +94,10 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
 
 const utf8 = (text: string) => Buffer.from(text, 'utf8');
 
-/** The body of PayPal's errors has the same number. */
+/**
+ * The id by which a channel's support finds a request: PayPal's errors have it in the body; other answers get a random
+ * id.
+ */
 function supportId(body: string): string {
   return /"debug_id":"(\w+)"/.exec(body)?.[1] ?? randomBytes(7).toString('hex');
 }
@@ -104,7 +115,7 @@ async function refuseBefore(
   await silence(ctx, hangUpMs);
 }
 
-/** Sends nothing; closes the connection after `hangUpMs` unless the caller does before. */
+/** Sends nothing; closes the connection after `hangUpMs` unless the caller closes it before. */
 function silence(ctx: Context, hangUpMs: number): Promise<void> {
   ctx.respond = false;
   const { socket } = ctx.req;

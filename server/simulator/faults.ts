@@ -41,11 +41,11 @@ const ALIASES: Readonly<Record<string, Call>> = {
   any: '*',
 };
 
-/** The channel does nothing; each name is what the caller sees. */
+/** Faults with which the channel does nothing; each name says what the caller gets instead. */
 const BEFORE = ['timeout', '502', 'redirect', 'timeout-then-commit'] as const;
-/** The channel acts, and the answer is lost or altered. */
+/** Faults with which the channel acts, and the answer is lost or altered. */
 const AFTER = ['commit-then-timeout', '500-after-commit', 'html', 'half-body', 'delay'] as const;
-/** The channel acts, and the channel simulator signs or writes the answer (or notification) wrongly. */
+/** Faults with which the channel acts, and its simulator signs or writes the answer (or notification) wrongly. */
 const ON_ANSWER = [
   'wrong-key',
   'tampered',
@@ -58,7 +58,7 @@ const ON_ANSWER = [
   'bad-aad',
   'wrong-amount',
 ] as const;
-/** The channel simulator does something else than requested. */
+/** Faults with which the channel does something else than requested. */
 const EFFECT = [
   'query-lag',
   'pending-refund',
@@ -75,14 +75,14 @@ const EFFECT = [
   'refused',
   'refused-in-gbk',
 ] as const;
-/** The fault affects a delivery of a notification; the call is always `notice`. */
+/** Faults of a delivery of a notification; the call is always `notice`. */
 const ON_NOTIFICATION = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
 
 /** Every fault the simulator knows, by its stable name. */
 export const FAULTS = [...BEFORE, ...AFTER, ...ON_ANSWER, ...EFFECT, ...ON_NOTIFICATION] as const;
 export type FaultName = (typeof FAULTS)[number];
 
-/** A fault that was set: for the next `times` matching calls, with a probability, or both. */
+/** A fault that was set: for the next `times` matching calls, for each matching call with a probability, or both. */
 export interface FaultRule {
   id: string;
   payWay: PayWay;
@@ -97,7 +97,7 @@ export interface FaultRule {
   orderNo: string | null;
   /** The channel's own code: of a refusal, or the reason of a pending capture. */
   word: string | null;
-  /** Number of calls it applied to. */
+  /** The number of calls that the fault was applied to. */
   hits: number;
 }
 
@@ -207,7 +207,7 @@ export function tamper(body: Buffer): Buffer {
   return Buffer.from(changed === text ? `${text} ` : changed, 'latin1');
 }
 
-/** Repeats the first member of a JSON object with `value`; any other text is unchanged. */
+/** Repeats the first field of a JSON object with `value`; any other text is unchanged. */
 export function duplicateFirstKey(json: string, value = '"twice"'): string {
   const key = /^\s*\{\s*("(?:[^"\\]|\\.)*")/.exec(json)?.[1];
   return key === undefined ? json : json.replace(/\}\s*$/, `,${key}:${value}}`);

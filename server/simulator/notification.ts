@@ -50,7 +50,7 @@ export interface Delivery {
   bodyBase64: string;
   at: string;
   attempt: number;
-  /** Why it was not sent; null = it was sent. */
+  /** Why the delivery was not sent; null = it was sent. */
   dropped: string | null;
   /** HTTP status of the response; null without one. */
   status: number | null;
@@ -60,11 +60,13 @@ export interface Delivery {
 /** Sends notifications on the channel's schedule until they are acknowledged. */
 export interface Notifications {
   readonly deliveries: readonly Delivery[];
-  /** Creates a notification and schedules its first delivery, `delayMs` (scaled) later than usual. */
+  /**
+   * Creates a notification and schedules its first delivery: soon, or after `delayMs` multiplied by the time factor.
+   */
   send(trade: Trade, draft: NotificationDraft, delayMs?: number): void;
   /** Delivers every notification of an order (or of one event type) again, `times` times; returns the number of deliveries. */
   repeat(trade: Trade, times: number, event?: string): Promise<number>;
-  /** Runs an action whose notifications are not sent unless `repeat` sends them. */
+  /** Runs an action whose notifications are stored but not sent; `repeat` can send them later. */
   quietly<T>(action: () => T): T;
   /** Disables the notifications of a channel (each delivery is dropped, the schedule continues) or enables them again. */
   enable(payWay: PayWay, enabled: boolean): void;

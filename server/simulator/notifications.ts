@@ -79,7 +79,8 @@ export function createNotifications(
         attempts: 0,
         acknowledged: false,
       };
-      // A notification created while they are disabled loses its first delivery, even if they are enabled again before it.
+      // A notification that is created while the channel's notifications are disabled loses its first delivery, even if
+      // they are enabled before it is due.
       const isLost = silenced.has(payWay);
       if (isQuiet) notification.dueAt = null;
       else if (delayMs === 0) schedule(notification, FIRST_MS, false, isLost);

@@ -43,8 +43,9 @@ export function payOnce(core: Core, trade: Trade): void {
 }
 
 /**
- * Creates another open trade under the number of this one, as when an order was created twice at the channel; at PayPal it is
- * another order with the same merchant numbers. Throws SimulatorRefusal if the channel has one trade per number.
+ * Creates a second open trade under the order number of `trade`, as if the order had been created twice at the channel.
+ * At PayPal it is a second order with the same merchant numbers. Throws SimulatorRefusal if the channel has one trade
+ * per number.
  */
 export function anotherOf(core: Core, trade: Trade): Trade {
   const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;

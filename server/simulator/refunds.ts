@@ -2,13 +2,13 @@ import type { FaultName } from './faults.ts';
 import type { Core } from './channel-simulator.ts';
 import { refundableMinor, type Refund, type RefundDraft, type RefundState, type Trade } from './trade.ts';
 
-/** Delay before the second state of a refund under a fault (scaled ms). */
+/** Delay before the second state of a refund with a fault, in ms before the time factor. */
 const LATER_MS = 60_000;
 
-/** WeChat Pay closes a refund that could not be made for a week ("申请退款": CLOSED). Not scaled (ms). */
+/** WeChat Pay closes a refund that could not be made for a week ("申请退款": CLOSED). In ms, without the time factor. */
 const CLOSED_AFTER_MS = 7 * 86_400_000;
 
-/** The first and second state of a refund under each fault. */
+/** The first and second state of a refund with each fault. */
 const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundState?]>>> = {
   'pending-refund': ['processing', 'succeeded'],
   'abnormal-refund': ['abnormal'],
@@ -38,7 +38,7 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
     const isClosed = fault === 'closed-refund';
-    // A state that was set in the portal meanwhile is kept.
+    // If the merchant has set another state in its portal in the meantime, that state is kept.
     const end = () => {
       if (refund.state !== state) return;
       if (isClosed) core.trades.moveRefund(trade, refund, next);

@@ -65,7 +65,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   const servers: Server[] = [];
   const open = (address: Address, listener: RequestListener) => {
     const server = createServer(listener);
-    // As long as the channels: a shorter time closes connections that a client is about to reuse.
+    // Connections stay open as long as at the channels, because a shorter time closes connections that a client is
+    // about to reuse.
     server.keepAliveTimeout = 65_000;
     servers.push(server);
     return listenOn(server, address);

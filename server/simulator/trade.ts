@@ -10,14 +10,21 @@ export type TradeState = 'offered' | 'open' | 'approved' | 'paid' | 'closed';
 /** The state of a refund at the channel. */
 export type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
 
-/** The parts of an amount that others bear, in minor units; they are included in the amount of the order or refund. */
+/**
+ * The parts of an amount that parties other than the payer bear, in minor units; they are included in the amount of the
+ * order or refund.
+ */
 export interface Offers {
   /**
-   * Discounts by the merchant, never settled: 商家优惠 at Alipay (opendocs.alipay.com, "账单文件说明"), vouchers without a deposit (免充值代金券) at
-   * WeChat Pay (pay.weixin.qq.com, "交易账单详细说明": 应结订单金额 is the order less these).
+   * Discounts by the merchant, which the channel never pays out: 商家优惠 at Alipay (opendocs.alipay.com, "账单文件说明"),
+   * vouchers without a deposit (免充值代金券) at WeChat Pay (pay.weixin.qq.com, "交易账单详细说明": 应结订单金额 is the order amount less
+   * these vouchers).
    */
   merchant: number;
-  /** Paid by the channel for the payer, or bought before: 支付宝优惠 and red packets, 充值券. Settled like the payer's money. */
+  /**
+   * Paid by the channel for the payer, or bought before: 支付宝优惠 and red packets, 充值券. The channel pays it out like the
+   * payer's money.
+   */
   channel: number;
   /** The share of the merchant's partners (分润); only Alipay's trade bill has it. */
   share: number;
@@ -44,13 +51,13 @@ export interface Refund {
   refundNo: string;
   minor: number;
   state: RefundState;
-  /** `dispute`: taken for a dispute; not shown as a refund. */
+  /** `dispute` = money taken for a dispute, which the channel does not show as a refund. */
   origin: 'merchant' | 'portal' | 'dispute';
   at: number;
   doneAt: number | null;
   /** Each state with its time, oldest first. */
   moves: { state: RefundState; at: number }[];
-  /** The parts that others bear, and the refunded fee, fixed when the refund was made. */
+  /** The parts that parties other than the payer bear, and the refunded fee, fixed when the refund was made. */
   offers: Offers;
   feeBack: number;
   /** Paid from the merchant's available balance instead of the unsettled funds (WeChat Pay). */
@@ -73,7 +80,10 @@ export interface Hold {
   releasedAt: number | null;
 }
 
-/** A refund request of the merchant; `settleMs` = the channel completes it later (scaled), as WeChat Pay does. Minor units. */
+/**
+ * A refund request of the merchant. `settleMs` = the channel completes it after this time (multiplied by the time
+ * factor), as WeChat Pay does. Minor units.
+ */
 export interface RefundDraft {
   refundNo: string;
   minor: number;
@@ -84,7 +94,7 @@ export interface RefundDraft {
   fromAvailable?: boolean;
 }
 
-/** The fixed outcome of an order with an exact amount; see `trades.ts`. */
+/** The outcome that the simulator fixes for an order with an exact amount, such as 0.06; see `trades.ts`. */
 export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 'refunds-fail' | 'silent';
 
 /** An order at the channel. Times are milliseconds on the simulated clock, amounts minor units. */
@@ -109,7 +119,7 @@ export interface Trade {
   createdAt: number;
   expiresAt: number | null;
   closedAt: number | null;
-  /** The parts of the amount that others than the payer bear. */
+  /** The parts of the amount that parties other than the payer bear. */
   offers?: Offers;
   payments: Payment[];
   refunds: Refund[];

@@ -1,4 +1,7 @@
-/** Creates and changes trades, with the fixed outcomes of amounts and the parts that others bear. */
+/**
+ * Creates and changes trades, with the outcomes that are fixed for exact amounts and the parts that parties other than
+ * the payer bear.
+ */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { majorText } from '../money.ts';
@@ -27,13 +30,13 @@ const OUTCOMES: Readonly<Record<string, FixedOutcome>> = {
   '0.06': 'silent',
 };
 
-/** Returns the fixed outcome of a create call's exact amount; null = the order waits for its payer. */
+/** Returns the outcome that is fixed for an exact amount; null = the order waits for its payer. */
 export function fixedOutcome(minor: number, currency: string): FixedOutcome | null {
   const text = majorText({ minor: BigInt(minor), currency });
   return Object.hasOwn(OUTCOMES, text) ? OUTCOMES[text]! : null;
 }
 
-/** Sets the parts that others bear, for an unpaid order. Throws SimulatorRefusal. */
+/** Sets the parts of an unpaid order that parties other than the payer bear. Throws SimulatorRefusal. */
 export function offer(rules: Pick<BillRules, 'offers'>, trade: Trade, offers: Offers): void {
   if (trade.state === 'paid')
     throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is already paid.`);
@@ -63,7 +66,7 @@ interface TradeFilter {
   account?: string;
 }
 
-/** All trades and their only writer: each change is in the ledger before the call returns. */
+/** All trades. Only these functions change them, and each change is in the ledger before the call returns. */
 export interface Trades {
   create(draft: TradeDraft): Trade;
   byId(id: string): Trade | undefined;

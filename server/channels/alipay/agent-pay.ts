@@ -1,6 +1,6 @@
 /**
- * Payments per call by Alipay's agents. The names are those of Alipay's product document and interface contract (repository alipay/ai on
- * GitHub: `A2M智能收产品对接文档`, `aipay-interface-contract`); no other file uses them.
+ * Payments by Alipay's agents for single API calls. The names are those of Alipay's product document and interface
+ * contract (repository alipay/ai on GitHub: `A2M智能收产品对接文档`, `aipay-interface-contract`); no other file uses them.
  */
 import type { KeyObject } from 'node:crypto';
 import type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from '../../payments/channel.ts';
@@ -27,7 +27,7 @@ interface Needs {
   now: () => Date;
 }
 
-/** Creates the agent desk of a configured service. */
+/** Creates the interface `AgentDesk` (bills for agents and their proofs of payment) of a configured service. */
 export function alipayAgents({ seller, key, ask, now }: Needs): AgentDesk {
   return {
     bill: (order) => billText(seller, key, order),
@@ -83,7 +83,10 @@ async function billText(
   return Buffer.from(JSON.stringify(bill)).toString('base64url');
 }
 
-/** The answer names no seller; the payment is this account's because the answer to this account's own request is signed. */
+/**
+ * The answer names no seller. Alipay signs the answer to this account's own request, so the payment belongs to this
+ * account.
+ */
 function readVerified(said: Said, proof: AgentProof, receivedAt: Date): AgentVerdict | Unknown {
   const { content, code, subCode, message } = said;
   if (code !== CODE.ok) return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };

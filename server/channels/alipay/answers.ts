@@ -28,12 +28,12 @@ import { type CertificateFile, type Measure, isIssuedBy, leadsTo } from './setti
 import { certSerial, readCertificates } from './signature.ts';
 
 type Content = Said['content'];
-/** The members that a new refund and a known one share. */
+/** The fields that a new refund and a stored refund share. */
 type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
 
 /**
- * Reads the answer to a query. A payment has Alipay's amount, even if it differs from the order's (settling decides); `receivedAt` replaces
- * a missing time of payment.
+ * Reads the answer to a query. A payment has Alipay's amount, even if it differs from the order's; payments/core
+ * compares the amounts. `receivedAt` replaces a missing time of payment.
  */
 export function readQueried(said: Said, order: OrderRef, receivedAt: Date, sellerId = ''): Outcome {
   const { content, code, subCode } = said;
@@ -82,8 +82,9 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
 }
 
 /**
- * Reads the answer to the cancel of a payment by payer's code: `action` is `close`, or `refund` if a payment was returned. A success without
- * an action means that there is no such trade; `retry_flag` Y requires the same call again.
+ * Reads the answer to the cancel of a payment by payer's code (the code that a payer shows at the till). `action` is
+ * `close`, or `refund` if a payment was returned. A success without an action means that there is no such trade;
+ * `retry_flag` Y requires the same call again.
  */
 export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): CloseOutcome {
   const { content, code, subCode, message } = said;
@@ -102,10 +103,11 @@ export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): Cl
 }
 
 /**
- * Reads the answer to a refund. A business refusal refuses this call only: an earlier call of the same number may have succeeded, so settling
- * queries twice before the refund ends. The refund succeeded only with `fund_change=Y`. Otherwise this call moved no money, but an earlier
- * one may have: the refund is queried, and sent again if Alipay does not have it. `refund_fee` is the sum of all refunds so far, so it is
- * checked as a bound and never used as this refund's amount.
+ * Reads the answer to a refund. A business refusal refuses this call only: an earlier call of the same number may have
+ * succeeded, so the service queries twice before the refund ends. The refund succeeded only with `fund_change=Y`.
+ * Otherwise this call moved no money, but an earlier call may have, so the refund is queried, and sent again if Alipay
+ * does not have it. `refund_fee` is the sum of all refunds so far, so it is checked as a bound and never used as this
+ * refund's amount.
  */
 export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date): RefundOutcome {
   const { content, code, subCode, message } = said;
@@ -125,8 +127,9 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
 }
 
 /**
- * Reads the answer to a refund query; a success has Alipay's amount and time (`gmt_refund_pay`, a query option in requests.ts). Without a
- * status Alipay did not receive the refund, or it failed: absent, and the same number may be sent again. Unlisted states are pending.
+ * Reads the answer to a refund query; a success has Alipay's amount and time (`gmt_refund_pay`, a query option in
+ * requests.ts). If the answer has no status, Alipay did not receive the refund or it failed: the outcome is `absent`,
+ * and the same number may be sent again. Unlisted states are pending.
  */
 export function readRefundQueried(
   said: Said,
@@ -155,8 +158,9 @@ export function readRefundQueried(
 }
 
 /**
- * Reads the answer to a query about a refund that was made elsewhere. The outcome names the refunded payment (`trade_no`), because an order
- * may have been paid twice; settling compares it and its amount with the order.
+ * Reads the answer to a query about a refund that was not made through this service. The outcome names the refunded
+ * payment (`trade_no`), because an order may have been paid twice. The caller compares this payment and its amount with
+ * the order.
  */
 export function readRefundLookedUp(
   said: Said,
@@ -195,8 +199,8 @@ function hasText(value: unknown): value is string {
 }
 
 /**
- * sub_codes (without `ACQ.`) of a refused precreate, create or pay after which no trade of this number can be paid: those of the three calls
- * in Alipay's own Java SDK (API definition of 2026-09-23), except `KNOWN_CODES`.
+ * sub_codes (without `ACQ.`) of a refused precreate, create or pay after which no trade of this number can be paid.
+ * They are the codes of the three calls in Alipay's own Java SDK (API definition of 2026-09-23), except `KNOWN_CODES`.
  */
 const CODES = `
   ACCESS_FORBIDDEN AGREEMENT_ERROR AGREEMENT_INVALID AGREEMENT_NOT_EXIST AGREEMENT_STATUS_NOT_NORMAL
@@ -228,7 +232,9 @@ const CODES = `
   USER_FACE_PAYMENT_SWITCH_OFF USER_LOGONID_DUP ZM_AUTH_AMOUNT_EXCEED ZM_AUTH_RULE_LIMIT ZM_CREDIT_AUTH_FAIL
 `;
 
-/** sub_codes that mean that a trade exists; in the second line, that one may exist and still be paid. */
+/**
+ * sub_codes that mean that a trade exists. Those in the second line mean that a trade may exist and may still be paid.
+ */
 const KNOWN_CODES = `
   TRADE_HAS_SUCCESS TRADE_HAS_CLOSE CONTEXT_INCONSISTENT TRADE_BUYER_NOT_MATCH
   TRADE_SETTLE_ERROR TRADE_STATUS_ERROR PULL_MOBILE_CASHIER_FAIL
@@ -280,8 +286,8 @@ export function readCreated(said: Said, order: PlaceOrder): Outcome {
 }
 
 /**
- * Reads the answer to a payment by payer's code: 10000 = paid, 10003 = the payer must still confirm it. A payment has Alipay's amount, even if
- * it differs from the order's (settling decides).
+ * Reads the answer to a payment by payer's code: 10000 = paid, 10003 = the payer must still confirm it. A payment has
+ * Alipay's amount, even if it differs from the order's; payments/core compares the amounts.
  */
 export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date): Outcome {
   const { content, code } = said;
@@ -297,8 +303,8 @@ export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date):
 }
 
 /**
- * The outcome of any answer but a success of this order. A refusal is definite only for a listed code, or for one of the gateway, which
- * refuses a request before it can create a trade.
+ * The outcome of any answer but a success of this order. A refusal is definite (no trade can be paid) only for a listed
+ * code, or for a code of the gateway, which refuses a request before it can create a trade.
  */
 function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
   const { content, code, subCode } = said;
@@ -312,18 +318,19 @@ function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
 }
 
 /**
- * The authority that issues only Alipay's own certificates; apps get theirs from "Class 1" below the same root. The names are those of the
- * certificates in the test fixtures of Alipay's own Node SDK; the sandbox reportedly adds " test".
+ * The authority that issues only Alipay's own certificates; the certificates of apps come from "Class 1" below the same
+ * root. The names are those of the certificates in the test fixtures of Alipay's own Node SDK; the sandbox reportedly
+ * adds " test".
  */
 const ISSUER = /^CN=Ant Financial Certification Authority Class 2\b/m;
 /** Alipay's company and the PID of the app's merchant. */
 const HOLDER = /^CN=(支付宝\(中国\)网络技术有限公司-\d{1,32})$/m;
 
 /**
- * Reads the answer to `alipay.open.app.alipaycert.download`: the PEM text of the certificate with this serial; throws for any doubt. The
- * answer is signed, if at all, with the requested key, so the certificate must prove itself: it leads to a pinned root, was issued by Alipay's
- * authority for its own certificates, is valid, and names the same holder as a trusted certificate. An attacker cannot add a certificate
- * this way.
+ * Reads the answer to `alipay.open.app.alipaycert.download`: the PEM text of the certificate with this serial; throws
+ * if it cannot be verified. The answer is signed, if at all, with the requested key, so the certificate must prove
+ * itself: it leads to a pinned root, was issued by Alipay's authority for its own certificates, is valid, and names the
+ * same holder as a trusted certificate. An attacker cannot add a certificate this way.
  */
 export function readDownloaded(body: Uint8Array, method: string, serial: string, measure: Measure): string {
   const { text } = readEnvelope(body, method);

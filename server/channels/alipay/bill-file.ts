@@ -16,7 +16,7 @@ import {
 } from '../bill-rows.ts';
 import { openBillArchive } from './bill-zip.ts';
 
-/** Alipay's days are those of Beijing. */
+/** A day of Alipay is a day in Beijing. */
 export const UTC_OFFSET_MINUTES = 480;
 
 /** The columns of the details (业务明细) that are read: opendocs.alipay.com, "账单文件说明" of alipay.data.dataservice.bill.downloadurl.query. */
@@ -36,9 +36,9 @@ const SHARE = '分润';
 /** The name of a column of the details. */
 type Column = (typeof DETAILS)[number];
 
-/** The columns of the sums by shop (业务汇总, the same document). */
+/** The columns of the sums by shop (业务汇总), from the same document as `DETAILS`. */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
-/** The net amount of the day (the same document); not every file has it. */
+/** The net amount of the day (same document as above); not every file has it. */
 const NET = '实收净额';
 /** The name of a column of the sums. */
 type SumColumn = (typeof SUMMARY)[number];
@@ -87,9 +87,12 @@ interface DetailTable {
   share: number;
 }
 
-/** The last free-text columns before the times, before the amounts and before the last amounts; 备注 is after every cell that is read. */
+/**
+ * The last free-text columns before the times, before the amounts and before the last amounts. 备注 is left out, because
+ * it comes after every cell that is read.
+ */
 const LAST_TEXTS = ['商品名称', '对方账户', '券名称'] as const;
-/** Columns between and after these texts that are amounts in every row. */
+/** Columns that contain an amount in every row. */
 const AMOUNTS: ReadonlySet<string> = new Set([
   '订单金额',
   '商家实收',
@@ -105,12 +108,13 @@ const AMOUNTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The cells of a row with unquoted commas in the name of the goods, a shop, a payer or a voucher: the positions of times and amounts show
- * where. Third parties write these texts, so a row that can be read in two ways is rejected.
+ * The cells of a row with unquoted commas in the name of the goods, a shop, a payer or a voucher. Example: the name
+ * `Tea, green` fills two cells, so that every later cell is one place further right. The positions of times and amounts
+ * show how far each cell has moved. Third parties write these texts, so a row that can be read in two ways is rejected.
  */
 function cellsOfCommas(header: readonly string[], read: readonly number[], cells: Cells, line: number): Cells {
   const ends = LAST_TEXTS.map((name) => header.indexOf(name)).filter((at) => at >= 0);
-  // Cells between two of these texts shift together, at least as far as the cells before them.
+  // All cells between two of these texts move equally far, and never less far than the cells before them.
   const partOf = (at: number): number => ends.filter((end) => at > end).length;
   const cell = (at: number, moved: number): string => cells[at + moved]!.trim();
   const isRight = (at: number, moved: number): boolean => {
@@ -154,7 +158,7 @@ function readDetailHeader(text: string, line: number): DetailTable {
   };
 }
 
-/** One of the two sums after the table. */
+/** One of the two lines with sums after the table, for payments or for refunds. */
 interface Trailer {
   count: number;
   /** The column of the sum: 商家实收 or, in older bills, 订单金额. */
@@ -347,8 +351,9 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
   }
 
   /**
-   * Reads a payment or a refund, whose amounts are negative. The merchant's net amount is 商家实收 + 服务费 + 分润, like the net amount of the day
-   * (实收净额): 商家实收 is the order amount less the merchant's own discounts (商家优惠, vouchers and red packets), including Alipay's discounts.
+   * Reads a payment or a refund; the amounts of a refund are negative. The merchant's net amount is 商家实收 + 服务费 + 分润,
+   * like the net amount of the day (实收净额). 商家实收 is the order amount less the merchant's own discounts (商家优惠, vouchers
+   * and red packets), including Alipay's discounts.
    */
   function readRow({ columns, share, cellsOf }: DetailTable, text: string, line: number): BillLine {
     const cells = cellsOf(text, line);
@@ -418,7 +423,8 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
     sums.requireCount('payments', stated['交易订单总笔数'], '交易订单总笔数', line);
     sums.requireCount('refunds', stated['退款订单总笔数'], '退款订单总笔数', line);
     sums.require('fees', -stated['服务费'], '服务费', line);
-    // No document states whether these sums include refunds, so both are accepted.
+    // No document states whether these sums include refunds, so a sum with refunds and a sum without refunds are
+    // accepted.
     if (stated['订单金额'] !== sums.of('paid') - sums.of('refunded'))
       sums.require('paid', stated['订单金额'], '订单金额', line);
     if (stated['商家实收'] !== sums.of('received') - sums.of('returned'))

@@ -100,7 +100,7 @@ function zipFault(error: unknown): unknown {
   return new BillMalformed(why, `The zip cannot be read: ${fault.message.slice(0, 200)}`);
 }
 
-/** An error of the system, such as a failed disk, is not a fault of the bill. */
+/** An error of the operating system, such as a failed disk, is not a fault of the bill. */
 function isOfSystem(error: Error): boolean {
   return 'syscall' in error;
 }

@@ -4,7 +4,7 @@ import { UTC_OFFSET_MINUTES, readBill, readPayee } from './bill-file.ts';
 import { CODE, type Reply, unknown, unknownRefusal } from './reply.ts';
 import type { AlipayCall } from './requests.ts';
 
-/** Alipay documents 9:00 of the next day, sometimes later; the first bills are of 2016. */
+/** Alipay documents that a bill is ready at 9:00 of the next day, sometimes later. The first bills are of 2016. */
 export const ALIPAY_BILLS: BillCalendar = {
   utcOffsetMinutes: UTC_OFFSET_MINUTES,
   readyAfterMinutes: 630,
@@ -45,7 +45,7 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   if (code !== CODE.ok) {
     if (NO_BILL.test(subCode))
       return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
-    // An app without the permission for bills has no faulty keys, and a retry does not help.
+    // An app without the permission for bills has correct keys, and a retry does not help.
     const unknownReply = code === CODE.permission ? undefined : unknownRefusal(reply.said);
     return unknownReply ?? { kind: 'refused', code: subCode || code, reason: message };
   }
@@ -57,7 +57,10 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
 
 const NO_BILL = /^(?:is[pv]\.)?(?:bill_not_exist|no_bill_data)$/i;
 
-/** Alipay uses the same code for a day without payments and a late bill, so a bill counts as empty only a day later. */
+/**
+ * Alipay uses the same code for a day without payments and for a late bill, so "no bill" means an empty day only a day
+ * later.
+ */
 const EMPTY_AFTER_MINUTES = 24 * 60;
 
 const HOSTS = { live: /\.alipay\.com$/, sandbox: /\.alipay(?:dev)?\.com$/ } as const;

@@ -127,11 +127,11 @@ function contextOf(input: ChannelInput): Context {
   const { appId = '', sellerId = '', appAuthToken = '', qrProductCode = '', miniAppId = '' } = input.fields;
   if (appId === '') throw new ChannelMisconfigured('appId', 'appId is missing.');
   const gateway = gatewayOf(input);
-  // Called only after an answer, so `context` is assigned by then.
+  // `download` is called only after an answer of Alipay, so `context` is assigned by then.
   const keys = readKeys(input, (serial, measure) => download(context, serial, measure));
   const { appCertSerial, rootCertSerial } = keys;
   const caller = { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial };
-  // A mini program that is another app takes payments with its own id.
+  // The mini program may be another app than this one; it then takes payments with its own id.
   const seller = { sellerId, qrProductCode, miniAppId: miniAppId || appId };
   const context: Context = { gateway, caller, keys, seller, input };
   return context;
@@ -247,7 +247,7 @@ async function upload(context: Context, file: AlipayUpload, at: Date): Promise<R
 }
 
 async function post(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<WireAnswer> {
-  // In the URL, as in Alipay's own clients: it is the charset of the body.
+  // `charset` is in the URL, as in Alipay's own clients, because it is the charset of the body.
   const { charset, ...params } = await signed(context, call, at);
   return context.input.send({
     method: 'POST',

@@ -27,14 +27,14 @@ const IMAGES = {
 } as const;
 
 const Text = z.string().optional().catch(undefined);
-/** An id: a number in the models, or text; a number that JSON cannot carry exactly is invalid. */
+/** An id of a complaint: a number in Alipay's models, or text. A number that JSON cannot carry exactly is invalid. */
 const Id = z.union([z.int().positive(), z.string().regex(/^\d{1,18}$/)]).transform(String);
 const Time = z
   .string()
   .transform((text) => readChinaTime(text))
   .pipe(z.date());
 
-/** The members of a complaint that are read; the payer's contact is not. */
+/** The fields of a complaint that are read; the payer's contact is not read. */
 const Complaint = z.object({
   id: Id,
   opposite_pid: Text,
@@ -59,13 +59,13 @@ const Uploaded = z.object({ file_key: z.string().min(1), file_url: z.string().mi
 interface ComplaintCalls {
   ask: (call: AlipayCall) => Promise<Reply>;
   upload: (file: AlipayUpload) => Promise<Reply>;
-  /** The merchant whose complaints count; empty = every merchant of the app. */
+  /** The merchant whose complaints are read; empty = those of every merchant of the app. */
   sellerId: string;
 }
 
 /**
- * Complaints of consumers (消费者投诉). A complaint takes no money; money that the merchant returns is a refund and reported as such. Alipay
- * accepts one result per complaint, which ends it, so an answer ends it too.
+ * Complaints of consumers (消费者投诉). A complaint takes no money; money that the merchant returns is reported as a refund.
+ * Alipay accepts one result per complaint, which ends it, so an answer also ends the complaint.
  */
 export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): DisputeDesk {
   return { read, list, answer, finish: (id, result) => finish(id, PROCESS_CODES[result]) };
@@ -122,7 +122,8 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
   }
 
   async function finish(id: string, code: string, more: object = {}): Promise<DisputeAction> {
-    // A number, as in Alipay's models; one that JSON cannot carry exactly is sent as text.
+    // The id is sent as a number, as in Alipay's models. If JSON cannot carry the number exactly, the id is sent as
+    // text.
     const number = Number.isSafeInteger(Number(id)) ? Number(id) : id;
     const call = { method: `${METHOD}.process.finish`, content: { id_list: [number], process_code: code, ...more } };
     const content = contentOf(await ask(call));
@@ -133,7 +134,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
   }
 }
 
-/** The result that the merchant declares, as Alipay's code; the spelling of the last one is Alipay's. */
+/** The result that the merchant declares, as Alipay's code; the last code is spelt as Alipay spells it. */
 const PROCESS_CODES: Readonly<Record<ComplaintResult, string>> = {
   agreed: 'CONSENSUS_WITH_CLIENT',
   refunded: 'REFUND',

@@ -1,4 +1,7 @@
-/** The channel kind of Alipay: its limits, fields and certificates, the registrations of a merchant, and the certificate download. */
+/**
+ * Describes Alipay to the service: limits, fields and certificates, the settings to register, and the certificate
+ * download.
+ */
 import type {
   Addresses,
   CertsDownloaded,
@@ -16,7 +19,9 @@ const KEY_MODE = "Key mode has no certificates: copy Alipay's public key from th
 const BY_HAND =
   'Download the first public certificate, the root certificates and the app certificate in the console of the app; this service downloads only the successor of a trusted public certificate, by its serial.';
 
-/** Tests the configuration: an unknown certificate serial in Alipay's answer is downloaded and proven. */
+/**
+ * Tests the configuration. If an answer has an unknown certificate serial, the certificate is downloaded and verified.
+ */
 async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded> {
   if (!input.pems[KINDS.appCert]?.length) return { ok: true, certs: [], byHand: KEY_MODE };
   const certs: { kind: string; pem: string }[] = [];
@@ -29,8 +34,9 @@ async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded
 const CONSOLE = 'Open Platform (open.alipay.com), the app, Development settings (开发设置)';
 
 /**
- * The registrations of a merchant for this service. Source: Alipay's "开发设置" of an app: 服务器IP白名单 and 应用网关 are optional, 授权回调地址 is
- * for authorisation only; payments by page, wap, app and code need neither, because each order has its own URLs.
+ * The settings of a merchant's app at Alipay for this service. Source: Alipay's "开发设置" of an app: 服务器IP白名单 and 应用网关 are
+ * optional, 授权回调地址 is for authorisation only; payments by page, wap, app and code need neither, because each order has
+ * its own URLs.
  */
 function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<Scene>[] {
   return [

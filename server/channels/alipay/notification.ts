@@ -13,14 +13,14 @@ const MAX_PARAMETERS = 200;
 /** The account and the keys that notifications are checked against. */
 interface NotificationReader {
   appId: string;
-  /** Empty when not configured. */
+  /** Empty if no seller is configured. */
   sellerId: string;
   ring: KeyRing;
 }
 
 /**
- * Reads a notification: verifies the RSA2 signature over the decoded bytes, then app_id and seller_id; throws NotificationNotGenuine.
- * `outcome.amount` is total_amount in fen; settling compares it with the order.
+ * Reads a notification: verifies the RSA2 signature over the decoded bytes, then app_id and seller_id; throws
+ * NotificationNotGenuine. `outcome.amount` is total_amount in fen; payments/core compares it with the order.
  */
 export function readNotification(
   { appId, sellerId, ring }: NotificationReader,
@@ -82,7 +82,9 @@ function readContent(text: string): unknown {
   }
 }
 
-/** A notification has only the cumulative sum of refunds, so the refund is named (`refundNo`) and queried. */
+/**
+ * A notification has only the sum of all refunds so far, so it names the refund (`refundNo`), which is then queried.
+ */
 function notificationOf(params: Readonly<Record<string, string>>, receivedAt: Date): Notification {
   if (!params.notify_id) throw new NotificationNotGenuine('malformed', 'The notification has no notify_id.');
   const sum = readMajorText(params.refund_fee, 'CNY');

@@ -1,4 +1,4 @@
-/** The test of a configuration: its credentials, and the products that the merchant has signed for. */
+/** Tests a configuration: its ids, keys and certificates, and the products that the merchant has signed for. */
 import { randomBytes } from 'node:crypto';
 import { type ProbeCheck, type ProbeResult, type ProbeRequest, type Scene, verdictOf } from '../../payments/channel.ts';
 import {
@@ -31,7 +31,7 @@ interface Prober extends Seller {
 /** Alipay's answer to the create of a QR code that is never shown. */
 type UnseenCodes = (product: string) => Promise<Reply>;
 
-/** Creates and cancels one code per product; all checks share the answer. */
+/** Creates and cancels one QR code per product; all checks of a product share the answer. */
 function unseenCodes(prober: Prober): UnseenCodes {
   const made = new Map<string, () => Promise<Reply>>();
   return (product) => {

@@ -1,4 +1,7 @@
-/** The envelope of an answer: the signature over the exact bytes, and the meaning of its codes. */
+/**
+ * The envelope of an answer (the JSON around the signed content): the signature over the exact bytes, and the meaning
+ * of its codes.
+ */
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payments/channel.ts';
@@ -30,7 +33,7 @@ export const CODE = {
 /** sub_code: Alipay has no such trade, or the payer has not scanned or logged in yet. */
 export const NOT_EXIST = 'ACQ.TRADE_NOT_EXIST';
 
-/** The same sub_code in the refund query, whose list of codes has it with and without the prefix. */
+/** `TRADE_NOT_EXIST` in the refund query, whose list of codes has it with and without the prefix `ACQ.`. */
 export const NO_REFUND_TRADE: ReadonlySet<string> = new Set([NOT_EXIST, 'TRADE_NOT_EXIST']);
 
 /** Whether a business or gateway code means that the merchant has not signed for the product of a call. */
@@ -38,7 +41,10 @@ export function saysNoProduct({ code, subCode }: { code: string; subCode: string
   return subCode === 'ACQ.ACCESS_FORBIDDEN' || code === CODE.permission;
 }
 
-/** sub_codes after which the result is unknown, regardless of `code`; the same holds for every sub_code with BUSY. */
+/**
+ * sub_codes after which the result is unknown, regardless of `code`. Every sub_code with BUSY also means this
+ * (`isBusy`).
+ */
 const NO_RESULT: ReadonlySet<string> = new Set([
   'ACQ.SYSTEM_ERROR',
   // Spelled so in the list of alipay.trade.cancel.
@@ -49,7 +55,10 @@ const NO_RESULT: ReadonlySet<string> = new Set([
   'aop.unknow-error',
 ]);
 
-/** Whether a sub_code means that Alipay could not answer now: the result is queried, or the same call is repeated. */
+/**
+ * Whether a sub_code means that Alipay could not answer now. The caller then queries the result or repeats the same
+ * call.
+ */
 function isBusy(subCode: string): boolean {
   return NO_RESULT.has(subCode) || subCode.includes('BUSY');
 }
@@ -99,9 +108,9 @@ export interface Unknown {
 export type Reply = { kind: 'said'; said: Said } | Unknown;
 
 /**
- * Reads an answer: HTTP 200, one JSON object, a valid signature over the response member, in this order. An unsigned refusal (Alipay sends
- * some 4000x unsigned) is always `unknown`: it can be forged, so it never fails or closes an order; its sub_code is kept for the operator
- * and the probe.
+ * Reads an answer. It must have HTTP 200, be one JSON object, and have a valid signature over the response field,
+ * checked in this sequence. An unsigned refusal (Alipay sends some 4000x unsigned) is always `unknown`: it can be
+ * forged, so it never fails or closes an order; its sub_code is kept for the operator and the configuration test.
  */
 export async function readReply(answer: WireAnswer, method: string, keys: AlipayKeys): Promise<Reply> {
   const { status } = answer;
@@ -127,7 +136,10 @@ export function unknown(cause: UnknownCause, detail: string, subCode?: string): 
   return { kind: 'unknown', cause, detail, ...(subCode ? { subCode } : {}) };
 }
 
-/** The unknown outcome of a signed refusal that is not about the trade: busy, a wrong clock or configuration. Undefined for others. */
+/**
+ * The unknown outcome of a signed refusal that is not about the trade: busy, a wrong clock or configuration. Undefined
+ * for other refusals.
+ */
 export function unknownRefusal({ code, subCode, message }: Said): Unknown | undefined {
   const detail = `${code} ${subCode} ${message}`.trim();
   if (subCode === 'isv.invalid-timestamp') return unknown('clock_skew', detail, subCode);
@@ -144,7 +156,7 @@ async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
   if (judgement === 'serial_unknown') return unknown(judgement, `alipay_cert_sn "${envelope.certSerial}" is unknown.`);
   if (judgement === 'signature_invalid') return unknown(judgement, "The signature does not match Alipay's key.");
   const said = contentOf(envelope);
-  // The member's name is not signed, so an error member must not carry a success.
+  // The name of the response field is not signed, so an `error_response` must not carry a success.
   if (envelope.isError && said.code === CODE.ok) return unknown('unparsable', 'error_response with a success code.');
   return { kind: 'said', said };
 }
@@ -179,14 +191,14 @@ function contentOf({ text: said }: Envelope): Said {
   return { code: text('code'), subCode: text('sub_code'), message: text('sub_msg') || text('msg'), content };
 }
 
-/** The envelope of an answer; `signed` has the raw bytes of the response member, which the signature covers. */
+/** The envelope of an answer; `signed` has the raw bytes of the response field, which the signature covers. */
 interface Envelope {
   signed: Uint8Array;
   /** `signed` as text. */
   text: string;
-  /** The member is `error_response`, which can only be a refusal. */
+  /** The response field is `error_response`, which can only be a refusal. */
   isError: boolean;
-  /** Empty if the answer has none. */
+  /** Empty if the answer has no signature. */
   sign: string;
   certSerial: string;
 }
@@ -248,7 +260,10 @@ function charsetOf(body: Uint8Array): Charset {
   }
 }
 
-/** One character for each byte; in GBK, bytes of multi-byte characters are masked, because some look like ASCII. */
+/**
+ * A text with one character for each byte. In GBK, bytes of multi-byte characters are masked, because some look like
+ * ASCII.
+ */
 function outlineOf(body: Uint8Array, charset: Charset): string {
   const outline = Buffer.from(body);
   if (charset === 'utf-8') return outline.toString('latin1');
@@ -261,7 +276,7 @@ function outlineOf(body: Uint8Array, charset: Charset): string {
   return outline.toString('latin1');
 }
 
-/** The raw bytes of each top-level member of valid JSON; throws for a duplicate key in any object. */
+/** The raw bytes of each top-level field of valid JSON; throws for a duplicate key in any object. */
 function topLevelMembers(body: Uint8Array, charset: Charset, decoder: TextDecoder): Map<string, Uint8Array> {
   const text = outlineOf(body, charset);
   const members = new Map<string, Uint8Array>();

@@ -23,12 +23,12 @@ export interface Caller {
   appId: string;
   sellerId: string;
   appAuthToken: string;
-  /** Certificate mode; empty in key mode. */
+  /** The serial of the app certificate in certificate mode; empty in key mode. */
   appCertSerial: string;
   rootCertSerial: string;
 }
 
-/** After this time a repeated create gets a new timestamp, because the gateway refuses old ones. */
+/** After this time a repeated create gets a new timestamp, because the gateway refuses old timestamps. */
 const STALE_MS = 10 * 60_000;
 const CHINA_MS = 8 * 3_600_000;
 
@@ -48,8 +48,8 @@ export function cancelCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
 }
 
 /**
- * alipay.trade.refund; out_request_no makes a repeat the same refund. Alipay reports that the payer's bank rejected the refund
- * ("收单退款冲退完成通知") only if the call has `deposit_back_info`.
+ * alipay.trade.refund; a repeat with the same out_request_no is the same refund. Alipay reports that the payer's bank
+ * rejected the refund ("收单退款冲退完成通知") only if the call has `deposit_back_info`.
  */
 export function refundCall(refund: RefundOrder): AlipayCall {
   const content = compact({
@@ -79,13 +79,16 @@ export function certificateCall(serial: string): AlipayCall {
 
 type PaymentNames = Pick<RefundRef, 'orderNo' | 'paymentNo' | 'channelTradeNo'>;
 
-/** The payment by Alipay's number once known: the order number may mean another payment if an order was paid twice. */
+/**
+ * Names the payment by Alipay's number if it is known, because the order number may mean another payment if an order
+ * was paid twice.
+ */
 function paymentOf({ orderNo, paymentNo, channelTradeNo }: PaymentNames): Record<string, string> {
   const tradeNo = paymentNo ?? channelTradeNo;
   return tradeNo === null ? { out_trade_no: orderNo } : { trade_no: tradeNo };
 }
 
-/** The parameters of a call without `sign`; empty ones are omitted. */
+/** The parameters of a call without `sign`; empty parameters are omitted. */
 export function parametersOf(call: AlipayCall | AlipayUpload, caller: Caller, at: Date): Record<string, string> {
   return compact({
     app_id: caller.appId,
@@ -104,14 +107,14 @@ export function parametersOf(call: AlipayCall | AlipayUpload, caller: Caller, at
 }
 
 /**
- * The timestamp of a create: that of the first attempt, so that a repeat is byte-identical. If it is too far from this replica's clock (the
- * first attempt may be another replica's), the current time.
+ * The timestamp of a create: the time of the first attempt, so that a repeat is byte-identical. If this time is too far
+ * from this replica's clock (another replica may have made the first attempt), it is the current time.
  */
 export function createTime(sentAt: Date, now: Date): Date {
   return Math.abs(now.getTime() - sentAt.getTime()) > STALE_MS ? now : sentAt;
 }
 
-/** Form encoding with `%20` for blanks, as the app scene and the payer's URL require it too. */
+/** Form encoding with `%20` for blanks, which the app scene and the payer's URL require. */
 export function encodeForm(params: Readonly<Record<string, string>>): string {
   return Object.entries(params)
     .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
@@ -152,7 +155,7 @@ type AlipayScene = keyof typeof CREATE;
 /** The products for QR codes; the first is Alipay's default (reference of alipay.trade.precreate). */
 export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;
 
-/** The members of a create that come from the configuration; empty values are not sent. */
+/** The fields of a create that come from the configuration; empty values are not sent. */
 export interface Seller {
   sellerId: string;
   qrProductCode: string;
@@ -188,14 +191,14 @@ export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller)
 function payerOf({ payCode, openId }: PlaceOrder, scene: AlipayScene, { miniAppId }: Seller): Record<string, unknown> {
   if (scene === 'code') return { scene: 'bar_code', auth_code: payCode };
   if (scene !== 'jsapi' && scene !== 'mini') return {};
-  // The older user id and the newer open id have different members.
+  // The older user id and the newer open id have fields with different names.
   const isUserId = /^2088\d{12}$/.test(openId ?? '');
   return { op_app_id: miniAppId, [isUserId ? 'buyer_id' : 'buyer_open_id']: openId };
 }
 
 /**
- * The merchant's options as members of the call. Payments that the payer opens have no operator and terminal, and their passback_params must
- * be URL-encoded (references of alipay.trade.page.pay, wap.pay and app.pay).
+ * The merchant's options as fields of the call. Payments that the payer opens have no operator and terminal, and their
+ * passback_params must be URL-encoded (references of alipay.trade.page.pay, wap.pay and app.pay).
  */
 function optionsOf(options: AlipayOptions, isOpenedByPayer: boolean): Record<string, unknown> {
   const { storeId, operatorId, terminalId, sysServiceProviderId, passbackParams = '', goods } = options;

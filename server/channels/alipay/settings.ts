@@ -63,12 +63,12 @@ export const KINDS = {
 /** The keys of one configuration, imported once. */
 export interface AlipayKeys {
   appKey: KeyObject;
-  /** Empty in key mode. */
+  /** The serial of the app certificate; empty in key mode. */
   appCertSerial: string;
   rootCertSerial: string;
   /**
-   * Alipay's verification keys: numbered in key mode; by `alipay_cert_sn` in certificate mode, where an unknown certificate is downloaded and
-   * proven (answers.ts).
+   * Alipay's verification keys. In key mode their serials are numbers. In certificate mode the serial is
+   * `alipay_cert_sn`, and an unknown certificate is downloaded and verified (answers.ts).
    */
   ring: KeyRing;
   certificateMode: boolean;
@@ -93,7 +93,8 @@ function plainKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
   const keys = (pems[kind] ?? []).map(
     (text, index) => [`key-${index + 1}`, storedKey(input, text, readPublicKey(text))] as const,
   );
-  // The console shows both public keys side by side, so the app's own key is a common mistake.
+  // Alipay's console shows the public keys of the app and of Alipay side by side, so uploading the app's key is a
+  // common mistake.
   if (keys.some(([, { key }]) => key.equals(createPublicKey(appKey)))) {
     throw new ChannelMisconfigured(kind, "This is the public key of the app; Alipay's public key is required.");
   }
@@ -198,7 +199,7 @@ function requireRsa(key: KeyObject, kind: string): KeyObject {
   return key;
 }
 
-/** Drops the cause, because messages of the parser may quote the input. */
+/** Drops the parser's error, because its message may quote the key. */
 function attempt<T>(kind: string, wrong: string, read: () => T): T {
   try {
     return read();

@@ -1,7 +1,10 @@
 import { createHash, sign, verify, X509Certificate, type KeyObject } from 'node:crypto';
 import type { KeyRing, VerifyKey } from '../key-ring.ts';
 
-/** The object identifiers of PKCS #1 signature algorithms begin with this one; those of the SM2 roots in Alipay's file do not. */
+/**
+ * The object identifiers of RSA signature algorithms (PKCS #1) begin with this text; those of the SM2 roots in Alipay's
+ * file do not.
+ */
 const PKCS1 = '1.2.840.113549.1.1';
 
 /** The signed text of a request: every parameter but `sign`, without empty values, sorted, raw values (open API v2). */

@@ -57,7 +57,10 @@ function waitsForMerchant(reason: string): boolean {
   return MERCHANT_DECIDES.has(reason);
 }
 
-/** The meaning of an order status: `waiting` = for the payer; `completed` does not prove a payment, only the capture does. */
+/**
+ * The meaning of an order status: `waiting` = PayPal waits for the payer; `completed` does not prove a payment, only
+ * the capture does.
+ */
 function orderMeaning(word: string): OrderMeaning {
   return ORDER.get(word) ?? 'pending';
 }
@@ -71,7 +74,7 @@ function refundMeaning(word: string): RefundMeaning {
   return REFUND.get(word) ?? 'pending';
 }
 
-/** The order that an answer must match; `channelOrderId` only once it is known. */
+/** The order that an answer must match; `channelOrderId` is null until it is known. */
 export interface Expected {
   orderNo: string;
   amount: Money;
@@ -145,7 +148,10 @@ function settlementOf(
   return Object.keys(settlement).length > 0 ? { settlement } : {};
 }
 
-/** Adds the total of the refunds that the order lists, if all are readable and in the payment's currency; at least the capture's own total. */
+/**
+ * Adds the total of the refunds that the order lists, if all are readable and in the payment's currency. The total is
+ * never less than the capture's own total.
+ */
 function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly PaypalRefund[]): Outcome {
   const states = listed.map(refundState);
   if (states.some(({ kind }) => kind === 'unknown')) return paid;
@@ -156,7 +162,7 @@ function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly
   return { ...paid, refundsHint: true, refundedTotal: sum > atLeast ? sum : atLeast };
 }
 
-/** Why a capture is not of the expected order; undefined if it is. */
+/** Why a capture does not belong to the expected order; undefined = it does. */
 export function strangerCapture(
   capture: PaypalCapture,
   expected: Expected,
@@ -169,7 +175,10 @@ export function strangerCapture(
   return undefined;
 }
 
-/** Why an answer is not about the expected order. The answer to a capture has some members in the capture only; all of them must match. */
+/**
+ * Why an answer is not about the expected order; undefined = it is. The answer to a capture call has some fields only
+ * inside the capture; all fields must match.
+ */
 function strangerIn(order: PaypalOrder, expected: Expected, { merchantId }: PaypalSettings): string | undefined {
   const [unit] = order.purchase_units;
   const parts = [unit, ...unit.payments.captures];
@@ -358,8 +367,8 @@ const CAPTURE_FINAL: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Issues after which no call of this refund succeeds, and none has: PayPal would have returned the result of an earlier call under the same
- * PayPal-Request-Id.
+ * Issues after which no call of this refund can succeed. No earlier call has succeeded either, because PayPal would
+ * have returned its result under the same PayPal-Request-Id.
  */
 const REFUND_FINAL: ReadonlySet<string> = new Set([
   'CAPTURE_FULLY_REFUNDED',

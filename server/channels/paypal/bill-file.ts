@@ -47,7 +47,7 @@ export function readInstant(text: string): number {
   if (text[10] !== 'T') return NaN;
   const clock = readClock(`${text.slice(0, 10)} ${text.slice(11, 19)}`);
   const zone = text.slice(19);
-  // Almost all instants; a pattern for each of a million lines would be slow.
+  // Almost all instants end like this; a regular expression for each of a million lines would be slow.
   if (zone === '+0000' || zone === 'Z') return clock;
   const [, sign, hours, minutes] = /^(?:\.\d{1,9})?(?:Z|([+-])([01]\d):?([0-5]\d))$/.exec(zone) ?? [undefined, 'x'];
   if (sign === 'x') return NaN;
@@ -97,7 +97,7 @@ function isHold(code: string): boolean {
 function kindOf(code: string, status: string, amount: number): BillLineKind {
   if (!hasMoved(status)) return 'other';
   if (PAYMENTS.has(code)) return amount > 0 ? 'payment' : 'other';
-  // A reversed refund and its reversal both do not count as refunds.
+  // Neither a reversed refund nor its reversal counts as a refund.
   if (isRefund(code)) return amount < 0 && status === 'S' ? 'refund' : 'other';
   if (DISPUTES.has(code)) return 'dispute';
   return code.startsWith('T01') || FEES_BACK.has(code) ? 'fee' : 'other';
@@ -250,7 +250,8 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     line: count,
     kind,
     event: `${code} ${status}`,
-    // An order number is in both members; a refund number is in invoice_id, unless the refund was made elsewhere.
+    // The order number is in custom_field and invoice_id. The refund number is in invoice_id, unless the refund was not
+    // made through this service.
     orderNo: isBack ? custom : (custom ?? invoice),
     refundNo: isBack && invoice !== custom ? invoice : null,
     channelTradeNo: isOwn ? id : referenceIn(info),
@@ -279,7 +280,7 @@ function unread(info: Members, line: number): Unread {
   };
 }
 
-/** The members that every transaction has. */
+/** The fields that every transaction has. */
 const MEMBERS = [
   'transaction_event_code',
   'transaction_status',

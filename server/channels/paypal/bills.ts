@@ -33,7 +33,7 @@ class NoPages extends Error {
   }
 }
 
-/** The period of one request: from the first to the last second, both included. */
+/** The period of one request: `first` and `last` are its first and last second, which it includes. */
 interface Window {
   first: number;
   last: number;
@@ -42,7 +42,7 @@ interface Window {
 const PAGE_SIZE = 500;
 /** PayPal returns no more transactions for one window. */
 const MOST_ROWS = 10_000;
-/** The most attempts to read a window whose transactions change meanwhile. */
+/** The most attempts to read a window if its transactions change while they are read. */
 const TRIES = 3;
 
 /** The API, and the account if it is configured. */
@@ -67,8 +67,8 @@ export interface Rows {
 }
 
 /**
- * The transactions between two instants, one window at a time, without duplicates. A window with too many is halved. Throws NoPages with the
- * answer to return, and BillMalformed for another account.
+ * The transactions between two instants, one window at a time, without duplicates. A window with too many transactions
+ * is halved. Throws NoPages with the answer to return, and BillMalformed for another account.
  */
 async function* readWindows(call: Call, settings: Requester, span: { begin: Date; end: Date }): AsyncGenerator<Rows> {
   const open: Window[] = [{ first: span.begin.getTime(), last: span.end.getTime() - 1000 }];
@@ -201,7 +201,8 @@ async function readBalances(
   });
   if (reply.kind === 'unknown' && isOfWire(reply.cause)) throw new NoPages(reply);
   const report = reply.kind === 'ok' ? Balances.safeParse(reply.body).data : undefined;
-  // "The requested date and time or the last date and time when the balances can be served": another time does not count.
+  // "The requested date and time or the last date and time when the balances can be served": balances of another time
+  // are not used.
   if (!report || readInstant(report.as_of_time) !== at) return undefined;
   if (report.last_refresh_time !== undefined && !(readInstant(report.last_refresh_time) >= at)) return undefined;
   const found = new Map<string, bigint>();
@@ -226,16 +227,17 @@ function instantText(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** Causes that are also causes of TransportFailed. */
+/** Whether TransportFailed has this cause. */
 function isOfWire(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
   return cause === 'timeout' || cause === 'network' || cause === 'too_large';
 }
 
 /**
- * Days in UTC; a transaction may appear three hours late, and is available for three years (developer.paypal.com, Transaction Search v1). A
- * pending payment changes no balance, and only transactions that do are listed (`balance_affecting_records_only`, default Y). Its row has
- * `transaction_initiation_date`, the start of its processing; that this date also selects the window is inferred. PayPal returns a payment
- * that the merchant does not claim within 30 days, and usually holds others for 21 days.
+ * Days in UTC; a transaction may appear three hours late, and is available for three years (developer.paypal.com,
+ * Transaction Search v1). A pending payment changes no balance, and only transactions that change a balance are listed
+ * (`balance_affecting_records_only`, default Y). The row of a payment has `transaction_initiation_date`, the start of
+ * its processing; that this date also selects the window is inferred. PayPal returns a payment that the merchant does
+ * not claim within 30 days, and usually holds other pending payments for 21 days.
  */
 export const PAYPAL_BILLS: BillCalendar = {
   utcOffsetMinutes: 0,
@@ -265,7 +267,8 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
     const span = daySpan(day, PAYPAL_BILLS.utcOffsetMinutes);
     const windows = readWindows(call, settings, span);
     try {
-      // The first window shows faults of the whole report; it is kept in memory, at most ten thousand transactions.
+      // The first window shows faults of the whole report, so it is read first and kept in memory (at most ten thousand
+      // transactions).
       let account: string | undefined;
       let first: Rows | undefined;
       do {
@@ -329,7 +332,7 @@ async function* written(
   yield lines([tail]);
 }
 
-/** An iteration whose first step throws. */
+/** An iteration that throws `error` at its first step. */
 function failing(error: Error): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }
@@ -340,7 +343,7 @@ function lines(values: readonly object[]): Uint8Array {
   return Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
 }
 
-/** A bill that stops in the middle fails like a download that does. */
+/** The error of a bill that stops in the middle: TransportFailed, as for an interrupted download. */
 function failure({ answer }: NoPages): TransportFailed {
   if (answer.kind !== 'unknown') return new TransportFailed('network', `PayPal stopped with ${answer.code}.`);
   const why = isOfWire(answer.cause) ? answer.cause : 'network';

@@ -1,4 +1,6 @@
-/** One PayPal account: its calls, in the order of the port, and the lookup of a refund by PayPal's id. */
+/**
+ * One PayPal account: the calls of the interface `Channel`, in its sequence, and the lookup of a refund by PayPal's id.
+ */
 import {
   type CaptureRef,
   type Channel,
@@ -63,7 +65,8 @@ const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 type LookedUp = FoundRefund | 'silent' | 'unreadable' | 'foreign';
 
 /**
- * Queries the refund that a webhook names, and its capture for the order number. `refundNo` is null for a refund that was made elsewhere.
+ * Queries the refund that a webhook names, and its capture for the order number. `refundNo` is null if the refund was
+ * not made through this service.
  */
 async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: string): Promise<LookedUp> {
   const reply = await call(getRefundRequest(settings, refundId));
@@ -78,7 +81,7 @@ async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: stri
   const orderNo = capture.custom_id;
   const isOurs = !settings.merchantId || capture.payee?.merchant_id === settings.merchantId;
   if (!orderNo || !OUR_NUMBER.test(orderNo) || !isOurs) return 'foreign';
-  // A refund made in the portal may inherit the invoice id of its capture, which is the order's number.
+  // A refund made in PayPal's merchant portal may inherit the invoice id of its capture, which is the order's number.
   const carriesOurs = refund.invoice_id !== undefined && ![orderNo, capture.invoice_id].includes(refund.invoice_id);
   const state = refundState(refund);
   if (state.kind === 'unknown') return 'unreadable';
@@ -86,8 +89,9 @@ async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: stri
 }
 
 /**
- * Queries a refund of this order by PayPal's id, made by the service or elsewhere. If its capture is not the order's, the capture is queried
- * too: with the order number and payee it is a second payment of the order, and the outcome names it (`payment`, amounts in minor units).
+ * Queries a refund of this order by PayPal's id, even if it was not made through this service. If its capture is not
+ * the order's, the capture is queried, too. If that capture has the order number and payee, it is a second payment of
+ * the order, and the outcome names it (`payment`, amounts in minor units).
  */
 async function refundById(
   call: Call,
@@ -172,7 +176,8 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (isTest) return { ...known, event: named.event, orderNo: null, refundNo: null, isTest };
     const amiss = isChained ? {} : ({ amiss: 'chain_incomplete' } as const);
     if (refundId === null) return { ...known, ...amiss, ...named };
-    // The caller queries an order after a hint; a refund that was made elsewhere is found only by PayPal's id.
+    // The caller queries an order that the webhook names. A refund that was not made through this service is found only
+    // by PayPal's id.
     const found = await lookUpRefund(call, settings, refundId);
     if (found === 'silent' && named.orderNo === null)
       throw new NotificationUndecided('PayPal did not return the order of a refund.');
@@ -181,7 +186,10 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return { ...known, ...amiss, ...named, ...lookedUp, refundId };
   }
 
-  /** Verifies a webhook at PayPal: its certificate came from PayPal's own URL, but without the certificates up to a root. */
+  /**
+   * Lets PayPal verify a webhook whose certificate came from PayPal's own URL, but without the certificates up to a
+   * root.
+   */
   async function askPaypal(sent: Transmission, body: Buffer): Promise<boolean> {
     const reply = await call(requests.verifyWebhookRequest(settings, sent, body));
     const status = reply.kind === 'ok' ? readVerification(reply.body) : undefined;

@@ -1,4 +1,4 @@
-/** Disputes: the calls, the meaning of the answers, and the desk of the port. */
+/** Disputes: the calls, the meaning of the answers, and the interface `DisputeDesk`. */
 import { z } from 'zod';
 import type {
   ChannelDispute,
@@ -183,7 +183,7 @@ function isPayee({ disputed_transactions: transactions }: PaypalDispute, merchan
   return transactions.every(({ seller }) => !merchantId || !seller?.merchant_id || seller.merchant_id === merchantId);
 }
 
-/** Reads a dispute, amounts in minor units; a text = the reason why it cannot be settled. */
+/** Reads a dispute, amounts in minor units; a string = the reason why the dispute cannot be used. */
 function disputeOf(found: PaypalDispute): ChannelDispute | string {
   const amount = readAmount(found.dispute_amount);
   if (!amount) return 'The disputed amount cannot be read.';
@@ -282,7 +282,7 @@ export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDes
     return found ? { kind: 'listed', ...found } : unknown('unparsable', 'The response is not a list of disputes.');
   }
 
-  /** Sends evidence to PayPal or a message to the payer, whichever PayPal offers in this state. */
+  /** Sends evidence to PayPal or a message to the payer, depending on the action that PayPal offers in this state. */
   async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction> {
     const typed = typedFiles(files, DOCUMENTS);
     if ('kind' in typed) return typed;

@@ -1,4 +1,4 @@
-/** The channel kind of PayPal: its limits, fields and certificates, and the registrations of a merchant. */
+/** Describes PayPal to the service: limits, fields and certificates, and the settings to register. */
 import type { Addresses, ChannelKind, FieldSpec, Mode, Registration, Scene } from '../../payments/channel.ts';
 import { PERCENT_AND_AMOUNT_FIELD } from '../fee-rate.ts';
 import { PAYPAL_BILLS } from './bills.ts';
@@ -8,7 +8,10 @@ import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 
 const DASHBOARD = 'Developer dashboard (developer.paypal.com), Apps & Credentials, the REST app';
 
-/** The registrations of the REST app for this service; payctl creates the webhook. Each order has its own return URLs. */
+/**
+ * The settings of the REST app at PayPal for this service; payctl creates the webhook. Each order has its own return
+ * URLs.
+ */
 function paypalRegistrations({ notifyUrl }: Pick<Addresses, 'notifyUrl'>): Registration<Scene>[] {
   return [
     {
@@ -61,7 +64,7 @@ const FIELDS: readonly FieldSpec[] = [
     name: 'webhookId',
     label: 'Webhook ID',
     secret: false,
-    // `missing` requires it, but it may be registered after the other fields, because PayPal assigns it.
+    // `missing` requires this field, but it may be entered after the other fields, because PayPal assigns it.
     requiredIn: [],
     ofAccount: true,
     pattern: /^[A-Za-z0-9-]{8,64}$/,

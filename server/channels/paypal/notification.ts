@@ -64,7 +64,7 @@ const REFUND_EVENTS = new Set([
   'PAYMENT.REFUND.FAILED',
 ]);
 
-/** The numbers in a webhook, which are looked up. */
+/** The ids in a webhook; the service looks them up at PayPal. */
 interface Named extends Pick<
   Notification,
   'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt' | 'disputeId'
@@ -138,9 +138,9 @@ interface Verified {
 }
 
 /**
- * Verifies a webhook's signature and returns an id for this body; throws NotificationNotGenuine. The signature covers only a CRC32, so a body can
- * be forged from a captured delivery. The id therefore includes a hash of the body, so that a forged message never replaces the genuine one,
- * and the content of a webhook is never settled.
+ * Verifies a webhook's signature and returns an id for this body; throws NotificationNotGenuine. The signature covers
+ * only a CRC32, so a body can be forged from a captured delivery. The id therefore includes a hash of the body, so that
+ * a forged message never replaces the genuine one, and the content of a webhook is never used as a result.
  */
 export async function verifyWebhook(
   headers: Record<string, string | undefined>,
@@ -195,15 +195,15 @@ interface Kept {
 
 const LARGEST = 64 * 1024;
 const KEEP_MS = 24 * 3600 * 1000;
-/** Shorter, because PayPal may add the missing certificate. */
+/** A key with an incomplete chain is cached for a shorter time, because PayPal may add the missing certificate. */
 const KEEP_UNCHAINED_MS = 3600 * 1000;
 const REFUSE_AGAIN_MS = 60 * 1000;
 const MOST_KEPT = 50;
 const MOST_AT_ONCE = 4;
 
 /**
- * Creates a cache of webhook certificates. They are downloaded from PayPal's own URLs only, one request per URL at a time; a valid one is cached
- * for at most a day, a refused one for a minute.
+ * Creates a cache of webhook certificates. They are downloaded from PayPal's own URLs only, one request per URL at a
+ * time. A valid certificate is cached for at most a day, a refused certificate for a minute.
  */
 export function createCertificateCache(settings: PaypalSettings, send: Transport, now: () => Date): FindWebhookKey {
   const kept = new Map<string, Kept>();

@@ -1,4 +1,4 @@
-/** One exchange: sent with an access token; the answer is classified by its status and read by schemas. */
+/** One request to PayPal: sent with an access token; the answer is classified by its status and read by schemas. */
 import { z } from 'zod';
 import {
   type Transport,
@@ -9,7 +9,7 @@ import {
 } from '../../payments/channel.ts';
 import { hasUniqueMembers } from '../unique-members.ts';
 
-/** A text that is not JSON, or in which an object has a member twice. */
+/** A text that is not JSON, or in which an object has two fields of the same name. */
 export class UnreadableJson extends Error {
   readonly why: 'unparsable' | 'duplicate_key';
   constructor(why: UnreadableJson['why'], detail: string) {
@@ -21,7 +21,7 @@ export class UnreadableJson extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses UTF-8 JSON in which every member name is unique per object; throws UnreadableJson. */
+/** Parses UTF-8 JSON in which every field name is unique per object; throws UnreadableJson. */
 export function readJson(bytes: Buffer): unknown {
   const text = decode(bytes);
   const value = parse(text);
@@ -46,7 +46,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The first duplicate member name in an object of this (valid) JSON text, quoted as written. */
+/** The first duplicate field name in an object of this (valid) JSON text, quoted as written. */
 function duplicateMember(text: string): string | undefined {
   const open: (Set<string> | null)[] = [];
   let lastString = '';

@@ -11,7 +11,7 @@ import type { Transmission } from './signature.ts';
  */
 const LONGEST = { description: 127, brandName: 127, noteToPayer: 255 } as const;
 
-/** `POST /v1/oauth2/token`: requests an access token with the client's credentials. */
+/** `POST /v1/oauth2/token`: requests an access token with the client id and secret. */
 export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings): WireRequest {
   const basic = Buffer.from(`${clientId}:${clientSecret}`, 'utf8').toString('base64');
   return {

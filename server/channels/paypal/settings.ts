@@ -14,7 +14,7 @@ const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
 /** The certificate kind for an intermediate that is missing in PayPal's certificate file. */
 export const WEBHOOK_INTERMEDIATE = 'paypal_webhook_intermediate';
 
-/** One configuration version, as all parts of the adapter use it. */
+/** One configuration version, as all files of this folder use it. */
 export interface PaypalSettings {
   mode: Mode;
   /** The base URL of the REST API, without a slash at the end. */
@@ -32,7 +32,7 @@ export interface PaypalSettings {
   intermediates: readonly X509Certificate[];
 }
 
-/** Reads a configuration; throws ChannelMisconfigured with the field. */
+/** Reads a configuration; throws ChannelMisconfigured with the name of the unusable field. */
 export function readSettings(input: ChannelInput): PaypalSettings {
   return {
     mode: input.mode,

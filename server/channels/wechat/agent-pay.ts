@@ -2,14 +2,15 @@ import { randomBytes, type KeyObject } from 'node:crypto';
 import { preorderText, signRsa } from './signature.ts';
 
 /*
- * WeChat agent pay ("微信支付 Agent Pay", protocol X402). Source: the README of SkillHub's merchant demo (`mch-demo`, Go and Java), and public
- * ports of it: members, their order in the signed text, seconds as text, `product_id` as SP and eight digits, 15 minutes.
+ * WeChat agent pay ("微信支付 Agent Pay", protocol X402). Source: the README of SkillHub's merchant demo (`mch-demo`, Go
+ * and Java), and public translations of the demo to other languages. They show the fields, their sequence in the signed
+ * text, seconds as text, `product_id` as SP and eight digits, and 15 minutes.
  */
 
 /** The host of live payments. */
 export const AGENT_PAY_LIVE = 'https://payapp.weixin.qq.com';
 
-/** The payment data from the answer to the create. */
+/** The payment data that WeChat Pay returned when the order was created. */
 interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;
@@ -28,7 +29,10 @@ interface AgentDeveloper {
   key: KeyObject;
 }
 
-/** Signs the body of a preorder; `at` is the clock for channels. The body has no amount: it is that of the order of `payData`. */
+/**
+ * Signs the body of a preorder, which requests a payment code; `at` is the time from `channelTime`. The body has no
+ * amount, because the order of `payData` has it.
+ */
 export async function signPreorder(
   { developerId, keyId, key }: AgentDeveloper,
   { skill, payData, seconds }: { skill: AgentSkill; payData: PayData; seconds: number },

@@ -33,7 +33,10 @@ import { type Account, appOf, merchantOf, namesOf } from './requests.ts';
 import type { Settings } from './settings.ts';
 import { answerText, appText, isFresh, jsapiText, openText, plainSerial, signRsa, verifyRsa } from './signature.ts';
 
-/** Reads the answer to a payment by payer's code: the trade, paid at once or pending while the payer types the password. */
+/**
+ * Reads the answer to a payment by payer's code (the code that a payer shows at the till): paid at once, or pending
+ * while the payer types the password.
+ */
 export function readCodePaid(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
   if (reply.kind !== 'refused') return readQueried(reply, account, order, receivedAt);
   if (reply.code === 'USERPAYING') return { kind: 'pending' };
@@ -44,7 +47,9 @@ export function readCodePaid(reply: Reply, account: Account, order: OrderRef, re
   return { ...spent, definite: true };
 }
 
-/** Reads the refusal of a create: definite only if it is signed and its code rules out a trade. */
+/**
+ * Reads the refusal of a create. It is definite (no trade exists) only if it is signed and its code rules out a trade.
+ */
 function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
   const definite = signed && isDefinite(code, message);
@@ -54,7 +59,10 @@ function readPlaceRefusal(refused: Refused): Outcome {
   return signed && !definite ? { ...declined, doubt: createDoubt(code, message) } : declined;
 }
 
-/** Reads the answer to a query. A payment has WeChat's amount, even if it differs from the order's (settling decides). */
+/**
+ * Reads the answer to a query. A payment has WeChat's amount, even if it differs from the order's; payments/core
+ * compares the amounts.
+ */
 export function readQueried(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'refused') {
@@ -93,8 +101,8 @@ function readPayer(payer: Members): string | undefined {
 }
 
 /**
- * Reads a reversed payment by payer's code; if it was paid, the reverse returned the money. Its members are not documented: with the number and
- * the amount of a payment it was paid, otherwise not.
+ * Reads a payment by payer's code that was reversed. WeChat Pay does not document the fields: with a payment number and
+ * an amount it was paid, and the reverse returned the money; otherwise it was never paid.
  */
 function readRevoked(members: Members, amount: Money | undefined, receivedAt: Date): Outcome {
   const channelNo = textIn(members, 'transaction_id');
@@ -104,8 +112,8 @@ function readRevoked(members: Members, amount: Money | undefined, receivedAt: Da
 }
 
 /**
- * Reads the answer to a reverse, which may have returned money: it names the order and, in partner mode, the merchants ("撤销", sp_mchid and
- * sub_mchid).
+ * Reads the answer to a reverse, which may have returned money. The answer must name the order and, in partner mode,
+ * both merchants ("撤销", sp_mchid and sub_mchid).
  */
 export function readReversed(reply: Reply, account: Account, order: OrderRef): CloseOutcome {
   if (reply.kind !== 'said') return readClosed(reply);
@@ -127,12 +135,15 @@ export function readClosed(reply: Reply): CloseOutcome {
   return unknownRefusal(reply) ?? { kind: 'refused', code, reason: message };
 }
 
-/** The refund that an answer must be about; `refundAmount` is absent for a refund that was made elsewhere. */
+/**
+ * The refund that an answer must be about; `refundAmount` is absent if the refund was not made through this service.
+ */
 type Asked = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
 
 /**
- * Reads the answer to a refund. WeChat Pay sometimes does not find a known payment and finds it shortly after, so "not found" does not decide
- * the refund. NO_AUTH is about this refund ("申请退款": 没有退款权限), not about the credential.
+ * Reads the answer to a refund. WeChat Pay sometimes does not find a known payment and finds it shortly after, so "not
+ * found" does not decide the refund. NO_AUTH refuses this refund ("申请退款": 没有退款权限); it does not mean that the merchant's
+ * key is wrong.
  */
 export function readRefundMade(reply: Reply, refund: RefundOrder, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
@@ -157,8 +168,9 @@ export function readRefundQueried(reply: Reply, refund: Asked, receivedAt: Date)
 }
 
 /**
- * Reads the answer to a query about a refund that was made elsewhere. The outcome names the refunded payment (`transaction_id`), because an
- * order may have been paid twice; settling compares it and its amount with the order.
+ * Reads the answer to a query about a refund that was not made through this service. The outcome names the refunded
+ * payment (`transaction_id`), because an order may have been paid twice. The caller compares this payment and its
+ * amount with the order.
  */
 export function readRefundLookedUp(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'said') return readRefundQueried(reply, refund, receivedAt);
@@ -198,7 +210,7 @@ export function readRefund(members: Members, word: string, receivedAt: Date, exp
   return { kind: 'pending', channelRefundNo };
 }
 
-/** A sentence about the first member whose value differs from `expected`; undefined = none. */
+/** A sentence about the first field whose value differs from `expected`; undefined = no field differs. */
 export function strangerIn(members: Members, expected: Readonly<Record<string, string>>): string | undefined {
   const name = Object.keys(expected).find((key) => members[key] !== expected[key]);
   return name === undefined ? undefined : `${name} is ${String(members[name])}.`;
@@ -228,7 +240,9 @@ function readTime(members: Members, name: string): Date | undefined {
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-/** Only a 404 with the expected code means "not found"; one without may come from a proxy or a wrong path. */
+/**
+ * Only a 404 with the expected code means "not found"; a 404 without this code may come from a proxy or a wrong path.
+ */
 function isAbsent({ status, code }: Refused, expected: string): boolean {
   return status === 404 && code === expected;
 }
@@ -312,7 +326,10 @@ export class AnswerNotDecrypted extends Error {
   }
 }
 
-/** The valid, not distrusted certificates of `GET /v3/certificates` as PEM texts, sorted by the end of validity; throws for any doubt. */
+/**
+ * The valid, not distrusted certificates of `GET /v3/certificates` as PEM texts, sorted by the end of validity; throws
+ * if one cannot be verified.
+ */
 export function readCertificatePems(
   answer: WireAnswer,
   settings: Pick<Settings, 'apiV3Key' | 'publicKeyIds' | 'publicKeys' | 'distrustedSerials'>,
@@ -330,8 +347,9 @@ export function readCertificatePems(
 }
 
 /**
- * Reads `GET /v3/certificates` into verification keys by serial; throws for any doubt. Decryption with the APIv3 key proves the certificates,
- * and one of them (or a WeChat Pay public key) verifies the answer, so the first download needs no key.
+ * Reads `GET /v3/certificates` into verification keys by serial; throws if one cannot be verified. Decryption with the
+ * APIv3 key proves the certificates, and one of them (or a WeChat Pay public key) verifies the answer, so the first
+ * download needs no key.
  */
 export function readCertificates(
   answer: WireAnswer,

@@ -40,10 +40,13 @@ const NAMES = [
 /** The name of a column that is read. */
 type Column = (typeof NAMES)[number];
 
-/** The last free text of the merchant: it may contain cell separators, so the columns after it are counted from the end. */
+/**
+ * The last free-text column of the merchant. It may contain the cell separator, so the columns after it are counted
+ * from the end.
+ */
 const LAST_TEXT = '商户数据包';
 
-/** The sums in the last line (the same document). */
+/** The sums in the last line of the bill (same document as above). */
 const SUM_NAMES = [
   '总交易单数',
   '应结订单总金额',
@@ -101,17 +104,20 @@ function headerCells(text: string): string[] {
   return text.split(',').map((name) => name.replace(/^`/, '').trim());
 }
 
-/** The error for a row with too few cells: a cell without a backtick joins the one before it, so the first one is named. */
+/**
+ * The error for a row with too few cells. A cell without a backtick is joined to the cell before it, so the error names
+ * the first such cell.
+ */
 function missingCells(row: string, found: number, width: number, line: number): BillMalformed {
   const bare = row.split(',').findIndex((cell) => !cell.startsWith('`'));
   if (bare >= 0) return wrongCell(line, bare, 'A cell without a backtick', row.split(',')[bare] ?? '');
   return new BillMalformed('wrong_columns', `${found} cells, not ${width}.`, { line });
 }
 
-/** WeChat Pay's days are those of Beijing. */
+/** A day of WeChat Pay is a day in Beijing. */
 export const UTC_OFFSET_MINUTES = 480;
 
-/** The merchant of the bill; a partner's bill names both merchants. */
+/** The merchant of the bill; a partner's bill also names the sub-merchant. */
 interface BillOwner {
   mchid: string;
   subMchid: string | undefined;
@@ -138,7 +144,8 @@ export async function* readTradeBill(
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
   const part = rows.end(reader.end());
-  // A shortfall of a bill of several merchants does not show which merchant is affected.
+  // The difference in a bill of several merchants (`shortfall`) is dropped, because it does not show which merchant is
+  // affected.
   yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
 }
 
@@ -163,14 +170,14 @@ const SUMS = [
 ] as const;
 
 /**
- * States of a failed refund: FAIL in bills, the others in queries ("交易账单详细说明", "查询单笔退款"). Every other state but SUCCESS is open, and no
- * later bill has its result.
+ * States of a failed refund: FAIL in bills, CLOSED and REFUNDCLOSE in queries ("交易账单详细说明", "查询单笔退款"). In every other
+ * state but SUCCESS the refund is unfinished, and no later bill has its result.
  */
 const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
 
 function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   const sums = createSums(SUMS, rows);
-  // The stated sums of a bill of several merchants cover all of them.
+  // The sums stated in a bill of several merchants cover all of them, so this merchant's sums are kept separately.
   const own = owner.isWhole ? createSums(SUMS, rows) : sums;
   /** A row of another merchant was unreadable, so the sums cannot be compared. */
   let hasGap = false;
@@ -223,7 +230,10 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     },
   };
 
-  /** Begins the second bill. Its format is not documented today: if it differs from the first one's, the second bill is skipped. */
+  /**
+   * Begins the second bill. Its current format is not documented, so the second bill is skipped if its format differs
+   * from the first bill's.
+   */
   function beginSecond(text: string, line: number): void {
     try {
       table = readHeader(text, line);
@@ -300,7 +310,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
       event: isRefund ? `${event} ${cell('退款状态')}` : event,
       orderNo: numberIn(cell('商户订单号')),
-      // Without its number, a failed refund does not match a refund that succeeded in the service, which is then reported missing.
+      // A failed refund gets no number, so that it does not match a refund that succeeded in the service. That refund
+      // is then reported as missing in the bill.
       refundNo: isFailed ? null : numberIn(cell('商户退款单号')),
       channelTradeNo: numberIn(cell('微信订单号')),
       channelRefundNo: isFailed ? null : numberIn(cell('微信退款单号')),
@@ -314,7 +325,10 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     };
   }
 
-  /** Whether a row of a bill of several merchants is another merchant's; a row without a readable merchant counts as one. */
+  /**
+   * Whether a row of a bill of several merchants belongs to another merchant. If the merchant cannot be read, the row
+   * counts as another merchant's.
+   */
   function namesOther(of: Table, text: string, line: number): boolean {
     try {
       const cells = of.cellsOf(text, line);
@@ -361,7 +375,9 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     return isOurs;
   }
 
-  /** Compares WeChat Pay's sums, which include failed refunds; the returned totals exclude them. */
+  /**
+   * Compares the sums stated by WeChat Pay, which include failed refunds; the returned totals exclude failed refunds.
+   */
   function requireSums(stated: Record<SumName, bigint>, line: number): BillTotals {
     const perFen = BigInt(PER_FEN);
     const money = (name: (typeof SUMS)[number], column: SumName): void => {

@@ -14,7 +14,7 @@ import { UTC_OFFSET_MINUTES, readTradeBill } from './bill-file.ts';
 import { type Ask, type DownloadSigned, unknown, unknownRefusal } from './reply.ts';
 import type { Settings } from './settings.ts';
 
-/** WeChat Pay documents 10:00 of the next day, and keeps bills for three months. */
+/** WeChat Pay documents that a bill is ready at 10:00 of the next day, and is kept for three months. */
 export const WECHAT_BILLS: BillCalendar = {
   utcOffsetMinutes: UTC_OFFSET_MINUTES,
   readyAfterMinutes: 630,
@@ -36,7 +36,7 @@ interface BillCalls {
   rate: FeeRate | undefined;
 }
 
-/** The trade bills (交易账单); in partner mode those of the one sub-merchant of the configuration. */
+/** The trade bills (交易账单); in partner mode only those of the configured sub-merchant. */
 export function wechatBills(calls: BillCalls): BillDesk {
   const { rate, settings } = calls;
   const { mchid, sub } = settings;
@@ -80,7 +80,7 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   const all = await askFor(calls, day, 'ALL');
   const isMore = calls.settings.refundFunds !== undefined && (all.kind === 'offered' || all.kind === 'empty');
   const more = isMore ? await askFor(calls, day, 'RECHARGE_REFUND') : undefined;
-  // Only documents of the older API name this bill, so its refusal does not affect the other bill.
+  // Only documents of the older API name this second bill, so the first bill is used even if the second is refused.
   if (more === undefined || more.kind === 'empty' || more.kind === 'refused') return downloaded(calls, all);
   if (more.kind !== 'offered') return more;
   if (all.kind !== 'offered') return downloaded(calls, more);
@@ -104,7 +104,7 @@ async function askFor(
   if (reply.kind === 'refused') {
     const { code, message, signed } = reply;
     if (code === 'STATEMENT_CREATING') return { kind: 'not_ready', code };
-    // An empty day counts only if the answer is signed and the bills of the day are due.
+    // "No bill" means an empty day only if the answer is signed and the bill of the day is due.
     const when = { day, calendar: WECHAT_BILLS, now: now(), sureAfterMinutes: WECHAT_BILLS.readyAfterMinutes };
     if (code === NONE) return signed ? noBill(code, { ...when, payee: payeeOf(settings) }) : unknown('unsigned', code);
     const unknownReply = code === 'NO_AUTH' ? undefined : unknownRefusal(reply);
@@ -156,7 +156,7 @@ function payeeOf({ mchid, sub }: BillCalls['settings']): string {
   return sub ? `${mchid}/${sub.mchid}` : mchid;
 }
 
-/** Only the configured host and its spare get a signed request. */
+/** Whether a URL is on the configured host or its spare host; only these hosts get a signed request. */
 function isTrusted(url: URL, { base, spareBase }: BillCalls['settings']): boolean {
   if (url.username !== '' || url.password !== '') return false;
   return [base, spareBase].some((one) => one !== undefined && new URL(one).origin === url.origin);

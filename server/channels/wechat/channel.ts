@@ -54,9 +54,10 @@ export function createWechatChannel(input: ChannelInput): Channel {
   }
 
   /**
-   * Ends a payment by payer's code. A paid one is reported and not reversed, because a reverse returns the money. A payment that arrives
-   * between query and reverse is returned, and a second query finds it. `again`: the result of an earlier reverse is unknown, so a paid order
-   * is reversed again to make sure that the money is returned.
+   * Ends a payment by payer's code. If it is already paid, the payment is reported and not reversed, because a reverse
+   * returns the money. A payment that arrives between the query and the reverse is returned, and a second query finds
+   * it. `again`: the result of an earlier reverse is unknown, so a paid order is reversed again to make sure that the
+   * money is returned.
    */
   async function reverse(order: OrderRef, again = false): Promise<CloseOutcome> {
     const before = await query(order);

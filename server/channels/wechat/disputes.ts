@@ -28,7 +28,7 @@ const Uploaded = z.object({ media_id: z.string().min(1) });
 /** The most characters of an answer. */
 const LONGEST_ANSWER = 200;
 
-/** The members of a complaint that are read. The payer's phone number is encrypted for the merchant and not read. */
+/** The fields of a complaint that are read. The payer's phone number is encrypted for the merchant and not read. */
 const Complaint = z.object({
   complaint_id: z.string(),
   complaint_time: z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
@@ -59,8 +59,8 @@ const Page = z.object({
 });
 
 /**
- * Complaints of payers (消费者投诉 2.0). A complaint takes no money; money that the merchant or WeChat Pay returns is a refund and reported as
- * such. It ends when the merchant declares it settled.
+ * Complaints of payers (消费者投诉 2.0). A complaint takes no money; money that the merchant or WeChat Pay returns is
+ * reported as a refund. A complaint ends when the merchant declares it settled.
  */
 export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   // A partner reads the complaints of all its merchants, so the sub-merchant's number selects them.
@@ -77,7 +77,10 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return found.complainted_mchid === mchid ? { kind: 'found', dispute: disputeOf(found) } : { kind: 'absent' };
   }
 
-  /** WeChat Pay lists by the day of the complaint, and a payer may continue a closed one, so the list begins `EARLIER_MS` earlier. */
+  /**
+   * WeChat Pay lists complaints by their day, and a payer may continue a closed complaint, so the list begins
+   * `EARLIER_MS` before `since`.
+   */
   async function list(since: Date, page = '0'): Promise<DisputePage> {
     const begin = new Date(since.getTime() - EARLIER_MS);
     const days = { begin_date: dayOf(begin), end_date: dayOf(new Date(begin.getTime() + LIST_MS)) };
@@ -146,7 +149,7 @@ function refusal(reply: Refused): DisputeAction {
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
-/** A list covers at most 30 days; 24 of them are before `since`, so that it ends in the future. */
+/** A list covers at most 30 days. This list begins 24 days before `since` and ends 5 days after it. */
 const LIST_MS = 29 * 86_400_000;
 const EARLIER_MS = 24 * 86_400_000;
 

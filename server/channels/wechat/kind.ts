@@ -1,4 +1,7 @@
-/** The channel kind of WeChat Pay: its limits, fields and certificates, the registrations of a merchant, and the certificate download. */
+/**
+ * Describes WeChat Pay to the service: limits, fields and certificates, the settings to register, and the certificate
+ * download.
+ */
 import {
   type Addresses,
   type CertKindSpec,
@@ -44,8 +47,9 @@ async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded
 const PLATFORM = 'Merchant platform (pay.weixin.qq.com), Product center';
 
 /**
- * The registrations of a merchant for this service. Sources: "H5支付" and "JSAPI支付", 开发配置 (H5 支付域名, JSAPI 支付授权目录), and
- * "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). Native, App and payment codes need no address; notifications go to the address of each order.
+ * The settings that a merchant must register at WeChat Pay for this service. Sources: "H5支付" and "JSAPI支付", 开发配置 (H5
+ * 支付域名, JSAPI 支付授权目录), and "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). Native, App and payment codes need no
+ * address; notifications go to the address of each order.
  */
 function wechatRegistrations(
   fields: Readonly<Record<string, string>>,
@@ -218,7 +222,7 @@ const FIELDS: readonly FieldSpec[] = [
   PERCENT_FIELD,
 ];
 
-/** Fields that require a sub-merchant. */
+/** Fields that are only allowed with a sub-merchant. */
 const SUB_APPS = ['subAppId', 'subAppIdJsapi', 'subAppIdMini', 'subAppIdApp'];
 
 const CERT_KINDS: readonly CertKindSpec[] = [

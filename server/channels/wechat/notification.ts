@@ -33,8 +33,8 @@ interface NotificationReader extends Account {
 }
 
 /**
- * Reads a notification: verifies the RSA signature over the raw bytes, decrypts the resource, checks merchant and app; throws
- * NotificationNotGenuine. `outcome.amount` is WeChat's amount in fen; settling compares it with the order.
+ * Reads a notification: verifies the RSA signature over the raw bytes, decrypts the resource, checks merchant and app;
+ * throws NotificationNotGenuine. `outcome.amount` is WeChat's amount in fen; payments/core compares it with the order.
  */
 export async function readNotification(
   reader: NotificationReader,
@@ -72,7 +72,10 @@ function isOfPayment(event: string, resource: Members): boolean {
   return isTrade || event.startsWith('REFUND.');
 }
 
-/** A notification of another product (profit sharing, transfers, coupons); its decryption proves that it is this merchant's. */
+/**
+ * A notification of another product (profit sharing, transfers, coupons); its decryption with the APIv3 key proves that
+ * it is for this merchant.
+ */
 function otherNotification({ mchid: account }: NotificationReader, event: string, envelope: Members): Notification {
   const notificationId = textIn(envelope, 'id');
   if (!notificationId || !event)
@@ -93,7 +96,7 @@ function knownApps({ appIds, sub }: NotificationReader, resource: Members): stri
   });
 }
 
-/** A complaint names no merchant; its decryption with the merchant's key proves that it is this merchant's. */
+/** A complaint names no merchant; its decryption with the APIv3 key proves that it is about this merchant. */
 function complaintNotification(
   { mchid: account }: NotificationReader,
   event: string,
@@ -111,7 +114,7 @@ function complaintNotification(
 function tradePart(resource: Members, receivedAt: Date): Pick<Notification, 'outcome'> {
   const outcome = readTrade(resource, receivedAt);
   if (outcome.kind === 'unknown') throw new NotificationNotGenuine('malformed', outcome.detail ?? 'Unreadable trade.');
-  // WeChat Pay notifies only of success; any other state is a hint.
+  // WeChat Pay notifies only of success, so any other state is not used as a result.
   return outcome.kind === 'paid' ? { outcome } : {};
 }
 
@@ -164,8 +167,8 @@ interface ComplaintNotifications {
 }
 
 /**
- * Registers the address for complaints; WeChat Pay has one per merchant. An address on another host is not replaced, because that system
- * would stop receiving complaints; an address on the same host is.
+ * Registers the address for complaints; WeChat Pay has one per merchant. An address on another host is not replaced,
+ * because that system would stop receiving complaints. An address on the same host is replaced.
  */
 export async function registerComplaintNotifications({
   ask,
@@ -199,7 +202,7 @@ export async function complaintChecks({ ask, mode, notifyUrl }: ComplaintNotific
   return [lacking('complaint_url', known.url === null ? none : elsewhere(known.url))];
 }
 
-/** The same check when the credentials failed. */
+/** The check of the registered address as "not tested", because an id, key or certificate is wrong. */
 export function untestedComplaints({ notifyUrl }: Pick<ComplaintNotifications, 'notifyUrl'>): ProbeCheck[] {
   return notifyUrl === undefined ? [] : [notReached('notifications', ADDRESS)];
 }

@@ -1,4 +1,4 @@
-/** The test of a configuration: its credentials, and the products that the merchant has opened. */
+/** Tests a configuration: its ids, keys and certificates, and the products that the merchant has opened. */
 import { randomBytes } from 'node:crypto';
 import {
   type Mode,
@@ -44,8 +44,9 @@ const LIFE_MS = 120_000;
 const INVENTED_PAYER = 'nobody@test';
 
 /**
- * Creates an order of 0.10 CNY in each scene and closes it at once. It cannot be paid, because its code or URL is not given out. In jsapi and
- * mini the payer does not exist; in code no order is created, because it needs the code of a real payer.
+ * Creates an order of 0.10 CNY in each scene and closes it at once. It cannot be paid, because no payer gets its code
+ * or URL. In the scenes jsapi and mini the payer does not exist. In the scene code no order is created, because it
+ * needs the code of a real payer.
  */
 async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const { settings } = prober;
@@ -56,7 +57,7 @@ async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<
   return [...apps.flat(), ...products.flat()];
 }
 
-/** The same checks when the credentials failed. */
+/** The product checks as "not tested", because an id, key or certificate is wrong. */
 function untestedProducts(settings: Settings, scenes: readonly Scene[]): ProbeCheck[] {
   const apps = appsOf(settings, scenes).map(([appId]) => notReached('credential', appName(appId)));
   return [...apps, ...scenes.map((scene) => notReached('product', nameOf(scene)))];
@@ -85,7 +86,7 @@ function nameOf(scene: Scene): string {
   return NAMES[scene] ?? scene;
 }
 
-/** Tests an app with a native order, which is refused for any kind of app that is not linked. */
+/** Tests an app with a native order, because WeChat Pay refuses it for any kind of app that is not linked. */
 async function testApp(prober: Prober, appId: string, field: string): Promise<ProbeCheck> {
   const name = appName(appId);
   const tried = await tryOrder(prober, 'qr', appId);

@@ -1,4 +1,7 @@
-/** One exchange: signed and sent to one of two hosts; the answer is verified and parsed, and its states and codes are interpreted. */
+/**
+ * One request to WeChat Pay: signed and sent to one of two hosts; the answer is verified and parsed, and its states and
+ * codes are interpreted.
+ */
 import { randomBytes } from 'node:crypto';
 import {
   type Download,
@@ -16,7 +19,7 @@ import type { Call } from './requests.ts';
 import type { Settings } from './settings.ts';
 import { answerText, isFresh, plainSerial, requestText, signRsa, verifyRsa, writeAuthorization } from './signature.ts';
 
-/** How long the spare host is used before the first one is tried again. */
+/** How long the spare host is used before the first host is tried again. */
 const SPARE_MS = 5 * 60_000;
 
 /** Selects one of WeChat's two hosts for the next attempt. */
@@ -27,8 +30,9 @@ interface AccessPoint {
 }
 
 /**
- * After an attempt without a response, further attempts go to the spare host for five minutes, or back if the spare does not respond either.
- * An attempt is sent once: the caller gets an unknown outcome, and repeats the request or queries.
+ * After a request without a response, the next requests go to the spare host for five minutes. If the spare host does
+ * not respond either, they go to the first host again. A request is sent once: the caller gets an unknown outcome, and
+ * repeats the request or queries.
  */
 function createAccessPoint({ base, spareBase }: Settings, now: () => Date): AccessPoint {
   let spareUntil = -Infinity;
@@ -41,7 +45,7 @@ function createAccessPoint({ base, spareBase }: Settings, now: () => Date): Acce
   };
 }
 
-/** Bytes that are not one JSON object with unique member names; `why` is a stable cause. */
+/** The bytes are not one JSON object with unique field names; `why` is a stable cause. */
 export class UnreadableJson extends Error {
   readonly why: Extract<UnknownCause, 'unparsable' | 'duplicate_key'>;
   constructor(why: UnreadableJson['why'], detail: string) {
@@ -53,10 +57,10 @@ export class UnreadableJson extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The members of an untrusted object; their values are unchecked. */
+/** The fields of a JSON object from outside; their values are unchecked. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Reads UTF-8 bytes as one JSON object; throws UnreadableJson, also for a duplicate member name. */
+/** Reads UTF-8 bytes as one JSON object; throws UnreadableJson, also for a duplicate field name. */
 export function readObject(bytes: Buffer | string): Members {
   const { value, text } = parse(bytes);
   if (!isObject(value)) throw new UnreadableJson('unparsable', 'The text is not a JSON object.');
@@ -64,13 +68,13 @@ export function readObject(bytes: Buffer | string): Members {
   return value;
 }
 
-/** The object in a member; empty if it is not an object. */
+/** The object in a field; empty if the value is not an object. */
 export function objectIn(members: Members, name: string): Members {
   const value = members[name];
   return isObject(value) ? value : {};
 }
 
-/** The text of a member; empty if it is not a string. */
+/** The text of a field; empty if the value is not a string. */
 export function textIn(members: Members, name: string): string {
   const value = members[name];
   return typeof value === 'string' ? value : '';
@@ -124,7 +128,10 @@ const DEFINITE_CODES: ReadonlySet<string> = new Set([
   'REQUEST_BLOCKED',
 ]);
 
-/** Whether a refusal rules out a trade; INVALID_REQUEST is also returned for a number that has one ("201 商户订单号重复"). */
+/**
+ * Whether a refusal rules out a trade. INVALID_REQUEST is also returned for an order number that has a trade ("201
+ * 商户订单号重复").
+ */
 export function isDefinite(code: string, message: string): boolean {
   return DEFINITE_CODES.has(code) && !isRepeated(message);
 }
@@ -151,7 +158,7 @@ export const SPENT_CODES: ReadonlySet<string> = new Set([
   'BUYER_MISMATCH',
 ]);
 
-/** Codes that mean that the credential is wrong, not the order. */
+/** Codes that mean that the merchant's key or permission is wrong, not the order. */
 const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
   'SIGN_ERROR',
   'NO_AUTH',
@@ -185,7 +192,7 @@ export interface Unknown {
   refusal?: { code: string; reason: string };
 }
 
-/** A refusal, with its code in the documented spelling; an unsigned one may be forged. */
+/** A refusal, with its code in the documented spelling; an unsigned refusal may be forged. */
 export interface Refused {
   kind: 'refused';
   status: number;
@@ -194,7 +201,10 @@ export interface Refused {
   signed: boolean;
 }
 
-/** A verified 2xx, a refusal, or unknown. The members of a 204 are empty; a 202 has a trade (payer's code) or is unknown. */
+/**
+ * The result of a call: a verified 2xx, a refusal, or unknown. A 204 has no fields. A 202 has the trade of a payment by
+ * payer's code, or is unknown.
+ */
 export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unknown;
 
 /** Reads an answer: redirects and 5xx are unknown; every 2xx must verify, and so must a 4xx with a signature. */
@@ -213,7 +223,10 @@ async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   return readMembers(answer);
 }
 
-/** Reads a 202: while the payer types the password, codepay returns the trade (as merchants report); without one the request must be repeated. */
+/**
+ * Reads a 202: while the payer types the password, codepay returns the trade (as merchants report). If there is no
+ * trade, the request must be repeated.
+ */
 function readUnfinished(answer: WireAnswer): Reply {
   const again = unknown('in_progress', 'HTTP 202: the same request must be repeated.');
   if (answer.body.length === 0) return again;
@@ -232,7 +245,10 @@ export function unknown(cause: UnknownCause, detail: string): Unknown {
   return { kind: 'unknown', cause, detail };
 }
 
-/** The unknown outcome of a refusal that is not about the trade: too frequent, a wrong clock or credential. Undefined for others. */
+/**
+ * The unknown outcome of a refusal that is not about the trade: too frequent, a wrong clock or key. Undefined for other
+ * refusals.
+ */
 export function unknownRefusal({ status, code, message, signed }: Refused): Unknown | undefined {
   const detail = `HTTP ${status} ${code} ${message}`.trim();
   if (status === 429 || BUSY_CODES.has(code)) return unknown('busy', detail);
@@ -328,7 +344,7 @@ export function createSender(settings: Settings, send: Transport, now: () => Dat
   };
 }
 
-/** Creates the call that sends once and verifies the answer with the judge. */
+/** Creates the call that sends once and verifies the answer with `judge`. */
 export function createAsk(send: SendSigned, judge: Judge): Ask {
   return async (call) => {
     try {
@@ -356,7 +372,7 @@ interface Doubt {
   detail: string;
 }
 
-/** Either the key that signed or the doubt. */
+/** Either the key that signed, or the reason why the signature was not verified. */
 type Judgement = { doubt: Doubt; signer?: undefined } | { doubt?: undefined; signer: VerifyKey };
 
 /** An RSA signature of 2048 bits or more, in base64. */
@@ -369,8 +385,9 @@ export type Judge = (headers: Headers, rawBody: Buffer, budget?: FetchBudget) =>
 type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string, key: VerifyKey]>>;
 
 /**
- * Creates the judge with all keys of an account: platform certificates and WeChat Pay public keys. An unknown platform serial is fetched
- * (limits: key-ring.ts) and stays unverified if it is not found; a distrusted one is not fetched.
+ * Creates the verifier with all keys of an account: platform certificates and WeChat Pay public keys. An unknown
+ * platform serial is fetched (limits: key-ring.ts); if it is not found, the message stays unverified. A distrusted
+ * serial is not fetched.
  */
 export function createJudge(settings: Settings, now: () => Date, fetchPlatformKeys: FetchPlatformKeys): Judge {
   const { publicKeyIds, publicKeys, platformKeys, distrustedSerials } = settings;

@@ -7,8 +7,8 @@ type WechatOptions = NonNullable<PlaceOrder['options']['wechat']>;
 type Goods = NonNullable<WechatOptions['goods']>[number];
 
 /**
- * The merchant's options as members of a create ("Native下单", "付款码支付"); prices in fen. Without `settle_info` no money is frozen for profit
- * sharing (`profit_sharing` is false by default).
+ * The merchant's options as fields of a create ("Native下单", "付款码支付"); prices in fen. Without `settle_info` no money is
+ * frozen for profit sharing (`profit_sharing` is false by default).
  */
 export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
   const { attach, goodsTag, supportFapiao, goods }: WechatOptions = options.wechat ?? {};
@@ -20,7 +20,10 @@ export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
   };
 }
 
-/** The place of the payment; every member also requires an IP address: the payer's or, with a payer's code, the till's. */
+/**
+ * The place of the payment (store, device). Every field of it also requires an IP address: the payer's or, with a
+ * payer's code, the till's.
+ */
 export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<string, unknown> | undefined {
   const { storeId, deviceId }: WechatOptions = options.wechat ?? {};
   // With a payer's code the shop is named by the merchant's own id (`out_id`), otherwise by `id`.
@@ -47,25 +50,25 @@ function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unkno
 /** The identity of the account in every request. */
 export interface Account {
   mchid: string;
-  /** The app of orders that name none. */
+  /** The app of an order that names no app. */
   appId: string;
   /** The merchant that a partner acts for; undefined = no partner mode. */
   sub?: SubMerchant | undefined;
 }
 
-/** The app of an order; an order keeps it. */
+/** The app of an order: the app stored with the order, otherwise the default app of the account. */
 export function appOf(account: Account, order: Pick<OrderRef, 'appId'>): string {
   return order.appId ?? account.sub?.appId ?? account.appId;
 }
 
-/** The merchant as members of every request, answer and notification; in partner mode both numbers identify it. */
+/** The merchant as fields of every request, answer and notification; in partner mode both numbers identify it. */
 export function merchantOf({ mchid, sub }: Account): Record<string, string> {
   return sub ? { sp_mchid: mchid, sub_mchid: sub.mchid } : { mchid };
 }
 
 /**
- * The merchant and the app of an order. In partner mode the partner's app is always named, and the sub-merchant's app if the order was placed
- * with it ("JSAPI/小程序下单", sub_appid; an answer has it exactly if the order had).
+ * The merchant and the app of an order. In partner mode the partner's app is always named. The sub-merchant's app is
+ * named if the order was placed with it ("JSAPI/小程序下单", sub_appid); the answer names it exactly if the order did.
  */
 export function namesOf(account: Account, order: Pick<OrderRef, 'appId'>): Record<string, string> {
   const app = appOf(account, order);
@@ -85,7 +88,7 @@ export interface Call {
   method: 'GET' | 'POST' | 'PUT';
   target: string;
   body?: string;
-  /** Sent instead of `body`, which is the signed part: the description of the file. */
+  /** The form that is sent instead of `body`; `body` is then only signed and describes the file. */
   form?: { contentType: string; bytes: Buffer };
   about: WireRequest['about'];
 }
@@ -158,14 +161,15 @@ export function closeRequest(account: Account, order: Pick<OrderRef, 'orderNo'>)
 }
 
 /**
- * POST /v3/refund/domestic/refunds: a repeat is byte-identical (amounts in fen). The payment is named by WeChat's number once known, as WeChat
- * advises, because by order number a paid order is sometimes not found. A partner uses the same path and names the sub-merchant ("退款申请").
+ * POST /v3/refund/domestic/refunds: a repeat is byte-identical (amounts in fen). The payment is named by WeChat's
+ * payment number once it is known, as WeChat advises, because a paid order is sometimes not found by its order number.
+ * A partner uses the same path and names the sub-merchant ("退款申请").
  */
 export function refundRequest({ refundFunds, sub }: Pick<Settings, 'refundFunds' | 'sub'>, refund: RefundOrder): Call {
   const transactionId = refund.paymentNo ?? refund.channelTradeNo;
   return post('refund', REFUNDS, numbersOf(refund), {
     sub_mchid: sub?.mchid,
-    // WeChat Pay accepts only one of the two.
+    // WeChat Pay accepts only one of the two payment numbers.
     ...(transactionId === null ? { out_trade_no: refund.orderNo } : { transaction_id: transactionId }),
     out_refund_no: refund.refundNo,
     reason: plainText(refund.reason, 80, 'bytes') || undefined,
@@ -232,7 +236,7 @@ function post(call: string, target: string, about: Omit<WireRequest['about'], 'c
   return { method: 'POST', target, body: JSON.stringify(body, omitNull), about: { call, ...about } };
 }
 
-/** WeChat Pay refuses a null member as malformed. */
+/** WeChat Pay refuses a field with the value null as malformed. */
 function omitNull(_key: string, value: unknown): unknown {
   return value === null ? undefined : value;
 }

@@ -21,7 +21,7 @@ type SceneAppIds = Readonly<Partial<Record<Scene, readonly string[]>>>;
 /** A merchant that a partner (服务商) acts for. */
 export interface SubMerchant {
   mchid: string;
-  /** The default app of its orders; undefined = the partner's app. */
+  /** The default app of the sub-merchant's orders; undefined = the partner's app. */
   appId: string | undefined;
   sceneAppIds: SceneAppIds;
 }
@@ -83,7 +83,8 @@ export function readSettings(input: ChannelInput): Settings {
 }
 
 /**
- * Every configured app: first those of the scene, then the defaults, then the others; each time the sub-merchant's before the partner's.
+ * Every configured app: first those of the scene, then the defaults, then the rest. In each group the sub-merchant's
+ * apps come before the partner's.
  */
 export function appIdsOf(settings: Pick<Settings, 'appId' | 'sceneAppIds' | 'sub'>, scene?: Scene): string[] {
   const { appId, sceneAppIds, sub } = settings;
@@ -146,7 +147,10 @@ function readMerchantKey(pem: string): KeyObject {
   );
 }
 
-/** The serial of the certificate, otherwise of the field; both must match, and the certificate must match the key. */
+/**
+ * The serial of the certificate or, without a certificate, of the field. If both are given, they must match. The
+ * certificate must also match the key.
+ */
 function readMerchantSerial(field: string | undefined, pem: string | undefined, key: KeyObject): string {
   if (!pem) return required({ merchantSerial: field ?? '' }, 'merchantSerial');
   const certificate = readCertificate(KINDS.merchantCert, pem);
@@ -160,7 +164,7 @@ function readMerchantSerial(field: string | undefined, pem: string | undefined, 
       `merchantSerial does not match: the merchant certificate has the serial ${serial}.`,
     );
   }
-  // Sent as the certificate has it, with leading zeros; only the comparison drops them.
+  // The serial is sent as in the certificate, with leading zeros; only the comparison drops them.
   return certificate.serialNumber;
 }
 
@@ -213,7 +217,7 @@ function first(pems: ChannelInput['pems'], kind: string): string {
   return text;
 }
 
-/** Drops the cause, because messages of the parser may quote the input. */
+/** Drops the parser's error, because its message may quote the key. */
 function attempt<T>(kind: string, wrong: string, read: () => T): T {
   try {
     return read();

@@ -1,4 +1,4 @@
-/** The signatures of requests, answers and notifications, and the decryption of encrypted members (AEAD_AES_256_GCM). */
+/** The signatures of requests, answers and notifications, and the decryption of encrypted fields (AEAD_AES_256_GCM). */
 import { type KeyObject, createCipheriv, createDecipheriv, sign, verify } from 'node:crypto';
 
 /** The only authorization scheme of API v3. */
@@ -19,7 +19,7 @@ export interface SignedRequest {
   body: string | Buffer;
 }
 
-/** The members of an `Authorization` header. */
+/** The fields of an `Authorization` header. */
 export interface Authorization {
   mchid: string;
   nonce: string;
@@ -55,7 +55,7 @@ export function appText(appId: string, timestamp: string, nonce: string, prepayI
 /** The path for payment codes of agents; the signed text has this path without the prefix of the URL. */
 export const PREORDER_PATH = '/palmpayminiapp/clawagentpay/preorder';
 
-/** The signed text of an agent pay preorder: five lines, each with a line feed, the last one too (SkillHub's merchant demo). */
+/** The signed text of an agent pay preorder: five lines, each ending with a line feed (SkillHub's merchant demo). */
 export function preorderText(timestamp: string, nonce: string, paymentRequired: string): Buffer {
   return Buffer.from(`POST\n${PREORDER_PATH}\n${timestamp}\n${nonce}\n${paymentRequired}\n`);
 }
@@ -65,7 +65,10 @@ export function writeAuthorization({ mchid, nonce, timestamp, serial, signature 
   return `${SCHEME} mchid="${mchid}",nonce_str="${nonce}",timestamp="${timestamp}",serial_no="${serial}",signature="${signature}"`;
 }
 
-/** Reads an `Authorization` header with its members in any order; undefined if it is malformed or a member is missing or repeated. */
+/**
+ * Reads an `Authorization` header with its fields in any sequence; undefined if it is malformed or a field is missing
+ * or repeated.
+ */
 export function readAuthorization(header: string | undefined): Authorization | undefined {
   if (!header?.startsWith(`${SCHEME} `)) return undefined;
   const members = new Map<string, string>();
@@ -112,7 +115,7 @@ export function isFresh(timestamp: string, now: Date): boolean {
 /** Length of the GCM tag at the end of every ciphertext, in bytes. */
 const TAG = 16;
 
-/** An encrypted member of a notification or of `GET /v3/certificates` (AEAD_AES_256_GCM, base64). */
+/** An encrypted field of a notification or of `GET /v3/certificates` (AEAD_AES_256_GCM, base64). */
 export interface EncryptedText {
   ciphertext: string;
   nonce: string;

@@ -9,8 +9,9 @@ import { SimulatorRefusal } from '../requests.ts';
 import { randomDigits } from '../trades.ts';
 
 /**
- * The issuers, as in the certificates of the test fixtures of Alipay's own Node SDK: "Class 2" issues Alipay's certificates to Alipay's company
- * and the merchant's PID, "Class 1" those of apps to PID and app id.
+ * The issuers, as in the certificates of the test fixtures of Alipay's own Node SDK: "Class 2" issues Alipay's
+ * certificates (for Alipay's company and the merchant's PID), "Class 1" issues the certificates of apps (for PID and
+ * app id).
  */
 const ISSUERS = {
   alipay: 'Ant Financial Certification Authority Class 2 simulated',
@@ -91,7 +92,7 @@ export interface AlipayAccount {
   products: readonly string[];
   /** Verifies the merchant's requests. */
   appPublicKey: KeyObject;
-  /** Signs answers and notifications. */
+  /** The serials that requests and answers have in certificate mode. */
   alipayKey: KeyObject;
   /** Serials of certificate mode. */
   appCertSerial: string;
@@ -173,7 +174,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
   Object.assign(secrets, { [`${whose}Key`]: privateKey, [`${whose}Cert`]: certificate });
 }
 
-/** The changes of `/sim/rotate` to the merchants of an app (earlier ones stay) and to its sign mode. */
+/** The changes of `/sim/rotate` to the merchants of an app (earlier merchants stay) and to its sign mode. */
 const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], sellerId: string) => void>> = {
   seller(secrets, sellerId) {
     secrets['sellers'] = JSON.stringify([...sellersOf(secrets), sellerId]);

@@ -8,7 +8,10 @@ import type { AlipayAccount } from './account.ts';
 import { type Content, refused, success } from './answers.ts';
 import { type AlipayRequest, readText, tradeNoOf, yuan } from './requests.ts';
 
-/** The fields that a seller signs, sorted (`aipay-interface-contract` of the repository alipay/ai; empty ones are dropped). */
+/**
+ * The fields that a seller signs, sorted (`aipay-interface-contract` of the repository alipay/ai); empty fields are
+ * dropped.
+ */
 const SIGNED = [
   'amount',
   'currency',

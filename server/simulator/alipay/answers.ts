@@ -46,7 +46,7 @@ function gbkTable(): Map<string, Buffer> {
   return gbk;
 }
 
-/** The content of a response member. */
+/** The content of a response field. */
 export type Content = Record<string, unknown> & { code: string; msg: string };
 
 /** A refusal of the gateway or a business refusal; `signed: false` = Alipay sends it without a signature. */
@@ -68,7 +68,7 @@ const MESSAGES = {
   '40004': 'Business Failed',
 } as const;
 
-/** A success with the given members. */
+/** A success with the given fields. */
 export function success(content: Record<string, unknown>): Content {
   return { code: '10000', msg: 'Success', ...content };
 }
@@ -78,7 +78,7 @@ export function refused(subCode: string, message: string): AlipayRefusal {
   return new AlipayRefusal('40004', `ACQ.${subCode}`, message);
 }
 
-/** The response member as text, with escaped slashes and unescaped non-ASCII, as Alipay writes it. */
+/** The response field as text, with escaped slashes and unescaped non-ASCII, as Alipay writes it. */
 export function contentText(content: Content): string {
   return JSON.stringify(content).replaceAll('/', String.raw`\/`);
 }
@@ -88,7 +88,7 @@ export function unsignedAnswer(member: string, text: string, charset: Charset = 
   return json(`{"${member}":${text}}`, charset);
 }
 
-/** A response member before it is signed. */
+/** A response field before it is signed. */
 interface Unsigned {
   member: string;
   text: string;
@@ -96,7 +96,9 @@ interface Unsigned {
   charset: Charset;
 }
 
-/** Signs the exact bytes of the response member, in the request's charset or, for some refusals, in GBK; applies `fault`. */
+/**
+ * Signs the exact bytes of the response field, in the request's charset or, for some refusals, in GBK; applies `fault`.
+ */
 export async function signAnswer(
   core: Core,
   account: AlipayAccount,

@@ -5,7 +5,7 @@ export const ALIPAY_BILL_RULES: BillRules = {
   payWay: 'alipay',
   ...CHINA_RULES,
   numberFrom: (digest) => `20200101${decimalsOf(digest, 20)}`,
-  // Its bills have no column for a currency, a dispute or a withdrawal, and its answers have no hash.
+  // Alipay's bills have no column for a currency, a dispute or a withdrawal, and its answers have no hash.
   lacks: ['wrong-hash', 'withdrawal', 'currency_differs', 'dispute_unknown_to_us'],
   offers: ['merchant', 'channel', 'share'],
 };

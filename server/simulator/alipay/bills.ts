@@ -22,7 +22,7 @@ import type { Trade } from '../trade.ts';
 import { AlipayRefusal, type Content, chinaTime, success } from './answers.ts';
 import { type AlipayRequest, sellerOf } from './requests.ts';
 
-/** The members of a bill besides its rows. */
+/** The parts of a bill besides its rows. */
 interface BillFace extends Span {
   /** The merchant's number; the account number is this with 0156 appended. */
   pid: string;
@@ -136,7 +136,7 @@ export function line(title: string, before: number, after: number): string {
   return `#${'-'.repeat(before)}${title}${'-'.repeat(after)}`;
 }
 
-/** The columns, one of them renamed with the fault `other-columns`. */
+/** The columns; with the condition `other-columns` one of them is renamed. */
 function columnsFor({ has }: BillContent, columns: readonly string[]): string[] {
   return columns.map((name, index) => (has('other-columns') && index === 1 ? `${name}（新）` : name));
 }

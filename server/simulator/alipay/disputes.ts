@@ -26,7 +26,7 @@ const COMPLAINT_STATUS = {
 } as const;
 type ComplaintStatus = keyof typeof COMPLAINT_STATUS;
 
-/** The results that a merchant can declare; the spelling of the last one is Alipay's. */
+/** The results that a merchant can declare; the last code is spelt as Alipay spells it. */
 const PROCESS_CODES = {
   CONSENSUS_WITH_CLIENT: '已联系到用户，协商一致，无异议',
   RECTIFICATION_NO_REFUND: '不涉及退款，已针对投诉内容进行整改',
@@ -41,7 +41,7 @@ interface AlipayComplaint {
   taskId: string;
   minor: number;
   content: string;
-  /** The stored status; see `statusOf` for overdue ones. */
+  /** The stored status; `statusOf` also returns OVERDUE. */
   status: ComplaintStatus;
   processCode: keyof typeof PROCESS_CODES | null;
   remark: string;
@@ -56,7 +56,10 @@ function complaintsOf({ details }: Trade): AlipayComplaint[] {
   return (details['complaints'] as AlipayComplaint[] | undefined) ?? [];
 }
 
-/** An action of the payer, or of the merchant in Alipay's console: `open`, `review`, `win` (settled), `cancel` (withdrawn). */
+/**
+ * An action of the payer, or of the merchant in Alipay's console: `open`, `review`, `win` (the merchant declares a
+ * result), `cancel` (the payer withdraws).
+ */
 export function actOnComplaint(core: Core, trade: Trade, action: DisputeAction): object {
   if (action.act === 'open') return open(core, trade, action);
   const complaint = complaintsOf(trade).at(-1);
@@ -122,7 +125,7 @@ function statusOf(core: Core, { status, dueAt }: AlipayComplaint): ComplaintStat
   return status === 'WAIT_PROCESS' && core.clock.now() >= dueAt ? 'OVERDUE' : status;
 }
 
-/** A complaint in the list and the detail answer. Members: the response models of alipay-sdk-java-all. */
+/** A complaint in the list and the detail answer. Fields: the response models of alipay-sdk-java-all. */
 export function present(core: Core, trade: Trade, complaint: AlipayComplaint, sellerId: string): object {
   const status = statusOf(core, complaint);
   const { id, taskId, minor, content, createdAt, dueAt, processedAt, processCode, remark, images } = complaint;
@@ -191,7 +194,7 @@ const FinishRequest = z.object({
   img_file_list: z.array(z.object({ img_url: z.string().min(1), img_url_key: z.string().min(1) })).default([]),
 });
 
-/** Complaints of consumers (RiskGO); methods and members are those of the models of alipay-sdk-java-all. */
+/** Complaints of consumers (RiskGO); methods and fields are those of the models of alipay-sdk-java-all. */
 export const COMPLAINT_METHODS: Readonly<
   Record<
     string,
@@ -254,7 +257,7 @@ function finish(core: Core, request: AlipayRequest): { content: Content } {
   return { content: success({ complaint_process_success: true }) };
 }
 
-/** The account and URL of each uploaded file, by simulator; not stored beyond its life. */
+/** The account and URL of each uploaded file, per running simulator; files are lost when it stops. */
 const uploaded = new WeakMap<Core, Map<string, string>>();
 
 function filesOf(core: Core): Map<string, string> {

@@ -54,7 +54,7 @@ function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined
   };
 }
 
-/** alipay.trade.fastpay.refund.query: one refund by its number; for an unknown refund a success without members. */
+/** alipay.trade.fastpay.refund.query: one refund by its number; for an unknown refund a success without fields. */
 export function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
   const trade = existing(core, request);
   const refundNo = readText(request.content['out_request_no'], 'out_request_no', /^\w{1,64}$/);

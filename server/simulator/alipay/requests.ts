@@ -26,7 +26,7 @@ export function readForm(text: string, form: RawForm = { values: new Map(), repe
   return form;
 }
 
-/** The signed bytes: every raw value but `sign` and empty ones, sorted by name. */
+/** The signed bytes: every raw value that is not empty, except `sign`, sorted by name. */
 export function signedBytes({ values }: RawForm): Buffer {
   const names = [...values.keys()].filter((name) => name !== 'sign' && values.get(name)!.length > 0).toSorted();
   const parts = names.map((name) => `${name}=${values.get(name)!.toString('latin1')}`);
@@ -93,7 +93,8 @@ export interface RawRequest {
 }
 
 /**
- * Reads the parameters from the query and the body. Alipay's own PHP and .NET clients send the charset in both, which is not a duplicate.
+ * Reads the parameters from the query and the body. Alipay's own PHP and .NET clients send the charset in the query and
+ * the body, so this is not a duplicate.
  */
 export function readRequest(query: string, body: string | readonly Part[]): RawRequest {
   if (typeof body !== 'string') return readUpload(query, body);
@@ -202,7 +203,7 @@ function checkTimestamp(timestamp: string): void {
   }
 }
 
-/** Certificate mode is on if either serial is sent; then both must be correct. */
+/** Certificate mode is on if one of the two serials is sent; then the two serials must be correct. */
 function checkSerials(form: RawForm, account: AlipayAccount): boolean {
   const app = text(form, 'app_cert_sn');
   const root = text(form, 'alipay_root_cert_sn');
@@ -219,7 +220,10 @@ function checkSerials(form: RawForm, account: AlipayAccount): boolean {
   return true;
 }
 
-/** The business content without empty members: clients send every member of their models (smartwalle/alipay, trade_type.go). */
+/**
+ * The business content without empty fields, because clients send every field of their models (smartwalle/alipay,
+ * trade_type.go).
+ */
 function contentOf(json: string): Record<string, unknown> {
   try {
     const content: unknown = JSON.parse(json, (_name, value: unknown) => (isEmpty(value) ? undefined : value));
@@ -298,7 +302,7 @@ export function readYuan(value: unknown, name: string): number {
   return Number(money.minor);
 }
 
-/** Reads a member that is a string of the given form; throws the refusal for anything else. */
+/** Reads a field that is a string of the given form; throws the refusal for anything else. */
 export function readText(value: unknown, name: string, pattern: RegExp): string {
   if (typeof value !== 'string' || !pattern.test(value)) throw refused('INVALID_PARAMETER', `${name} is invalid.`);
   return value;

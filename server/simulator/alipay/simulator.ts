@@ -65,7 +65,7 @@ export const alipaySimulator: ChannelSimulator = {
   rotate,
   newRefundNumber: newTradeNo,
   mount(router: Router, core: Core) {
-    // GET too: python-alipay-sdk sends all parameters in the URL.
+    // GET is also accepted, because python-alipay-sdk sends all parameters in the URL.
     for (const verb of ['get', 'post'] as const) router[verb](GATEWAY, (ctx) => serve(core, ctx));
     router.post(CASHIER, (ctx) => {
       ctx.body = cashier(core, rawBodyOf(ctx).toString(), keysOf(core).byAppId);

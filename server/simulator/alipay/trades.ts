@@ -27,13 +27,13 @@ const Channels = z
   .max(128)
   .optional();
 
-/** In yuan; clients send text or a number (smartwalle/alipay, GoodsDetail). */
+/** A price in yuan; clients send text or a number (smartwalle/alipay, GoodsDetail). */
 const Price = z
   .union([z.string(), z.number()])
   .transform(String)
   .pipe(z.string().regex(/^\d{1,9}(\.\d{1,2})?$/));
 
-/** Optional members of a create (references of alipay.trade.precreate, create, pay, page.pay, wap.pay and app.pay). */
+/** Optional fields of a create (references of alipay.trade.precreate, create, pay, page.pay, wap.pay and app.pay). */
 const Options = z
   .object({
     store_id: Text(32),
@@ -64,7 +64,10 @@ const Options = z
   })
   .refine((options) => !options.enable_pay_channels || !options.disable_pay_channels);
 
-/** Reads the optional members; throws the refusal. Alipay allows only one of enable_pay_channels and disable_pay_channels. */
+/**
+ * Reads the optional fields; throws the refusal. Alipay allows only one of enable_pay_channels and
+ * disable_pay_channels.
+ */
 function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output<typeof Options> {
   const options = Options.safeParse(content);
   if (options.success) return options.data;
@@ -74,7 +77,7 @@ function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output
 /** A QR code expires at most two hours after its creation, even if `time_expire` is later. */
 const QR_MS = 2 * 3_600_000;
 
-/** alipay.trade.precreate: `silent` = the caller gets no answer (0.06, the first time). */
+/** alipay.trade.precreate: `silent` = the caller gets no answer (the first create of an order of 0.06). */
 export function precreate(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
   const product = request.content['product_code'] ?? QR_PRODUCTS[0];
   if (typeof product !== 'string' || !QR_PRODUCTS.includes(product))
@@ -122,7 +125,7 @@ function requireProduct({ account }: AlipayRequest, product: string): void {
     throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed for this product.');
 }
 
-/** Creates the trade or, for the same number and content while unpaid, returns the existing one. */
+/** Creates the trade. If an unpaid trade with the same number and content exists, returns that trade. */
 function createTrade(
   core: Core,
   request: AlipayRequest,
@@ -131,7 +134,7 @@ function createTrade(
 ): { trade: Trade; isNew: boolean } {
   const draft = readDraft(core, request, scene);
   const known = core.trades.find(draft.orderNo, { payWay: 'alipay', account: request.account.name });
-  // An unscanned code makes no trade, so its number is free again after the code.
+  // An unscanned code makes no trade, so the order number can be used again once the code has expired.
   if (known !== undefined && (known.state === 'offered' || exists(known)))
     return { trade: sameTrade(known, draft), isNew: false };
   if (fixedOutcome(draft.minor, 'CNY') === 'declined')

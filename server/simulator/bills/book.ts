@@ -1,4 +1,7 @@
-/** The bills of all channels: planted differences, conditions, and files that can be downloaded. */
+/**
+ * The bills of all channels: planted differences (deliberate deviations that the service must find), conditions of
+ * whole bills (such as `late`), and files for download.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import type { Clock } from '../clock.ts';
@@ -18,7 +21,7 @@ import {
   spanOfDay,
 } from './rows.ts';
 
-/** The conditions of bills; `BillRules.lacks` names those that a channel cannot have. */
+/** The conditions of bills; `BillRules.lacks` names the conditions that a channel cannot have. */
 export const CONDITIONS = [
   /** There is no bill until the condition is removed. */
   'late',
@@ -32,7 +35,7 @@ export const CONDITIONS = [
   'expired-url',
   'wrong-charset',
   'foreign-account',
-  /** A column or member has another name. */
+  /** A column or field has another name. */
   'other-columns',
   /** A file of a gigabyte, packed into a megabyte. */
   'zip-bomb',
@@ -59,7 +62,7 @@ interface Condition {
   rows: number | null;
 }
 
-/** The conditions that are set for the channels' bills. */
+/** The conditions that are set for the bills of the channels. */
 interface Conditions {
   set(condition: Omit<Condition, 'id'>): Condition;
   /** Removes the conditions with this channel, name and date. */
@@ -150,11 +153,11 @@ export interface Plant {
   number: string;
 }
 
-/** The planted differences; those in the ledger cannot be undone, only forgotten. */
+/** The planted differences. Those in the ledger cannot be undone; removing them only removes them from this list. */
 interface Plants {
   add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
   list(): readonly Plant[];
-  /** Removes one, or all. */
+  /** Removes one planted difference, or all. */
   clear(id?: string): void;
   /** Returns the rows of a bill with the planted differences. */
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];
@@ -162,7 +165,7 @@ interface Plants {
   foreign(scope: Scope): BillRow[];
 }
 
-/** Each difference replaces a row by none, another one, or two. */
+/** The rows that replace a row with a planted difference: none, a changed row, or two rows. */
 const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>> = {
   paid_missing_at_channel: () => [],
   refund_missing_at_channel: () => [],
@@ -240,7 +243,7 @@ export interface Bills {
   find(token: string): BillFile | undefined;
 }
 
-/** How long an expired file is remembered (ms). */
+/** How long the token of an expired file is remembered (ms). */
 const MEMORY_MS = 3_600_000;
 
 /** Creates the bills of a ledger. */
@@ -279,7 +282,7 @@ export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bil
   };
 }
 
-/** Yields every row: the ledger's, then the filler's. */
+/** Yields every row: first those of the ledger, then the filler payments of another system. */
 export function* rowsOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>): Iterable<BillRow> {
   yield* rows;
   for (const filler of fillers) for (let index = 0; index < filler.count; index += 1) yield fillerRow(filler, index);

@@ -12,7 +12,10 @@ import { type BillRow, type Span, dayOf, foreignRow, spanOfDay } from './rows.ts
 
 const NOON_MS = 12 * 3_600_000;
 
-/** A request to plant a difference: by default in a matching order of that day, and today. */
+/**
+ * A request to plant a difference: if it names no order, in the newest matching order of the day; if it names no date,
+ * today.
+ */
 interface PlantRequest {
   kind: PlantKind;
   payWay: PayWay;
@@ -57,13 +60,16 @@ function plant(core: Core, request: PlantRequest): Plant {
   return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
 }
 
-/** The changes to a foreign row for each difference without an order in the ledger. */
+/** The changes to another system's row, for differences without an order in the ledger. */
 function foreignAs(kind: PlantKind, { orderNo, at }: BillRow): Partial<BillRow> {
   if (kind === 'order_unknown_here') return { orderNo: numberAsOurs(orderNo, at) };
   return kind === 'withdrawal' ? { kind, orderNo: '', tradeNo: '', fee: 0 } : {};
 }
 
-/** A number in the service's form: of an order that its database lost, or of another installation. */
+/**
+ * An order number in the service's form, as of an order that the service's database lost or that another installation
+ * made.
+ */
 function numberAsOurs(foreign: string, at: number): string {
   const stamp = new Date(at).toISOString().replace(/\D/g, '').slice(0, 14);
   return `P${stamp}${foreign.slice(-10).toUpperCase()}`;

@@ -1,4 +1,7 @@
-/** The rows of a bill in a form common to all channels: from the ledger and the filler, with days and fees. */
+/**
+ * The rows of a bill in a form common to all channels: from the ledger and from the filler (payments of another
+ * system), with days and fees.
+ */
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import {
@@ -33,7 +36,7 @@ export interface BillRow {
   state: RowState;
   /** Never negative; `kind` gives the direction. */
   minor: number;
-  /** The parts that others bear. */
+  /** The parts that parties other than the payer bear. */
   offers: Offers;
   /** For a refund: paid from the available balance. */
   fromAvailable: boolean;
@@ -142,7 +145,9 @@ export function feeBackOf({ feeOf, keepsFees }: BillRules, trade: Trade, minor: 
   return Math.min(feeOf(minor), paid - back);
 }
 
-/** Payments of another system, spread over a span; they are computed, not stored, and the same on every call. */
+/**
+ * Payments of another system, spread over a span. They are computed, not stored; every call returns the same payments.
+ */
 export interface Filler extends Span {
   rules: BillRules;
   count: number;
@@ -199,13 +204,15 @@ export function decimalsOf(digest: string, count: number): string {
 export interface Scope extends Span {
   rules: BillRules;
   account: string;
-  /** The merchant's other accounts: the bill covers all of them. */
+  /** The merchant's other accounts, which the bill also covers. */
   beside?: readonly string[];
   /** Filters the trades of the account, for one merchant's bill. */
   isOurs?(trade: Trade): boolean;
   /** The time at which the bill shows a refund; by default its creation. */
   timeOf?(refund: Refund): number;
-  /** The time at which the bill was created, and whose refund states it shows; by default the present states. */
+  /**
+   * The time at which the bill was created; the bill shows the refund states of that time. Absent = the present states.
+   */
   madeAt?: number;
   /** True for an account statement: it shows each movement, so a returned refund has two rows. */
   isOfMoney?: boolean;
@@ -256,7 +263,7 @@ function rowOfRefund(
   { rules, timeOf = ({ at }) => at, madeAt, paid }: Around,
 ): BillRow[] {
   const own = { ...ofRefund(trade, refund, paid), at: timeOf(refund) };
-  // A dispute's debit stays in the bill; its return is a row of its own.
+  // The debit of a dispute stays in the bill; if the money is returned, that is a separate row.
   if (refund.origin === 'dispute') {
     const row = { ...own, state: 'done', fee: 0 } as const;
     if (refund.state === 'succeeded') return [row];
@@ -303,7 +310,7 @@ function feeBack({ feeBack: minor }: Refund): number {
   return minor === 0 ? 0 : -minor;
 }
 
-/** The number of a returned dispute debit; the same on every call. */
+/** The number of the row that returns the money of a dispute; every call returns the same number. */
 function backNumber(number: string): string {
   return createHash('md5').update(number).digest('hex').slice(0, number.length).toUpperCase();
 }

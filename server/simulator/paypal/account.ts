@@ -38,8 +38,9 @@ export async function newSecrets(
 }
 
 /**
- * Replaces the signing certificate (`certificate`, or `leaf-only` without its intermediate; earlier ones can still be downloaded), the
- * `clientSecret`, or the payee of new orders (`merchant`).
+ * Replaces a part of an account. `certificate` = the signing certificate; `leaf-only` = the same without its
+ * intermediate in the file; `clientSecret`; `merchant` = the payee of new orders. Earlier certificates can still be
+ * downloaded.
  */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   if (what === 'clientSecret') {

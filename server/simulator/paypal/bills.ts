@@ -50,7 +50,9 @@ interface Window {
   page(number: number, size: number): BillRow[];
 }
 
-/** The rows that began within a span, those of the ledger first; PayPal's windows include both ends, in whole seconds. */
+/**
+ * The rows that began within a span, first those of the ledger; PayPal's windows include their first and last second.
+ */
 function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
   const parts = fillers.map((filler) => partOf(filler, from, to));
   const total = parts.reduce((sum, { count }) => sum + count, rows.length);
@@ -64,7 +66,10 @@ function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { fr
   };
 }
 
-/** A row as a member of `transaction_details` (OpenAPI description reporting_transactions_v1 of PayPal, `transaction_info`). */
+/**
+ * A row as an element of `transaction_details` (OpenAPI description reporting_transactions_v1 of PayPal,
+ * `transaction_info`).
+ */
 function presentRow(row: BillRow, { has }: BillContent): object {
   const { kind, number, tradeNo, fee, trade } = row;
   const isPayment = kind === 'payment';
@@ -227,9 +232,10 @@ function ownerOf(core: Core, { account }: Request) {
 }
 
 /**
- * The balances of the account at the end of a second. `total_balance` is the sum of the others, and `withheld_balance` is held by PayPal (same
- * description, `balance_detail`): a hold moves money from `available_balance` to `withheld_balance`. A pending payment is in none of them, and
- * rows that are planted only in the list change none.
+ * The balances of the account at the end of a second. `total_balance` is the sum of the other balances, and
+ * `withheld_balance` is held by PayPal (same description, `balance_detail`): a hold moves money from
+ * `available_balance` to `withheld_balance`. No balance includes a pending payment, and rows that are planted only in
+ * the list change no balance.
  */
 function balances(core: Core, request: Request): Answer {
   const query = readQuery(BalancesQuery, request);
@@ -323,13 +329,16 @@ function readQuery<T>(schema: z.ZodType<T>, { query }: Request): T {
   throw badQuery(String(issue?.path[0] ?? ''), 'The value of a field does not conform to the expected format.');
 }
 
-/** Refuses a parameter; the texts are those that integrators report, if any. */
+/** Refuses a parameter; the texts are those that integrators report, if there are reports. */
 function badQuery(field: string, issue: string): PaypalRefusal {
   const { status, body } = refuse(400, issue, issue, field);
   return new PaypalRefusal(status, body);
 }
 
-/** Refuses too many results; name, text and the two numbers: `error_default` of PayPal's client libraries for Transaction Search. */
+/**
+ * Refuses too many results. Name, text and the two numbers are from `error_default` of PayPal's client libraries for
+ * Transaction Search.
+ */
 function tooMany(total: number): PaypalRefusal {
   const { body } = refuse(400, 'RESULTSET_TOO_LARGE', 'Change the filter criteria and try again.');
   return new PaypalRefusal(400, {

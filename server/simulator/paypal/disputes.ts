@@ -18,7 +18,7 @@ interface SimulatedDispute {
   stage: 'INQUIRY' | 'CHARGEBACK';
   status: 'OPEN' | 'WAITING_FOR_SELLER_RESPONSE' | 'UNDER_REVIEW' | 'RESOLVED';
   outcome: string | null;
-  /** The amount that the payer got, and the part that the merchant paid (`taken`); minor units. */
+  /** The amount that the payer received, and the part that the merchant paid (`taken`); minor units. */
   refunded: number;
   taken: number;
   /** The number of the refund for `taken`. */
@@ -57,8 +57,8 @@ function emitDisputeEvent(
 }
 
 /**
- * A dispute as in `GET /v1/customer/disputes/{id}`. Source of members and codes: PayPal's OpenAPI description of Disputes v1; of the links in each
- * state, with underscores: a merchant's record of a run in PayPal's sandbox.
+ * A dispute as in `GET /v1/customer/disputes/{id}`. Source of fields and codes: PayPal's OpenAPI description of
+ * Disputes v1; of the links in each state, with underscores: a merchant's record of a run in PayPal's sandbox.
  */
 function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const { id, status, outcome, messages, dueAt } = dispute;

@@ -67,7 +67,7 @@ function describe(core: Core, eventType: string, summary: string): Json {
   };
 }
 
-/** The signed members of a delivery, and its certificate. */
+/** The signed fields of a delivery, and its certificate. */
 interface Transmission {
   id: string;
   /** RFC 3339; the time of the first delivery, on every delivery. */

@@ -33,7 +33,10 @@ const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'VERIFICATION_REQUIRED',
 ]);
 
-/** Refuses a capture because of a fault, or because the payer has not approved again since one; throws PaypalRefusal. */
+/**
+ * Refuses a capture because of a fault, or because the payer has not approved again since an earlier refusal; throws
+ * PaypalRefusal.
+ */
 function refuseCapture(core: Core, trade: Trade, fault: FaultName | undefined, word: string | undefined): void {
   const issue = fault === 'refused' ? (word ?? 'TRANSACTION_REFUSED') : trade.details['refusedWith'];
   if (typeof issue !== 'string') return;

@@ -15,7 +15,7 @@ interface SubMerchant {
   isSmall?: true;
   /** All linked apps. */
   appIds: readonly string[];
-  /** The apps in its channel configuration, by field. */
+  /** The apps of the sub-merchant in the channel configuration, by field. */
   fields: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +32,10 @@ function addSubMerchant(subMerchants: readonly SubMerchant[], mchid: string): Su
   return [{ mchid, appIds: [], fields: {} }, ...subMerchants];
 }
 
-/** How a merchant verifies WeChat Pay: by platform certificates, by public keys, or by both during a change. */
+/**
+ * How a merchant verifies WeChat Pay's signatures: by platform certificates, by public keys, or by both while it
+ * changes from one to the other.
+ */
 const VERIFY_MODES = ['both', 'certificate', 'public-key'] as const;
 type VerifyMode = (typeof VERIFY_MODES)[number];
 
@@ -43,7 +46,7 @@ export interface SigningKey {
   publicPem: string;
 }
 
-/** A merchant or a partner at WeChat Pay; in every list the newest entry comes first, and older ones stay valid. */
+/** A merchant or a partner at WeChat Pay. In every list the newest entry comes first, and older entries stay valid. */
 export interface Merchant {
   mchid: string;
   /** The app in the channel configuration. */
@@ -69,7 +72,7 @@ export interface Merchant {
   publicKeys: SigningKey[];
 }
 
-/** The members that are stored as JSON. */
+/** The fields of a merchant that are stored as JSON. */
 const LISTS = [
   'appIds',
   'sceneAppIds',
@@ -221,8 +224,8 @@ export function merchantKeyOf({ merchantKeys }: Merchant, serial: string): KeyOb
 }
 
 /**
- * The signing key: the public key with the requested id, otherwise the newest key of the merchant's verify mode. In mode `both` that is a
- * certificate, as during a change.
+ * The signing key: the public key with the requested id, otherwise the newest key of the merchant's verify mode. In
+ * mode `both` that is a certificate, as while a merchant changes from certificates to public keys.
  */
 export function signingKeyOf({ verifyMode, platformKeys, publicKeys }: Merchant, requested = ''): SigningKey {
   const named = publicKeys.find(({ serial }) => plainSerial(serial) === plainSerial(requested));

@@ -65,7 +65,10 @@ interface PayData {
 
 const FORM = /^PAYCODE_([\w-]+)\.(\d+)\.([0-9a-f]{16})\.([0-9a-f]{32})$/;
 
-/** A code that pays the trade until `until` (simulated clock, ms). It is not stored: its MAC proves it. */
+/**
+ * A code that pays the trade until `until` (simulated clock, ms). It is not stored, because its MAC (a keyed hash)
+ * proves it.
+ */
 function newPaymentCode(account: Account, trade: Trade, until: number): string {
   const text = `${trade.id}.${until}.${randomBytes(8).toString('hex')}`;
   return `PAYCODE_${text}.${macOf(account, text)}`;
@@ -139,7 +142,7 @@ const MOST_SECONDS = 900;
 
 const STANDARD_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Recent nonces and until when they are remembered (real time, ms). */
+/** Recent nonces, each with the time until which it is remembered (real time, ms). */
 const seen = new WeakMap<Core, Map<string, number>>();
 
 /** Answers a preorder of an agent's payment; every published case has its own refusal. */

@@ -88,7 +88,10 @@ function unpaidState(trade: Trade): string {
   return trade.declined ? 'PAYERROR' : 'USERPAYING';
 }
 
-/** The state of a paid trade. A reversed one keeps the members of its payment here; WeChat's document does not specify that. */
+/**
+ * The state of a paid trade. In the simulator a reversed trade keeps the fields of its payment; WeChat's document does
+ * not specify that.
+ */
 function paidState(trade: Trade): string {
   if (detailsOf(trade).reversed) return 'REVOKED';
   return refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS';
@@ -119,7 +122,7 @@ export function describeRefundNotification(trade: Trade, refund: Refund): Record
   };
 }
 
-/** The merchants in a notification of a refund, without apps. A partner's members are an inference. */
+/** The merchants in a notification of a refund, without apps. The fields for a partner are inferred. */
 function merchantOf(trade: Trade): Record<string, unknown> {
   const { mchid, subMchid } = detailsOf(trade);
   return subMchid === undefined ? { mchid } : { sp_mchid: mchid, sub_mchid: subMchid };
@@ -188,7 +191,7 @@ export async function signAnswer(
   return { ...answer, body, headers: { ...answer.headers, ...type, ...headers } };
 }
 
-/** An encrypted member in WeChat's form; with `bad-tag` or `bad-aad` it cannot be decrypted, although it is signed. */
+/** An encrypted field in WeChat's form; with `bad-tag` or `bad-aad` it cannot be decrypted, although it is signed. */
 export function encrypted(
   text: string,
   associatedData: string,
@@ -211,7 +214,7 @@ function withBadTag(ciphertext: string): string {
   return bytes.toString('base64');
 }
 
-/** The facts with every amount one fen too high. */
+/** The content of a notification with every amount one fen too high. */
 export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const amount = facts.amount as Record<string, unknown> | undefined;
   const wrong = Object.entries(amount ?? {}).map(([name, value]) => [

@@ -279,7 +279,7 @@ interface Bill {
 interface Written {
   part?: (content: BillContent) => BillContent;
   lines: (content: BillContent) => Iterable<string>;
-  /** The account's own statement. */
+  /** True for the statement of the merchant's account; absent = a bill of trades. */
   isOfMoney?: boolean;
 }
 
@@ -294,7 +294,7 @@ function planTrades(asked: Asked): Planned {
   });
 }
 
-/** Only the basic account has transactions here, so the other accounts have no bills. */
+/** In the simulator only the basic account has transactions, so the other accounts have no bills. */
 function planFunds(asked: Asked): Planned {
   const read = FundQuery.safeParse(Object.fromEntries(asked.query));
   if (!read.success) return settled(badQuery(read.error));

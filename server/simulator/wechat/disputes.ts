@@ -30,7 +30,7 @@ export const IMAGE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/merchant-service\/images\/upload$/, call: 'dispute-image', plan: planUpload },
 ];
 
-/** The account of each uploaded image, by simulator; not stored beyond its life. */
+/** The account of each uploaded image, per running simulator; images are lost when it stops. */
 const owners = new WeakMap<Core, Map<string, string>>();
 
 /** Whether the merchant has uploaded the image. */
@@ -106,7 +106,7 @@ interface Complaint {
   createdAt: number;
 }
 
-/** The text of every payer. */
+/** The text of every complaint. */
 const WORDS = '没有收到';
 const MOST_DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -127,7 +127,7 @@ const ResponseBody = z.object({
 });
 
 const CompleteBody = ResponseBody.pick({ complainted_mchid: true });
-/** "更新退款审批结果": members of one action are not refused with the other. */
+/** "更新退款审批结果": a request for one action may also have the fields of the other action. */
 const RefundBody = z.object({
   action: z.enum(['APPROVE', 'REJECT']),
   launch_refund_day: z.int().min(0).optional(),
@@ -140,7 +140,7 @@ const HistoryQuery = z.object({
   offset: z.coerce.number().int().min(0).default(0),
 });
 
-/** Complaints, version 2: paths, members, states and limits as in the vendor's documents of 消费者投诉 2.0. */
+/** Complaints, version 2: paths, fields, states and limits as in the vendor's documents of 消费者投诉 2.0. */
 export const COMPLAINT_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2$/, call: 'dispute', plan: planList },
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)$/, call: 'dispute', plan: planRead },
@@ -171,9 +171,9 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
 ];
 
 /**
- * An action of the payer, or of the merchant in WeChat Pay's platform: `open`, `ask` (another message), `review`, `win` (settled), `appeal` (the
- * payer continues the complaint). Action types: pay.weixin.qq.com, chapter10_2_16 of API v3, 2023.06.06; the state of a continued complaint is not
- * documented there.
+ * An action of the payer, or of the merchant in WeChat Pay's platform: `open`, `ask` (another message), `review`, `win`
+ * (the complaint is settled), `appeal` (the payer continues the complaint). Action types: pay.weixin.qq.com,
+ * chapter10_2_16 of API v3, 2023.06.06, which does not document the state of a continued complaint.
  */
 export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeAction): object {
   if (disputeAction.act === 'open') return open(core, trade, disputeAction);
@@ -235,7 +235,7 @@ function notifyMerchant(
   core.trades.record(trade, 'updated', { number: complaint.id });
   const facts = { complaint_id: complaint.id, action_type: action };
   const account = core.accounts.get('wechat', trade.account);
-  // To the registered address; without one to the notify_url of the order.
+  // The notification goes to the registered address or, if there is none, to the notify_url of the order.
   const url = (account && complaintUrlOf(account)) ?? trade.notifyUrl;
   if (url !== null)
     core.notifications.send(trade, { id: randomUUID(), event, url, facts }, core.notificationDelay(trade));
@@ -382,7 +382,7 @@ function complainedOf(trade: Trade): string {
   return subMchid;
 }
 
-/** A phone number, encrypted like all sensitive members: RSA-OAEP for the merchant's certificate. */
+/** A phone number, encrypted like all sensitive fields: RSA-OAEP for the merchant's certificate. */
 function encryptedPhone(certificate: string): string {
   const key = { key: new X509Certificate(certificate).publicKey, padding: constants.RSA_PKCS1_OAEP_PADDING };
   return publicEncrypt(key, Buffer.from('13800000000')).toString('base64');

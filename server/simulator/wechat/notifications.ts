@@ -82,7 +82,10 @@ function absent(): Reply {
   return refuse(400, 'RESOURCE_NOT_EXISTS', '查询的通知回调不存在');
 }
 
-/** Encrypts the facts of a notification with the APIv3 key and signs it: the same facts each time, with a new nonce. */
+/**
+ * Encrypts the content of a notification with the APIv3 key and signs it. Every delivery has the same content and a new
+ * nonce.
+ */
 export async function sealNotification(
   core: Core,
   merchant: Merchant,
@@ -98,7 +101,10 @@ export async function sealNotification(
   };
 }
 
-/** Selects the signing key: while a merchant uses both ways, deliveries alternate between public key and certificate. */
+/**
+ * Selects the signing key: while a merchant verifies by public keys and certificates, deliveries alternate between the
+ * two.
+ */
 function notificationKeyOf(merchant: Merchant, { attempts }: NotificationRecord): SigningKey {
   const newest = merchant.publicKeys[0]?.serial;
   return signingKeyOf(merchant, merchant.verifyMode === 'both' && attempts % 2 === 1 ? '' : newest);

@@ -18,7 +18,7 @@ import { type Merchant, findAccount, merchantKeyOf, readMerchant } from './accou
 /** One accepted request. */
 export interface Asked extends Caller {
   core: Core;
-  /** The set of paths: those of a partner contain /partner. */
+  /** The set of paths: a partner's paths contain /partner. */
   mode: 'direct' | 'partner';
   /** The decoded parts of the path that the route names. */
   parts: readonly string[];
@@ -29,7 +29,7 @@ export interface Asked extends Caller {
   contentType: string;
 }
 
-/** The order of a request, and its effect. */
+/** The order number of a request, and the effect of the request. */
 export interface Planned {
   orderNo?: string;
   act(fault: FaultName | undefined): Answer | Promise<Answer>;
@@ -94,7 +94,7 @@ export interface Caller {
 /** Paths that require the headers Accept and User-Agent before the signature is checked. */
 const PICKY = /^\/v3\/(?:refund|certificates|merchant-service\/complaint-notifications)(?:\/|$)/;
 
-/** Checks a request as strictly and in the same order as WeChat does; a refusal here is unsigned. */
+/** Checks a request as strictly and in the same sequence as WeChat does; a refusal here is unsigned. */
 export function enter(ctx: Context, core: Core, path: string): Caller | Answer {
   if (PICKY.test(path) && (!ctx.get('user-agent') || !ctx.get('accept'))) {
     return refuse(400, 'INVALID_REQUEST', 'Http头缺少Accept或User-Agent');
@@ -173,7 +173,7 @@ export function namesIn(body: DirectBody | PartnerBody): Names {
   return { mchid: body.sp_mchid, appid: body.sp_appid, subMchid: body.sub_mchid, subAppid: body.sub_appid };
 }
 
-/** Merchants and apps as members of an answer or a notification. */
+/** Merchants and apps as fields of an answer or a notification. */
 export function namesOf({ mchid, appid, subMchid, subAppid }: Names): Record<string, unknown> {
   if (subMchid === undefined) return { mchid, appid };
   return {
@@ -201,9 +201,9 @@ export function refuseNames(merchant: Merchant, { mchid, appid, subMchid, subApp
 }
 
 /**
- * The refusal of a wrong sub-merchant: a partner must name one, a direct merchant must not, and a partner acts only for its own. The messages are
- * those that merchants report (developers.weixin.qq.com/community, "受理机构必须传入sub_mch_id", "普通商户不允许传sub_mch_id",
- * "受理关系不存在"); the code of the second was not found.
+ * The refusal of a wrong sub-merchant: a partner must name a sub-merchant of its own, a direct merchant must not name
+ * one. The messages are those that merchants report (developers.weixin.qq.com/community, "受理机构必须传入sub_mch_id",
+ * "普通商户不允许传sub_mch_id", "受理关系不存在"); the code of the second message was not found.
  */
 export function refuseSub({ subMerchants }: Merchant, subMchid: string | undefined): Answer | undefined {
   const isPartner = subMerchants.length > 0;
@@ -239,7 +239,7 @@ const Detail = z.object({
     .optional(),
 });
 
-/** Members that every create may have. */
+/** Fields that every create may have. */
 const Extras = {
   attach: z.string().min(1).max(128).optional(),
   goods_tag: z.string().min(1).max(32).optional(),
@@ -250,7 +250,7 @@ const Extras = {
 
 const OpenId = z.string().min(1).max(128);
 
-/** The members of a create by direct merchants and partners. */
+/** The fields of a create by direct merchants and partners. */
 const Order = {
   description: z.string().min(1).max(127),
   out_trade_no: OutTradeNo,
@@ -268,7 +268,7 @@ const Order = {
     .optional(),
 };
 
-/** POST /v3/pay/transactions/*; `productNeeds` checks the members that one product requires. */
+/** POST /v3/pay/transactions/*; `productNeeds` checks the fields that one product requires. */
 const DirectCreateBody = z.object({ ...DirectNames, ...Order, payer: z.object({ openid: OpenId }).optional() });
 
 /**
@@ -359,7 +359,7 @@ export const AbnormalBody = z.object({
 });
 export type AbnormalBody = z.infer<typeof AbnormalBody>;
 
-/** The pointer of the first member that a product requires and the body lacks. */
+/** The pointer of the first field that a product requires and the body lacks. */
 export function productNeeds(product: string, body: CreateBody): string | undefined {
   if ('sp_mchid' in body) {
     const { sp_openid: spOpenid, sub_openid: subOpenid } = body.payer ?? {};
@@ -369,7 +369,7 @@ export function productNeeds(product: string, body: CreateBody): string | undefi
   return product === 'h5' && !body.scene_info?.h5_info ? '/scene_info/h5_info' : undefined;
 }
 
-/** Parses a body by its schema; `field` is the pointer of the first invalid member. */
+/** Parses a body by its schema; `field` is the pointer of the first invalid field. */
 export function readBody<T>(
   schema: z.ZodType<T>,
   raw: Buffer,

@@ -177,7 +177,10 @@ function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
   return body.sub_appid === undefined ? { openid } : { openid, subOpenid: subOpenid ?? `${invented}OfSub` };
 }
 
-/** Checked only for a new trade: until it expires the same request may be repeated ("H5下单", time_expire). */
+/**
+ * Refuses a time_expire that is too early. This is checked only for a new trade, because the same request may be
+ * repeated until the trade expires ("H5下单", time_expire).
+ */
 function refuseExpiry({ core }: Asked, { time_expire: expire }: CreateBody): Answer | undefined {
   if (!expire) return undefined;
   const ahead = Date.parse(expire) - core.clock.now();
@@ -328,7 +331,7 @@ function pay(asked: Asked, body: CodepayBody): Answer {
   return { ...tell(describeTrade(trade)), status, silent: trade.fixed === 'silent' };
 }
 
-/** Refuses a repeat: a code works once, also for the same order, whose result must be queried. */
+/** Refuses a repeat: a code works once, even for the same order; the merchant must query the result. */
 function refuseRepeat(trade: Trade): Answer {
   if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
   if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
