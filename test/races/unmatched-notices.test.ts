@@ -50,7 +50,7 @@ for (const payWay of PAY_WAYS)
     const [row, ...others] = await listed(on);
     t.deepEqual(others, []);
     t.like(row, { orderNo: delivery.orderNo, clientId: null, project: 'default', state: 'open', blocksRefunds: false });
-    t.like(row.detail, { payWay, notifications: 4, account: delivery.account });
+    t.like(row.detail, { payWay, notices: 4, account: delivery.account });
     // PayPal's messages carry no trusted amounts.
     const money = payWay === 'paypal' ? [null, null] : [1000, 'CNY'];
     t.deepEqual([row.receivedMinor, row.receivedCurrency], money);
@@ -61,7 +61,7 @@ for (const payWay of PAY_WAYS)
     t.like(ended.body.data, { state: 'resolved', resolution: 'acknowledge', reason });
     t.is((await post(service, 'default', payWay, message)).status, refused);
     t.deepEqual(await listed(on), [], 'the same message is not listed again');
-    t.is((await listed(on, 'resolved'))[0].detail.notifications, 5);
+    t.is((await listed(on, 'resolved'))[0].detail.notices, 5);
     await assertBooksBalance(t, service);
   });
 
@@ -84,7 +84,7 @@ test("another system's orders at the same account make one exception for any num
   const rows = await listed(on);
   t.is(rows.length, 1);
   t.like(rows[0], { orderNo: null, receivedMinor: null });
-  t.like(rows[0].detail, { payWay: 'wechat', notifications: 12, number: 'SHOP-11' });
+  t.like(rows[0].detail, { payWay: 'wechat', notices: 12, number: 'SHOP-11' });
 });
 
 test('unknown numbers in our format make an exception each up to a hundred, then one for the rest', async (t) => {
@@ -98,7 +98,7 @@ test('unknown numbers in our format make an exception each up to a hundred, then
   }
   const open = await on.service.app.store.read((tx) => tx.exceptions.list({ kind: 'unmatched_notice', state: 'open' }));
   t.is(open.length, 101);
-  t.is(open.find(({ orderNo }) => orderNo === '')?.detail?.['notifications'], 5);
+  t.is(open.find(({ orderNo }) => orderNo === '')?.detail?.['notices'], 5);
 });
 
 test('a message that is not genuine opens no exception', async (t) => {

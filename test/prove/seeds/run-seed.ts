@@ -163,7 +163,7 @@ async function lookAtEverything(world: World, journal: Journal, clients: Clients
 }
 
 /** Columns that only number rows in the database's order. */
-const COUNTED: ReadonlySet<string> = new Set(['sequence of events', 'id of moves']);
+const COUNTED: ReadonlySet<string> = new Set(['sequence of events', 'id of transitions']);
 
 /** Caches the hash text of a row; a written in-memory row is a new object. */
 const weighed = new WeakMap<AnyRow, string>();

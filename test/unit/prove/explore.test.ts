@@ -57,10 +57,10 @@ test.serial('a channel that doubles a refund and a channel that forgets one are 
     const refunds = [...trade!.refunds, { ...last, number: `${last.number}_2` }];
     return { ...done, truth: { ...done.truth, trades: [{ ...trade!, refunds }] } };
   });
-  t.regex(twice.faults.flatMap(({ wrong }) => wrong).join(), /happened 2 times|gave back 500, the channel 1000/);
+  t.regex(twice.faults.flatMap(({ wrong }) => wrong).join(), /happened 2 times|refunded 500, the channel 1000/);
   const forgotten = await explore(scope, LIMITS, (truth, call, now, how) => {
     const done = answer(truth, call, now, how);
     return call.method === 'refund' ? { ...done, truth } : done;
   });
-  t.regex(forgotten.faults.flatMap(({ wrong }) => wrong).join(), /gave back 500, the channel 0/);
+  t.regex(forgotten.faults.flatMap(({ wrong }) => wrong).join(), /refunded 500, the channel 0/);
 });
