@@ -13,7 +13,7 @@ const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused
 
 /**
  * Calls an order's channel, outside any transaction. Any error (an unusable configuration, a fault of the adapter) becomes `unknown`, so
- * that a settle always follows. With `known` the channel is not looked up again.
+ * that the caller always has an outcome to store. `known`: the channel, if it was already looked up.
  */
 export async function callChannel<Answer extends { kind: string }>(
   ports: Pick<Ports, 'log' | 'channels' | 'asked'>,
@@ -103,7 +103,7 @@ export function refundRef(order: OrderRow, refund: RefundRow, publicUrl: string)
   return { ...refundOrder(order, refund, publicUrl), channelRefundNo: refund.channelRefundNo };
 }
 
-/** The numbers by which a channel is queried about a refund that was made elsewhere. */
+/** The numbers by which a channel is queried about a refund that was made outside this service. */
 export function externalRefundRef(order: OrderRow): OrderRef {
   const minor = order.paid > 0n ? order.paid : order.amount;
   return { ...orderRef(order), amount: { minor, currency: order.currency } };
@@ -125,7 +125,10 @@ interface Numbers {
   refundNo?: string;
 }
 
-/** The transaction that records an intent. If the connection breaks at COMMIT, the caller gets the number (504), and a retry finds the row if it exists. */
+/**
+ * Runs the transaction that stores an operation before the channel is called. If the connection breaks at COMMIT, the caller receives a 504
+ * with the order number, and a retry finds the row if it was stored.
+ */
 export async function recordIntent<T>(
   { store }: Pick<Ports, 'store'>,
   work: (tx: Tx) => Promise<T>,
@@ -143,7 +146,7 @@ function notKept({ orderNo, refundNo }: Numbers, error: unknown): OutcomeNotKept
   return new OutcomeNotKept(refundNo === undefined ? { orderNo } : { orderNo, refundNo }, error);
 }
 
-/** Runs the steps after a committed intent; an internal error there carries the numbers of order and refund. */
+/** Runs the steps after an operation was stored. An internal error in them becomes a 504 with the numbers of order and refund. */
 export async function afterIntent<T>(numbers: Numbers, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

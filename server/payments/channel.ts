@@ -74,7 +74,7 @@ export interface CaptureRef extends OrderRef {
   captureNo: string;
 }
 
-/** The input of a refund call; numbers never change during the life of the intent. */
+/** The input of a refund call; identical on every repeat. */
 export interface RefundOrder extends OrderRef {
   refundNo: string;
   refundAmount: Money;
@@ -97,13 +97,13 @@ export interface RefundRef extends OrderRef {
 
 /** The origin of the key that verified a message. */
 export interface KeyOrigin {
-  /** The stored certificate; null = the channel supplied the key. */
+  /** The id of the stored certificate; null = the channel supplied the key. */
   certId: string | null;
-  /** Since when it is trusted, or valid if the channel supplied it; null = its age is irrelevant. */
+  /** Since when the key is trusted, or valid if the channel supplied it; null = its age is irrelevant. */
   since: Date | null;
 }
 
-/** A verified notification, reduced to what may be settled. */
+/** A verified notification, reduced to the fields that the service uses. */
 export interface Notification {
   /** The channel's id of the message, for the dedupe row. */
   notificationId: string;
@@ -115,11 +115,11 @@ export interface Notification {
   refundNo: string | null;
   /** PayPal: the object to query if the message does not have our number. */
   channelOrderId?: string;
-  /** PayPal: its id of the refund. */
+  /** PayPal's id of the refund. */
   refundId?: string;
   /** WeChat Pay: the apps of the payment; the app of the order must be one of them. */
   appIds?: readonly string[];
-  /** PayPal: its number of the payment. */
+  /** PayPal's number of the payment. */
   paymentNo?: string;
   /** PayPal: when the payer approved, according to the message; only a reason to query. */
   approvedAt?: Date;
@@ -127,17 +127,17 @@ export interface Notification {
   bankRefused?: true;
   /** PayPal: money was returned to the payer in a way that a query does not show (a chargeback). */
   reversed?: true;
-  /** The channel reports events of the whole account: an unknown order is another system's. */
+  /** The channel reports events of the whole account, so an unknown order belongs to another system. */
   isShared?: true;
   /** A test message from the channel's dashboard. */
   isTest?: true;
   /** A weakness of the verification, although the message is genuine. */
   amiss?: UnknownCause;
-  /** The channel's id of a dispute; the channel is queried, and nothing else of the message is settled. */
+  /** The channel's id of a dispute; the channel is queried, and the rest of the message is not used. */
   disputeId?: string;
-  /** The key that verified it; always present with an outcome. */
+  /** The key that verified the message; always present with an outcome. */
   verifiedBy?: KeyOrigin;
-  /** Settled directly; without it the message is a hint, and the channel is queried. */
+  /** The outcome to store without a query. If `refund` is absent as well, the message is only a hint, and the channel is queried. */
   outcome?: Outcome;
   refund?: RefundOutcome;
 }
@@ -180,7 +180,7 @@ export interface NotificationAck {
   body: string;
 }
 
-/** Optional parts of a test, beyond the calls that prove the credentials. */
+/** Optional parts of a test of a configuration, beyond the calls that prove its ids, keys and certificates. */
 export interface ProbeRequest {
   /** Scenes in which a test creates an order that no payer sees, and closes it immediately if the channel can. */
   products?: readonly Scene[];
@@ -191,14 +191,17 @@ export type NotificationsRegistered =
   | { ok: true; fields: Readonly<Record<string, string>> }
   | ({ ok: false } & ProbeNote);
 
-/** Certificates that a channel supplied and that were proven, as PEM by kind, and those that the operator must still obtain manually. */
+/**
+ * Certificates that a channel supplied and that were proven, as PEM by kind, and the certificates that the operator must still obtain
+ * manually.
+ */
 export type CertsDownloaded =
   | { ok: true; certs: readonly { kind: string; pem: string }[]; byHand: string | null }
   | ({ ok: false } & ProbeNote);
 
 /** Limits the downloads that the sender of a notification can cause by naming keys that do not exist. */
 export interface FetchBudget {
-  /** False = an unknown key stays unknown. */
+  /** False = no download is left, and an unknown key stays unknown. */
   isLeft(): boolean;
   /** Called after a download that did not return the key. */
   spend(): void;
@@ -223,7 +226,7 @@ export interface Channel {
   queryRefund(refund: RefundRef): Promise<RefundOutcome>;
   /**
    * Queries a refund by the number in a notification, whether or not the service made it (PayPal: its own id). The outcome names the
-   * refunded payment. `others`: further payments of the order, by the channel's numbers (Alipay is queried by them).
+   * refunded payment. `others`: further payments of the order, by the channel's numbers (Alipay is queried by these numbers).
    */
   lookUpRefund(order: OrderRef, number: string, others?: readonly string[]): Promise<RefundOutcome>;
   /** WeChat Pay only: requests a refund again that ended ABNORMAL. */
@@ -252,8 +255,9 @@ export interface FieldSpec {
   requiredIn: readonly Mode[];
   pattern?: RegExp;
   /**
-   * The field identifies the payee together with the account: an order keeps the value of its version. `unless` names another such field:
-   * if that field is set, only the presence of this one counts, and its newest value is used. `app`: only the app that the order stores counts.
+   * The field identifies the payee together with the account, so an order keeps the value of its configuration version. `unless` names
+   * another such field. If that field is set, only the presence of this field is compared, and its newest value is used. `app`: only the
+   * app that the order stores is compared.
    */
   pinned?: true | 'app' | { unless: string };
   /** The value belongs to one account in one mode, like a secret, and is never reused for another. */
@@ -266,7 +270,7 @@ export interface CertKindSpec {
   kind: string;
   label: string;
   form: 'certificate' | 'certificate-chain' | 'public-key' | 'private-key';
-  /** It verifies messages of the channel, or certificates that do: used only while an administrator trusts it. */
+  /** Whether it verifies messages of the channel, or certificates that verify them. If so, it is used only while an administrator trusts it. */
   verifies: boolean;
   help: string;
 }
@@ -316,11 +320,11 @@ export interface ChannelInput {
 
 /** Advice for an operator when notifications of the channel are rejected, as parts of sentences. */
 export interface NotificationHelp {
-  /** The members of a notification that name the account. */
+  /** The fields of a notification that name the account. */
   account: string;
   /** The parts of a request that carry the signature: proxies must pass them on. */
   signature: string;
-  /** A clause: which key or id of the configuration verifies notifications, and which one is right. */
+  /** A clause: which key or id of the configuration verifies notifications, and which key or id is right. */
   key: string;
   /** Whole sentences for reasons with more advice for this channel. */
   changes?: Readonly<Partial<Record<NotificationNotGenuine['why'], string>>>;
@@ -385,7 +389,7 @@ export interface Registration<Scene extends string = string> {
   note: string | null;
 }
 
-/** A finding of a test; `field` is the field or certificate kind at fault, if there is one. */
+/** The message of a check that failed or lacks something; `field` is the field or certificate kind at fault, if there is one. */
 export interface ProbeNote {
   field: string | null;
   code: string | null;
@@ -396,7 +400,7 @@ export interface ProbeNote {
 export interface ProbeCheck {
   about: 'credential' | 'product' | 'notifications';
   name: string;
-  /** `lacking`: missing, but not every merchant needs it. `unproven`: no harmless call proves it, or the test ended before. */
+  /** `lacking`: missing, but not every merchant needs it. `unproven`: no harmless call proves it, or the test ended before this check. */
   status: 'ok' | 'failed' | 'lacking' | 'unproven';
   /** The field or certificate kind to change. */
   field: string | null;
@@ -409,7 +413,7 @@ export interface ProbeCheck {
 
 /** The result of a test of a configuration. */
 export type ProbeResult = ({ ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote)) & {
-  /** Every check, in order of dependency. */
+  /** Every check; each stands after the checks that it depends on. */
   checks?: readonly ProbeCheck[];
 };
 
@@ -425,7 +429,7 @@ function noteOf({ field, code, message, name }: ProbeCheck): ProbeNote {
   return { field, code, message: message ?? name };
 }
 
-/** The bill for an agent. */
+/** The bill that a paying agent of the channel receives. */
 export interface AgentBill {
   orderNo: string;
   amount: Money;
@@ -496,7 +500,7 @@ export interface WireFile {
   bytes: AsyncIterable<Uint8Array>;
 }
 
-/** Downloads a file without following redirects; fails if two pieces are too far apart. Throws TransportFailed. */
+/** Downloads a file without following redirects; fails if the pause between two pieces is too long. Throws TransportFailed. */
 export type Download = (request: WireRequest) => Promise<WireFile>;
 
 /** No usable response; whether the channel acted is unknown. */
@@ -532,14 +536,14 @@ export interface ChannelDispute {
 export interface LostMoney {
   amount: Money;
   at: Date;
-  /** The channel booked it for the dispute; otherwise it may be a refund of the merchant. */
+  /** True = the channel booked the amount for the dispute; false = the amount may be a refund by the merchant. */
   booked: boolean;
 }
 
 /** The channel's answer about one dispute. */
 export type DisputeOutcome = { kind: 'found'; dispute: ChannelDispute } | { kind: 'absent' } | UnknownOutcome;
 
-/** One dispute in a list. `mark` changes with the dispute, so an unchanged one need not be read again. */
+/** One dispute in a list. `mark` changes with the dispute, so an unchanged dispute need not be read again. */
 export interface ListedDispute {
   channelDisputeNo: string;
   mark: string;

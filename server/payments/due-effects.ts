@@ -10,10 +10,10 @@ interface RetryBy {
   readonly reason: string;
 }
 
-/** Runs the due effects of transitions of orders and refunds. */
+/** Runs side effects of orders and refunds that failed before, or that follow a failed side effect of the same order. */
 export function dueEffects(ports: Ports) {
   return {
-    /** For the job: runs the due effects of the order of a leased row. */
+    /** For the job that leased the row `id`: runs all due side effects of the row's order. */
     async run(id: string): Promise<void> {
       const row = await ports.store.read((tx) => tx.dueEffects.find({ id }));
       if (row?.state === 'due') await work(row.orderNo);
@@ -21,7 +21,7 @@ export function dueEffects(ports: Ports) {
     work,
   };
 
-  /** Runs them in the order of the transitions, under the order's lock; a failure stops the following ones. */
+  /** Runs the due effects of an order in the sequence of their transitions, under the order's lock. A failure stops the following effects. */
   function work(orderNo: string, retry?: RetryBy): Promise<void> {
     return ports.store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });

@@ -15,7 +15,7 @@ class ChannelOutcomeUnknown extends AppError {
   }
 }
 
-/** The service's database failed at or after the COMMIT of the intent (504), so the intent may be stored. */
+/** The database of the service failed at or after the COMMIT that stores the operation (504), so the operation may be stored. */
 export class OutcomeNotKept extends AppError {
   constructor(numbers: { orderNo: string; refundNo?: string }, cause: unknown) {
     super(
@@ -32,7 +32,7 @@ export class OutcomeNotKept extends AppError {
   }
 }
 
-/** The channel answered, but the answer cannot be used (502): not verified, or about something else. */
+/** The channel answered, but the answer cannot be used (502): it is not verified, or it is about another object. */
 export class ChannelAnswerUnusable extends AppError {
   constructor(orderNo: string, cause: UnknownCause, channel?: ChannelRefusal, supportId = channel?.supportId) {
     super('channel_answer_unusable', 502, `The response of the channel is invalid (${cause}).`, {
@@ -44,7 +44,7 @@ export class ChannelAnswerUnusable extends AppError {
   }
 }
 
-/** Detail and hint of a refusal that decides nothing, by its cause. */
+/** Detail and hint of the error for a refusal that does not end the order, by its cause. */
 const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail: string, hint: string]>> = {
   unlisted: [
     'The channel refused for a reason that this service does not know.',
@@ -60,7 +60,7 @@ const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail:
   ],
 };
 
-/** The channel refused, but the order stays open (502); no response is stored under the key. */
+/** The channel refused, but the order stays open (502); no response is stored under the Idempotency-Key. */
 export class ChannelRefusalInconclusive extends AppError {
   constructor(orderNo: string, cause: keyof typeof INCONCLUSIVE, channel: ChannelRefusal) {
     const [detail, hint] = INCONCLUSIVE[cause];
@@ -116,7 +116,7 @@ class RefundInProgress extends Conflict {
   }
 }
 
-/** An open exception must be resolved before anything is refunded (409). */
+/** An open exception (a case for an operator) must be resolved before the order can be refunded (409). */
 class RefundsBlocked extends Conflict {
   constructor(orderNo: string, exception: string) {
     super('refunds_blocked', `Refunds of this order are blocked by the open exception ${exception}.`, {
@@ -189,7 +189,7 @@ export function invalidAction(detail: string): InvalidRequest {
   return new InvalidRequest(detail, [{ pointer: '/action', code: 'invalid', detail }]);
 }
 
-/** Causes of an unusable answer, as opposed to no answer. */
+/** Causes that are reported as `channel_answer_unusable` (502); every other cause is `channel_outcome_unknown` (504). */
 const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
   'redirected',
   'unparsable',

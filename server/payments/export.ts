@@ -16,8 +16,8 @@ const BATCH = 500;
 
 /**
  * Streams all matching orders, newest first, as CSV (RFC 4180, with a header line) or one JSON document per line. Batches are read as the
- * client reads, so it needs the memory of one batch; each batch contains the rows committed when it is read. The audit log records the export
- * before the first order is sent.
+ * client reads, so that only one batch is in memory; each batch contains the rows committed when it is read. The audit log records the
+ * export before the first order is sent.
  */
 export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 'now'>) {
   const { store, reports, now } = ports;

@@ -6,7 +6,7 @@ import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
 import { later } from './core/plan.ts';
 
-/** The lease of a claim; a retry takes over a request that runs longer. */
+/** How long a request owns its Idempotency-Key; a retry takes over the key of a request that runs longer. */
 const LEASE_SECONDS = 30;
 
 /** One request under an `Idempotency-Key`. */
@@ -21,7 +21,10 @@ export interface KeyedRequest {
   readonly params?: unknown;
   /** Query parameters, for the same reason; absent = the operation has none. */
   readonly query?: unknown;
-  /** The stored row of the key, if it was read with the caller; null = none. */
+  /**
+   * The stored row of the Idempotency-Key, if the query that loaded the caller also loaded it. null = there is no row; absent = not looked
+   * up yet.
+   */
   readonly kept?: KeptKey | null | undefined;
 }
 
@@ -35,17 +38,17 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** It was stored before, and is sent with `Idempotent-Replayed: true`. */
+  /** The response was stored before, and is sent with `Idempotent-Replayed: true`. */
   readonly replayed?: true;
 }
 
-/** An Idempotency-Key that the transaction of the intent claims (`claimKey`). */
+/** An Idempotency-Key that is stored in the same transaction as the operation (`claimKey`). */
 export interface KeyClaim {
   readonly scope: string;
   readonly route: string;
   readonly key: string;
   readonly fingerprint: string;
-  /** The intent of an earlier attempt whose response was never stored. */
+  /** The number (of an order, refund, dispute …) that an earlier request with this key stored; null = no earlier request. */
   readonly resume: string | null;
   /** Set when this request owns the key. */
   taken: boolean;
@@ -53,10 +56,13 @@ export interface KeyClaim {
   leasedUntil: Date | null;
 }
 
-/** Runs a request once per key: replays a finished one, resumes a broken one, rejects a running or a different one. */
+/**
+ * Runs a request once per key. A repeat receives the stored response, or continues an interrupted request. It is rejected while the first
+ * request runs, or if it is a different request.
+ */
 export type WithKey = (request: KeyedRequest, run: (claim: KeyClaim) => Promise<Answer>) => Promise<Answer>;
 
-/** The protocol that stores responses. A 5xx is never stored: the retry continues the intent. */
+/** Creates the `WithKey` that stores responses. A 5xx is never stored, so that a retry with the same key continues the unfinished operation. */
 export function createWithKey({ store, now }: Pick<Ports, 'store' | 'now'>): WithKey {
   return async (request, run) => {
     const { claim, stored } = await readClaim(store, request);
@@ -73,14 +79,14 @@ export function createWithKey({ store, now }: Pick<Ports, 'store' | 'now'>): Wit
   };
 }
 
-/** The stored response, if there is one; throws 409 while another request has the lease. */
+/** The stored response, if there is one; throws 409 while another request owns the key. */
 function answerOf(stored: KeptKey, now: Date): Answer | undefined {
   if (stored.state === 'done') return replay(stored.status ?? 200, stored.body ?? '');
   if (isLeased(stored, now)) throw inProgress();
   return undefined;
 }
 
-/** The protocol for an operation that returns the current state of its intent: the key only finds the intent, no response is stored. */
+/** Runs an operation under a key without storing its response. A repeat finds the stored operation by the key and returns its current state. */
 export async function withIntentKey<Result>(
   store: Store,
   request: KeyedRequest,
@@ -94,7 +100,7 @@ export async function withIntentKey<Result>(
   }
 }
 
-/** Claims the key in the transaction that writes the intent; of concurrent requests the unique index admits one. */
+/** Stores the key in the transaction that stores the operation. The unique index lets only one of several concurrent requests pass. */
 export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: Date): Promise<void> {
   const leasedUntil = later(now, LEASE_SECONDS);
   if (claim.resume === null) {
@@ -110,7 +116,7 @@ export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: D
   claim.leasedUntil = leasedUntil;
 }
 
-/** Marks the claim as not taken and rethrows, because the error rolls the claim back with the transaction. */
+/** Marks the key as not owned and rethrows the error, because the rollback of the transaction also removes the key. */
 export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never {
   return (error) => {
     if (claim) claim.taken = false;
@@ -118,7 +124,7 @@ export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never
   };
 }
 
-/** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
+/** RFC 8785: properties sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   // A file is represented by its hash.
@@ -148,7 +154,7 @@ async function readClaim(store: Store, request: KeyedRequest) {
   return { claim, stored };
 }
 
-/** Stores the response and ends the lease. An error is ignored: the retry finds the intent by itself. */
+/** Stores the response and ends the lease. An error is ignored, because a retry then finds the stored operation by the key. */
 async function finish(store: Store, claim: KeyClaim, answer?: Answer): Promise<void> {
   if (!claim.taken) return;
   // After a rollback or an expired lease another request may own the row.

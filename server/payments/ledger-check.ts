@@ -31,13 +31,16 @@ export interface LedgerCheckPorts {
   proofs: BookCheckResult[];
   /** The compared and the missing bills of this page; null on a page without bills. */
   bills: BillsRead | null;
-  /** The audit log from its beginning to the end of this page; null before its first page. Keep the tip outside the database. */
+  /**
+   * The audit log from its beginning to the end of this page; null before its first page. `tip` identifies the newest of these entries;
+   * keep a copy of it outside the database.
+   */
   auditLog: Pick<AuditProof, 'lines' | 'tip'> | null;
   /** The cursor of the next page; null after the last one. */
   nextCursor: string | null;
 }
 
-/** The page to check: its start, its number of orders, accounts, entries, bills and lines, and known facts about the audit log. */
+/** The page to check: its start, its maximum number of rows, and known facts about the audit log. */
 export interface BookPage extends AuditKnowledge {
   cursor?: string | undefined;
   limit: number;
@@ -45,7 +48,7 @@ export interface BookPage extends AuditKnowledge {
   only?: 'audit-log' | undefined;
 }
 
-/** Verifies the chain of the audit log, and parses the positions that it returned. */
+/** Verifies the chain of the audit log, and parses the positions that `verify` returned. */
 export interface AuditChain {
   verify(knowledge: AuditKnowledge, part: AuditPart): Promise<AuditProof>;
   readPlace(text: string): AuditPart['from'];

@@ -25,7 +25,7 @@ import { recountOrder } from './limits.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './errors.ts';
 
-/** The source of the first report of a payment; `code`: a payer's code in a shop, which is queried until it is paid. */
+/** The source of the first report of a payment; `code`: an order with a payer's code (in a shop), which is queried until it is paid. */
 export const PAYMENT_SOURCES = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
 
 /** An order that was just paid. */
@@ -59,7 +59,7 @@ interface Rows {
   readonly refund?: RefundRow | undefined;
 }
 
-/** A decision returned a transition that no table lists: an internal error; nothing is written. */
+/** A decision returned a transition that is missing from the tables in core/transitions.ts. This is an internal error; nothing is written. */
 export class ImpossibleTransition extends Error {
   constructor(rule: string | null, from: string | null, to: string | undefined) {
     super(`no table lists the transition ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
@@ -68,8 +68,8 @@ export class ImpossibleTransition extends Error {
 }
 
 /**
- * The only code that writes orders, refunds and their history. Writes rows, sums, history, events, exceptions and effects of one change
- * in the caller's transaction, under the locks of the decision. Returns the new rows.
+ * The only code that writes orders, refunds and their history. Writes rows, sums, history, events, exceptions (cases for an operator) and
+ * side effects of one change in the caller's transaction, under the locks of the decision. Returns the new rows.
  */
 export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
   refuseImpossible(ports, before, change);
@@ -85,8 +85,8 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
 }
 
 /**
- * Inserts a new order with the first line of its history; false if one of its numbers is taken. `hold` runs after the insert and may change
- * the order.
+ * Inserts a new order with its first history entry; false if one of its numbers is in use. `hold` runs after the insert and may change the
+ * order.
  */
 export async function insertOrder(
   tx: Tx,
@@ -148,7 +148,7 @@ function requestId(): string | null {
   return currentWork().requestId ?? null;
 }
 
-/** A line of the history; the database numbers it. */
+/** A history entry; the database assigns its id. */
 type NewTransition = Omit<TransitionRow, 'id'>;
 
 type Beside = Pick<Change, 'emit' | 'raise' | 'resolve' | 'effects'>;
@@ -169,7 +169,7 @@ async function writeBeside(
   return runEffects(ports, tx, after, effects ?? []);
 }
 
-/** Runs the effects in order. After a failure the following ones are queued, in this and in later commits. */
+/** Runs the side effects one after the other. After a failure the following side effects are queued, in this commit and in later commits. */
 async function runEffects(ports: Ports, tx: Tx, after: Rows, effects: readonly EffectRun[]): Promise<Rows> {
   let { order } = after;
   for (const [place, effect] of effects.entries()) {
@@ -179,7 +179,7 @@ async function runEffects(ports: Ports, tx: Tx, after: Rows, effects: readonly E
   return { ...after, order };
 }
 
-/** Stores whether the order has effects that are still due. */
+/** Stores whether the order has side effects that are still due. */
 export async function noteEffects(tx: Tx, order: OrderRow, effectsDue: boolean): Promise<OrderRow> {
   if (order.effectsDue === effectsDue) return order;
   await tx.orders.update({ orderNo: order.orderNo }, { effectsDue });
@@ -231,7 +231,7 @@ function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change)
   throw new ImpossibleTransition(change.rule, row?.state ?? null, to?.state);
 }
 
-/** Whether the table lists the transition. */
+/** Whether `transitions` contains the transition. */
 export function isListed(
   transitions: readonly Transition<string>[],
   rule: string,

@@ -32,7 +32,7 @@ export function spanAt(span: UseSpan, at: Date): { beginsAt: Date; endsAt: Date 
   return { beginsAt: midnight(month, day), endsAt: midnight(month, day + 1) };
 }
 
-/** Counts a new order in its transaction; throws 403 above a limit. Its rows are the last ones that the transaction locks. */
+/** Counts a new order in its transaction; throws 403 above a limit. The counter rows are the last rows that the transaction locks. */
 export async function countOrder(tx: Tx, limits: AppLimits, order: OrderRow): Promise<void> {
   const { amount, createdAt: at, clientId, currency, payWay } = order;
   const known = allowedIn(limits, order);
@@ -133,7 +133,7 @@ export interface LimitView {
 
 const NAMES: readonly (keyof CurrencyLimits)[] = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'];
 
-/** The limits of an application and their rest; throws 404 if the application does not exist. */
+/** The limits of an application with the used and remaining amounts; throws 404 if the application does not exist. */
 export function readLimits({ store, now }: Pick<Ports, 'store' | 'now'>) {
   return (clientId: string): Promise<LimitView[]> =>
     store.read(async (tx) => {

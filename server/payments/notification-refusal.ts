@@ -9,14 +9,14 @@ export interface NotificationRefusal {
 
 /**
  * The last refused notifications of a channel in one project, with the same reason and at most a day apart, and the advice for an operator.
- * `isOpen` is false after a day, or after a verified notification if anyone could have sent the refused ones.
+ * `isOpen` is false after a day, or after a verified notification if anyone could have sent the refused notifications.
  */
 export interface ShownRefusal {
   why: string;
   detail: string;
   change: string;
   count: number;
-  /** When the first and the last one arrived. */
+  /** When the first (`since`) and the last (`at`) of these notifications arrived. */
   since: Date;
   at: Date;
   isOpen: boolean;
@@ -45,13 +45,13 @@ const NOT_THEIRS =
 const DAY_MS = 86_400_000;
 const NEAREST = Object.keys(CHANGES);
 
-/** The advice for a reason without advice of its own: the certificate could not be fetched. */
+/** The advice for all other reasons. They mean that the certificate could not be fetched. */
 const UNFETCHED = 'Check that this machine reaches the certificate address of the channel (outgoing HTTPS).';
 
 /** Maximum length of a stored detail, in characters. */
 const MOST_DETAIL = 200;
 
-/** The refusal closest to acceptance, of those of all accounts that were tried. */
+/** The refusal of the account that came closest to accepting the notification. */
 export function nearestRefusal(refusals: readonly NotificationRefusal[]): NotificationRefusal {
   const rank = ({ why }: NotificationRefusal) => (NEAREST.includes(why) ? NEAREST.indexOf(why) : NEAREST.length);
   const [first] = refusals.toSorted((a, b) => rank(a) - rank(b));

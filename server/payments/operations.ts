@@ -75,16 +75,16 @@ export function paymentOperations(ports: Ports) {
     async query(requester: Requester, orderNo: string): Promise<OrderView> {
       const { order, stale, around } = await query(requester, orderNo);
       if (around) return reading.show({ order, around, stale });
-      // The channel's answer may have opened an exception without a transition.
+      // The channel's answer may have opened an exception (a case for an operator) without a change of the order's state.
       return { ...(await reading.order(requester, order.orderNo)), stale };
     },
     close: async (requester: Requester, orderNo: string, claim?: KeyClaim) =>
       show(await close(requester, orderNo, claim)),
     refund: async (requester: Requester, request: RefundRequest, claim?: KeyClaim) =>
       placed(ports, await refund(requester, request, { claim })),
-    /** For a payer that returns from the channel; `order`: as read at the return. */
+    /** Captures for a payer who returns from the channel. `order`: the order as it was read at the return. */
     capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'payer' }, order),
-    /** Captures after the payer's approval, as the caller knows it (PayPal's buttons in a shop), unless the order has ended. */
+    /** Captures a payment whose approval the caller reports (PayPal's buttons in a shop), unless the order has ended. */
     async captureNow(requester: Requester, orderNo: string): Promise<OrderView> {
       const via = { cause: 'capture', actor: requester.actor };
       const order = await ports.store.transaction(async (tx) => {

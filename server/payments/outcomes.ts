@@ -14,11 +14,14 @@ export interface Settlement {
 /** Why a verified refusal of a create is not certain. */
 export type RefusalDoubt = 'unlisted' | 'trade_may_exist';
 
-/** The channel's answer about an order. A state that no table lists is `pending`; no answer or an unreadable one is `unknown`. */
+/**
+ * The channel's answer about an order. A state that is missing from the channel's mapping is `pending`; no answer or an unreadable one is
+ * `unknown`.
+ */
 export type Outcome =
   /**
-   * `paySeconds`: `pay` must be renewed by the same create after so many seconds; absent = it is valid as long as the order.
-   * `capturePending`: the channel's reason why the money is not there yet; `waitsFor`: the merchant must act.
+   * `paySeconds`: after so many seconds the payment link `pay` must be renewed by the same create call; absent = the link is valid as long
+   * as the order. `capturePending`: the channel's reason why the money is not there yet; `waitsFor`: the merchant must act.
    */
   | {
       kind: 'pending';
@@ -68,7 +71,7 @@ export interface Returned {
   at: Date;
 }
 
-/** The channel's answer to a close. `paid` and `refused` mean: query now. */
+/** The channel's answer to a close. After `paid` or `refused` the order must be queried. */
 export type CloseOutcome =
   | { kind: 'closed'; returned?: Returned }
   | { kind: 'absent' }
@@ -89,7 +92,7 @@ export type RefundOutcome =
   | { kind: 'pending'; channelRefundNo?: string }
   /**
    * `toMerchant`: paid to the merchant's own account, because the payer's could not be credited (WeChat Pay). `payment`: the refunded
-   * payment, if the refund was made elsewhere: an order may have been paid twice.
+   * payment, if the refund was made outside this service, because an order may have been paid twice.
    */
   | {
       kind: 'succeeded';
@@ -105,7 +108,7 @@ export type RefundOutcome =
   | { kind: 'refused'; code: string; reason: string; definite?: boolean }
   | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }
   | { kind: 'absent' }
-  /** `repeat`: the refund cannot be queried any more; repeating the same call tells its result. */
+  /** `repeat`: the refund cannot be queried any more; a repeat of the same call returns its result. */
   | (UnknownOutcome & { repeat?: true });
 
 /** The id by which the channel's support finds the request; added by the caller. */
@@ -113,7 +116,7 @@ export interface Traced {
   supportId?: string;
 }
 
-/** No answer, or an unusable one. `refusal`: the channel's text of a verified answer. */
+/** No answer, or an unusable one. `refusal`: code and text of a verified refusal whose code is unlisted. */
 export type UnknownOutcome = {
   kind: 'unknown';
   cause: UnknownCause;
@@ -121,7 +124,7 @@ export type UnknownOutcome = {
   refusal?: { code: string; reason: string };
 } & Traced;
 
-/** The cause of an unknown result: stable, one for each fault. */
+/** The cause of an unknown result. The words are stable, because API errors contain them. */
 export type UnknownCause =
   | 'timeout'
   | 'network'
@@ -166,7 +169,7 @@ export type BillPart =
   | {
       kind: 'totals';
       totals: readonly BillTotals[];
-      /** With unreadable rows: the sums of the bill that differ from those of the other rows. */
+      /** If rows were unreadable: the sums that the bill states and that differ from the sums of the readable rows. */
       shortfall?: string;
     };
 
@@ -213,7 +216,7 @@ export type BillAnswer =
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
 
-/** Options of a reader. */
+/** Options for reading a bill. */
 export interface ReadHow {
   /** An unreadable row becomes a line of that kind instead of rejecting the file, up to a limit. */
   isLenient?: boolean;
@@ -238,17 +241,20 @@ export interface BillDesk {
 
 /** When a channel makes its bills. */
 export interface BillCalendar {
-  /** Minutes by which its days begin before the days of UTC: 480 in Beijing. */
+  /** Minutes by which the channel's days begin before the days of UTC: 480 in Beijing. */
   utcOffsetMinutes: number;
   /** Minutes from the end of a day to the first fetch of its bill. */
   readyAfterMinutes: number;
   /** The number of past days with bills. */
   backDays: number;
-  /** How long a payment may be held that appears in the bill of its first day only once it is completed. Absent = bills have no such payments. */
+  /**
+   * The days for which a payment may be held. Such a payment appears in the bill of its first day only after it is completed. Absent =
+   * bills have no such payments.
+   */
   heldDays?: number;
   /** A bill comes with the balances of the account, if they are available. */
   hasBalances?: true;
-  /** The channel finds a refund by its own number; absent = by the number of the requester. */
+  /** The channel finds a refund by the channel's own number; absent = by the refund number of the requester. */
   refundsByOwnNumber?: true;
 }
 
@@ -282,7 +288,7 @@ export function isDay(text: string): boolean {
 
 /** Days after `readyAt` at which a bill is fetched again, because channels correct bills. 0: it was fetched before `readyAt`. */
 const AGAIN_DAYS = [0, 1, 6] as const;
-/** A bill that was not available by then is no longer fetched. */
+/** A bill that is still not available this many days after `readyAt` is no longer fetched. */
 const LAST_DAYS = 7;
 const EVERY_SECONDS = 3600;
 
@@ -300,13 +306,13 @@ export function againAt(day: string, calendar: BillCalendar, now: Date): Date | 
 
 /** When a bill is fetched again because a payment of its day is held; null = no channel holds a payment for so long. */
 export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
-  // Together with the newest day's bill: the settlement compares completed payments with the bill that lists them.
+  // At the same time as the newest day's bill, because the settlement compares completed payments with the bill that lists them.
   const next = readyAt(dayOf(new Date(now.getTime() - calendar.readyAfterMinutes * MINUTE_MS), calendar), calendar);
   const last = boundsOf(day, calendar).to.getTime() + (calendar.heldDays ?? 0) * DAY_MS;
   return next.getTime() <= last ? next : null;
 }
 
-/** When a bill that did not come is fetched again; null = it is missing. */
+/** When a bill that did not come is fetched again; null = the bill counts as missing. */
 export function retryAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   const next = new Date(now.getTime() + EVERY_SECONDS * 1000);
   return next.getTime() <= readyAt(day, calendar).getTime() + LAST_DAYS * DAY_MS ? next : null;

@@ -9,7 +9,7 @@ import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { NotificationRefusal } from './notification-refusal.ts';
 
-/** The orders that a caller may see: an application its own, the console all. */
+/** The orders that a caller may see: an application sees its own orders, the console sees all (`any`). */
 export type Owner = { clientId: string } | 'any';
 
 /** A channel as it is configured now for new orders. */
@@ -26,9 +26,9 @@ export interface NotificationChannel {
   channel: Channel;
   mode: Mode;
   account: string;
-  /** The configuration versions with the same identity: the notification may concern their orders. */
+  /** The configuration versions with the same account identity. The notification may concern an order of any of these versions. */
   versions: ReadonlySet<number>;
-  /** The same regardless of the app: these versions have the same payee. */
+  /** The configuration versions with the same payee, even if their app differs. */
   payeeVersions: ReadonlySet<number>;
 }
 
@@ -36,9 +36,9 @@ export interface NotificationChannel {
 export interface Channels {
   /** For a new order; refuses with channel_disabled or channel_not_configured (422). */
   forNew(project: string, payWay: PayWay): Promise<ActiveChannel>;
-  /** The same for several channels at once; an error for each that takes no orders. */
+  /** Like `forNew`, for several channels at once. A channel that takes no orders has an error in its place. */
   forNewAmong(project: string, payWays: readonly PayWay[]): Promise<(ActiveChannel | AppError)[]>;
-  /** For an existing order: its own account and identity, with the newest keys of the account. */
+  /** For an existing order: the account and identity that the order stores, with the newest keys of that account. */
   forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
   /** Every identity of every account that may still send notifications for this project, the newest first. */
   forNotifications(project: string, payWay: PayWay): Promise<NotificationChannel[]>;
@@ -52,7 +52,7 @@ export interface NewEvent {
   project: string;
   objectNo: string;
   dedupe: string;
-  /** When the object of the event began; earlier events cannot be duplicates. */
+  /** When the order of the event was created; earlier events cannot be duplicates. */
   since: Date;
   object: Record<string, unknown>;
   notifyUrl?: string | null;
@@ -64,20 +64,23 @@ export interface Asked {
   currency?: string | undefined;
 }
 
-/** Side effects of a transition: stock, coins, pay-per-call. A failure never prevents what a channel reported; only `admit`, `hold` and an unforced `refundReserved` may reject a request. */
+/**
+ * Side effects of a state change of an order or refund: stock, coins, pay-per-call. If one fails, the outcome that a channel reported is
+ * stored all the same. Only `admit`, `hold` and an unforced `refundReserved` may reject a request.
+ */
 export interface Effects {
-  /** The only kind of orders that it applies to; absent = all. */
+  /** The kind of orders that these side effects apply to; absent = all kinds. */
   readonly only?: OrderRow['kind'];
   /** Before an order is created: rejects blocked payers and wrong prices. May change the draft. */
   admit(tx: Tx, draft: OrderRow, asked: Asked): Promise<void>;
-  /** In the commit of the new order, after its insert: reserves stock or throws; returns the changed members of the order. */
+  /** In the transaction of the new order, after its insert: reserves stock or throws. Returns the changed fields of the order. */
   hold(tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined>;
-  /** For a late payment: reserves stock for an ended order; false if there is none. */
+  /** For a late payment: reserves stock for an ended order; false if no stock is left. */
   readmit(tx: Tx, order: OrderRow): Promise<boolean>;
   paid(tx: Tx, order: OrderRow): Promise<void>;
   /** The order was closed or failed: stock is released. */
   ended(tx: Tx, order: OrderRow): Promise<void>;
-  /** In the commit of a new refund; may throw (409 coins_spent) unless `forced`. */
+  /** In the transaction of a new refund; may throw (409 coins_spent) unless `forced`. */
   refundReserved(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void>;
   refundSucceeded(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
   refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
@@ -92,25 +95,25 @@ interface ReceivedMessage {
   status: number;
   request: string;
   answer: string;
-  /** The result, and the account whose key verified it. */
+  /** The result, and the account whose key verified the message. */
   note: string;
 }
 
 /** Dependencies of the operations in this folder. */
 export interface Ports {
   store: Store;
-  /** Reads lists, exports and figures, from a replica that may lag. Decisions never read here. */
+  /** Reads lists, exports and statistics from a database replica that may lag. Decisions about money never use it. */
   reports: Pick<Store, 'read'>;
   channels: Channels;
   now: () => Date;
   recordEvent: (tx: Tx, event: NewEvent) => Promise<void>;
-  /** Appends to the audit log; the last statement of a transaction. */
+  /** Appends to the audit log. Must be the last statement of a transaction. */
   audit: Audit;
   effects: Effects;
   publicUrl: string;
-  /** Why an order's own notifyUrl would never be called. */
+  /** Returns why an order's own notifyUrl would never be called, or undefined. */
   urlFault: UrlRule;
-  /** A notification of a payment above this, in major units of its currency, counts only after a query confirms it. */
+  /** A notification of a payment above this amount (major units of its currency) is accepted only after a query of the channel confirms it. */
   confirmAbove: number;
   /** Refunds of an order above this, in major units, wait for a second administrator; 0 = no limit. */
   refundAbove: number;
@@ -138,22 +141,22 @@ export interface Requester {
   confirmed?: (() => void) | undefined;
 }
 
-/** Longest waits in milliseconds; the awaited work continues in the background and is settled when it ends. */
+/** The longest waits for an answer, in milliseconds. Afterwards the work continues in the background, and its result is stored when it ends. */
 export interface Patience {
-  /** A query waits for the channel. */
+  /** How long a query waits for the channel. */
   query: number;
-  /** The page of a returning payer waits for the channel. */
+  /** How long the page of a returning payer waits for the channel. */
   page: number;
-  /** A 402 waits for a code of WeChat's agents. */
+  /** How long a 402 response waits for a code of WeChat's agents. */
   agentCode: number;
-  /** A paid call waits for its work. */
+  /** How long a paid call (pay-per-call) waits for its work. */
   work: number;
 }
 
-/** The waits of production; tests have others. */
+/** The waits in production; tests use other values. */
 export const PATIENCE: Patience = { query: 2_000, page: 3_000, agentCode: 2_000, work: 8_000 };
 
-/** The result, or undefined after `ms`. An error that comes later is ignored. */
+/** Returns the result of `work`, or undefined if it takes longer than `ms` milliseconds. A later error is ignored. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<undefined>((resolve) => {
@@ -178,8 +181,8 @@ export function speaksFor(
   order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion' | 'appId'>,
 ): boolean {
   const isHere = order.project === project && order.payWay === payWay;
-  // If both name an app, compare the app: it stays the same when the configuration changes. One app may serve several merchants of a
-  // partner, so the version must have had the same merchant.
+  // If order and notification both name an app, the apps are compared, because a new configuration does not change the app of an order. One
+  // app may serve several merchants of a partner, so the payee of the order's configuration version must match as well.
   const isIts =
     order.appId !== null && notification.appIds !== undefined
       ? notification.appIds.includes(order.appId) && from.payeeVersions.has(order.configVersion)

@@ -17,7 +17,10 @@ import { numberAtChannel } from './numbers.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './errors.ts';
 
-/** WeChat Pay allows 50 refunds per order; further lookups are not queried but share one exception. */
+/**
+ * The most open lookups (queries about a refund that the channel named) per order, because WeChat Pay allows 50 refunds per order. Further
+ * refunds are not queried; one exception (a case for an operator) is opened for all of them.
+ */
 const MOST_OPEN = 50;
 /** Seconds until a job queries the channel, if the receiving process has not done so. */
 const FIRST_SECONDS = 10;
@@ -74,7 +77,7 @@ export async function queryAgain(ports: Ports, tx: Tx, refund: RefundRow): Promi
     await tx.refundLookups.update({ id }, { revision: revision + 1, nextAt: ports.now() });
 }
 
-/** Whether a query about the refund may be pending. */
+/** Whether a lookup of the refund is open, so that the channel may be being queried now. */
 export async function isQueried(tx: Tx, orderNo: string, number: string): Promise<boolean> {
   return (await tx.refundLookups.find({ orderNo, number, state: 'open' })) !== undefined;
 }
@@ -108,8 +111,8 @@ const UNIQUE_VIOLATION = '23505';
 const MOST_TRIES = 3;
 
 /**
- * A settling transaction. If another one takes the same payment, `merchantOrderNo` or dispute at the same time, the unique index rejects
- * this commit, and the decision is made again with the new rows.
+ * Runs a transaction that stores an outcome. If another transaction takes the same payment, `merchantOrderNo` or dispute at the same time,
+ * the unique index rejects this commit, and the decision is made again with the new rows.
  */
 export async function settling<T>({ store }: Pick<Ports, 'store'>, work: (tx: Tx) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
@@ -136,7 +139,7 @@ export async function lockOrder(tx: Tx, orderNo: string, owner: Owner): Promise<
   return order;
 }
 
-/** Locks the order, then the refund; every transaction uses this order. */
+/** Locks the order, then the refund; every transaction uses this sequence of locks. */
 export async function lockPair(tx: Tx, refundNo: string): Promise<Pair> {
   const found = await tx.refunds.find({ refundNo });
   const order = found && (await tx.orders.lock({ orderNo: found.orderNo }));
@@ -147,7 +150,7 @@ export async function lockPair(tx: Tx, refundNo: string): Promise<Pair> {
   return { order, refund };
 }
 
-/** Settles an outcome or a command of a locked order: load facts, decide, write. */
+/** Applies an outcome or a command to a locked order: loads facts, decides, writes. */
 export async function settleLocked(
   ports: Ports,
   tx: Tx,
@@ -161,7 +164,7 @@ export async function settleLocked(
   return (await apply(ports, tx, { order }, change, via)).order;
 }
 
-/** The same for a refund; order and refund are locked, and one commit changes the refund and the sums of the order. */
+/** Applies an outcome or a command to a refund. Order and refund are locked, and one commit changes the refund and the sums of the order. */
 export async function settleRefundLocked(
   ports: Ports,
   tx: Tx,
@@ -175,7 +178,7 @@ export async function settleRefundLocked(
   return { order: after.order, refund: after.refund ?? refund };
 }
 
-/** Settles an order in a transaction of its own. */
+/** Applies an outcome or a command to an order in a transaction of its own. */
 export async function settle(
   ports: Ports,
   orderNo: string,
@@ -185,7 +188,7 @@ export async function settle(
   return settling(ports, async (tx) => settleLocked(ports, tx, await lockOrder(tx, orderNo, 'any'), input, via));
 }
 
-/** Settles a refund in a transaction of its own. */
+/** Applies an outcome or a command to a refund in a transaction of its own. An answer that may be outdated opens a lookup instead. */
 export async function settleRefund(
   ports: Ports,
   refundNo: string,
@@ -251,7 +254,7 @@ export async function ownerOf(
   return found && found.orderNo !== orderNo ? found.orderNo : null;
 }
 
-/** Whether another order of the same merchantOrderNo is live or paid; the merchant wants one payment only. */
+/** Whether another order with the same merchantOrderNo can still be paid, or is paid; the merchant wants one payment only. */
 export async function hasSibling(tx: ReadTx, order: OrderRow): Promise<boolean> {
   if (order.merchantOrderNo === null) return false;
   const siblings = await tx.orders.list({ clientId: order.clientId, merchantOrderNo: order.merchantOrderNo });

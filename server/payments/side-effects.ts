@@ -73,7 +73,10 @@ export async function emitDisputeEvent(
   });
 }
 
-/** Opens an exception once per (order, kind, dedupe) and records an event; with `again` also reopens a resolved one. */
+/**
+ * Opens an exception (a case for an operator) once per (order, kind, dedupe) and records an event; with `again` a resolved exception is
+ * also reopened.
+ */
 export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, raised: Raised): Promise<void> {
   const { kind, received, refundNo = null, blocksRefunds = false } = raised;
   const row: OrderExceptionRow = {
@@ -162,8 +165,8 @@ interface About {
 }
 
 /**
- * Runs an effect of a transition; returns whether it is done. Only an effect with `mayRefuse` can reject the transition. An effect that fails,
- * or that follows a failed one of the same order, is stored as due in the same commit.
+ * Runs an effect of a transition; returns whether it is done. Only an effect with `mayRefuse` can reject the transition. A side effect that
+ * fails, or that follows a failed side effect of the same order, is stored as due in the same commit.
  */
 export async function runEffect(
   ports: Ports,
@@ -229,7 +232,7 @@ export function failed({ tries }: DueEffectRow, lastError: string, now: Date): P
   return { tries: tries + 1, lastError, nextAt: later(now, pause), leasedUntil: null };
 }
 
-/** Raises or updates the exception of a due effect. */
+/** Opens or updates the exception of a side effect that failed. */
 export async function listFailed(
   ports: Ports,
   tx: Tx,
@@ -260,7 +263,7 @@ async function callEffects(
   return true;
 }
 
-/** Combines effects: those that apply to the kind of the order run in sequence, and each may reject a request. */
+/** Combines side effects. For an order, the parts that apply to its kind run in sequence, and each may reject a request. */
 export function composeEffects(...parts: readonly Effects[]): Effects {
   const concerned = ({ kind }: OrderRow) => parts.filter(({ only }) => only === undefined || only === kind);
   return {
@@ -299,7 +302,10 @@ export function composeEffects(...parts: readonly Effects[]): Effects {
 
 const KINDS: ReadonlySet<string> = new Set(DIFFERENCE_KINDS);
 
-/** Ends a difference between a bill and an order after an administrator resolved its exception; a later change of either opens it again. */
+/**
+ * Ends a difference between a bill and an order after an administrator resolved its exception; a later change of the bill or the order
+ * opens the difference again.
+ */
 export async function endDifference(
   tx: Tx,
   { kind, orderNo, dedupe: key }: Pick<OrderExceptionRow, 'kind' | 'orderNo' | 'dedupe'>,
@@ -313,12 +319,15 @@ export async function endDifference(
   await tx.billDifferences.update({ ...of, state }, over);
 }
 
-/** Most exceptions for single unknown numbers; further numbers share one, because a sender could otherwise create any number of exceptions. */
+/**
+ * The most open exceptions with an unknown number of their own. Further numbers share one, because a sender could otherwise create any
+ * number of exceptions.
+ */
 const OWN_LINES = 100;
 
 /**
- * Opens an exception for a verified message about an unknown order: it may report a payment, for example of an order that a restored backup lacks.
- * Each number in the form of this service has its own exception; numbers of other systems at the account share one.
+ * Opens an exception for a verified message about an unknown order: it may report a payment, for example of an order that a restored backup
+ * lacks. Each number in the form of this service has its own exception; numbers of other systems at the account share one exception.
  */
 export async function listUnmatched(
   ports: Ports,

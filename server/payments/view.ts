@@ -92,7 +92,7 @@ export function viewOrder(
     /** The open exceptions, the oldest first. */
     exceptions?: readonly OrderExceptionRow[] | undefined;
     stale?: boolean;
-    /** By refund number; the fee of the payment has the key ''. */
+    /** The fees by refund number; the fee of the payment has the key ''. */
     fees?: ReadonlyMap<string, OrderFeeRow> | undefined;
   } = {},
 ) {
@@ -135,10 +135,10 @@ export function viewOrder(
   };
 }
 
-/** Members of an order that an export leaves out or converts. */
+/** Fields of an order that an export leaves out or converts. */
 type NotExported = 'failure' | 'channelOrderId' | 'captureReason' | 'settlement' | 'stale';
 
-/** The columns of an export, in their order. */
+/** The columns of an export, from left to right. */
 export const EXPORTED = Object.keys({
   orderNo: true,
   merchantOrderNo: true,
@@ -170,7 +170,10 @@ export const EXPORTED = Object.keys({
   expiresAt: true,
 } satisfies Record<Exclude<keyof OrderEntryView, NotExported>, true>) as Exclude<keyof OrderEntryView, NotExported>[];
 
-/** The refundable amount, in major units: 0 while an open exception blocks refunds; `refundsBlockedBy`: that exception. */
+/**
+ * The refundable amount, in major units: 0 while an open exception blocks refunds; `refundsBlockedBy`: the kind of that exception; null =
+ * none.
+ */
 export function viewRefundable(
   order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding' | 'currency'>,
   exceptions: readonly OrderExceptionRow[],
@@ -192,7 +195,10 @@ function viewRefunds(refunds: readonly RefundRow[], fees: ReadonlyMap<string, Or
   return refunds.map((refund) => viewRefund(refund, fees?.get(refund.refundNo)));
 }
 
-/** Fee, net and received amounts of the payment, in major units: as the channel reported them, otherwise from the bill; null before both. */
+/**
+ * Fee, net and received amounts of the payment, in major units: as the channel reported them, otherwise from the bill; null while neither
+ * has them.
+ */
 function viewSettlement({ settlement, paid, currency }: OrderRow, billed: OrderFeeRow | undefined) {
   if (settlement === null && !billed) return null;
   const { fee = billed && { minor: billed.fee, currency: billed.currency }, net, received } = settlement ?? {};
@@ -220,7 +226,7 @@ export type OrderView = OrderEntryView & { refunds: RefundView[] } & Partial<Cre
 type RefundView = ReturnType<typeof viewRefund>;
 type DisputeView = ReturnType<typeof viewDispute>;
 
-/** The payment link or code while the order can be paid; if it expired, only the page of this service, which renews it. */
+/** The payment link or code while the order can be paid; if the link expired, only the address of this service's page, which renews the link. */
 export function viewCredential(order: OrderRow, publicUrl: string, now: Date): Credential {
   const payUrl = `${publicUrl}/pay/${order.orderNo}`;
   const { credential, credentialUntil, expiresAt } = order;
@@ -272,12 +278,12 @@ export function readPayments({
   now,
 }: Pick<Ports, 'store' | 'reports' | 'publicUrl' | 'now'>) {
   return {
-    /** One order with its refunds, its newest open exception and, while it can be paid, its credential. */
+    /** One order with its refunds, its newest open exception and, while it can be paid, its payment link or code. */
     order: (requester: Requester, orderNo: string) =>
       store.read(async (tx) => show(await findShown(tx, orderNo, requester.owner))),
-    /** The same for a row that was just settled. */
+    /** Like `order`, for a row that was just written. */
     complete,
-    /** The same for an order that was just read with its refunds, exceptions and fees. */
+    /** Like `order`, for an order that was just read with its refunds, exceptions and fees. */
     show,
     orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
       reports.read(async (tx): Promise<PageOf<OrderEntryView>> => {
@@ -336,7 +342,8 @@ export function readPayments({
   };
 
   async function complete(order: OrderRow): Promise<OrderView> {
-    // An order that was only placed has nothing more to read; an exception without a transition shows as a held capture or ended queries.
+    // An order that was only created has no refunds, exceptions or fees to read. If an exception was opened without a state change, the
+    // capture is held, the queries have ended, or the order has expired.
     const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
     if (order.sequence <= 2 && order.paid === 0n && !waits) return show({ order });
     return show(await store.read((tx) => findShown(tx, order.orderNo, 'any')));
@@ -355,7 +362,7 @@ export function readPayments({
 interface Shown {
   order: OrderRow;
   around?: Around | undefined;
-  /** The channel did not answer the query. */
+  /** Whether the channel did not answer the query. */
   stale?: boolean;
 }
 

@@ -18,7 +18,10 @@ import { type BillPorts, requestersOf, lockAccount, ratesOf } from './payees.ts'
 import { runMatch } from './work.ts';
 
 const BILL = { cause: 'bill', actor: 'service' };
-/** Seconds before the n-th repeat of a query without a final answer; after the last one the difference opens an exception. */
+/**
+ * Seconds before the n-th repeat of a query without a final answer; after the last repeat an exception (a case for an operator) is opened
+ * for the difference.
+ */
 const STEPS = [60, 300, 1800, 7200, 21_600, 43_200] as const;
 /** Answers that may change later. */
 const PASSING: ReadonlySet<string> = new Set(['unknown', 'pending', 'approved']);
@@ -29,8 +32,8 @@ const ENDS: ReadonlySet<string> = new Set(['succeeded', 'failed', 'abnormal']);
 type Answer = { kind: string } & Record<string, unknown>;
 
 /**
- * Handles a difference. Lines of a bill are not signed, so a difference is only a reason to query: the signed answer is settled, and a
- * remaining difference opens an exception. The caller has leased the row.
+ * Handles a difference between a bill and an order. Lines of a bill are not signed, so a difference is only a reason to query the channel.
+ * The channel's signed answer is stored; if the difference remains, an exception is opened. The caller must have leased the row.
  */
 export function healDifference(ports: BillPorts) {
   const refresh = refreshOrder(ports);
@@ -49,7 +52,7 @@ export function healDifference(ports: BillPorts) {
 
   async function queryFor(difference: BillDifferenceRow, order: OrderRow): Promise<Answer> {
     const { kind } = difference;
-    // A duplicate line or a wrong fee exists only in the bill: no query of the channel covers it.
+    // A duplicate line or a wrong fee exists only in the bill, so no query of the channel covers it.
     if (kind === 'fee_differs' || kind === 'line_twice') return { kind: 'not_asked' };
     if (kind === 'dispute_unknown_to_us') return answerOf(await disputesOf(order));
     if (!kind.startsWith('refund_')) return answerOf((await refresh(order, BILL)).reported);
@@ -58,7 +61,7 @@ export function healDifference(ports: BillPorts) {
     return queryByLookup(order, own ? numberAtChannel(own) : numberAsked(ports, difference));
   }
 
-  /** The refund has succeeded here and is not in the bill, so only a final answer is settled. */
+  /** The refund has succeeded here and is not in the bill, so only a final answer of the channel is stored. */
   async function queryOwnRefund(order: OrderRow, refund: RefundRow): Promise<Answer> {
     const { refundNo, attempt } = refund;
     const outcome = await callChannel(ports, order, (channel) =>
@@ -68,7 +71,7 @@ export function healDifference(ports: BillPorts) {
     return answerOf(outcome);
   }
 
-  /** Queries and settles a refund of the bill like a refund that a notification named. */
+  /** Handles a refund of the bill like a refund that a notification named: queries the channel and stores the answer. */
   async function queryByLookup(order: OrderRow, number: string): Promise<Answer> {
     const id = await ports.store.transaction(async (tx) => {
       const locked = (await tx.orders.lock({ orderNo: order.orderNo }))!;
@@ -101,7 +104,7 @@ function isOfOtherDay(ports: BillPorts, { payWay, day }: BillRow, at: Date): boo
   return calendar !== undefined && dayOf(at, calendar) !== day;
 }
 
-/** Compares the order with the bill again. A remaining difference is queried again, or opens an exception. */
+/** Compares the order with the bill again. For a difference that remains, the channel is queried again or an exception is opened. */
 async function judge(
   ports: BillPorts,
   { id, billNo, orderNo, kind }: BillDifferenceRow,
@@ -151,8 +154,8 @@ async function list(
 }
 
 /**
- * Another installation of this service at the same account has numbers of the same form. An administrator makes such an account quiet: lines
- * with unknown numbers in its bills then count as those of another system.
+ * Another installation of this service at the same account has numbers of the same form. An administrator can mark such an account as
+ * quiet. Lines with unknown numbers in its bills then count as lines of another system.
  */
 export function createQuietAccounts(ports: BillPorts) {
   return { quietAccount, unquietAccount };
@@ -173,7 +176,7 @@ export function createQuietAccounts(ports: BillPorts) {
     });
   }
 
-  /** Ends the quiet of an account; its bills of the last weeks are compared again. */
+  /** Removes the quiet mark of an account; its bills of the last weeks are compared again. */
   async function unquietAccount(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);

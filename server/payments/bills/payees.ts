@@ -20,7 +20,7 @@ export interface BillAccount {
   project: string;
   payWay: PayWay;
   from: NotificationChannel;
-  /** The channel's number of the payee; a provisional name (a claim) until the channel has answered to these keys. */
+  /** The channel's number of the payee. Until the channel has named the payee in an answer to these keys, a provisional name (called a claim). */
   payee: string;
   isProven: boolean;
 }
@@ -58,7 +58,7 @@ async function note(
   });
 }
 
-/** Length of the configured account in the name of a claim; project and version make the name unique. */
+/** The most characters of the configured account in the name of a claim; project and version make the name unique. */
 const SHOWN = 40;
 
 function claimOf(
@@ -68,7 +68,10 @@ function claimOf(
   return { payee: `${account.slice(0, SHOWN)}@${project}/${Math.min(...payeeVersions)}`, provenAt: null };
 }
 
-/** Every identity that may fetch a bill, those of the bill's project first. Its payee is proven, or it is the claim itself. */
+/**
+ * Every identity that may fetch a bill, the identities of the bill's project first. The payee of each identity is the account of the bill,
+ * proven or as a claim.
+ */
 export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAccount[]> {
   const { payWay, account, mode } = bill;
   const versions = await ports.store.read((tx) => versionsOf(tx, bill));
@@ -97,7 +100,7 @@ export function deskOf({ from }: BillAccount): BillDesk {
   return from.channel.bills!;
 }
 
-/** Throws BillMalformed if the bill names another payee than the proven one. */
+/** Throws BillMalformed if the payee is proven and the bill names another payee. */
 export function requirePayee(
   { payee: expected, isProven }: Pick<BillAccount, 'payee' | 'isProven'>,
   payee: string,
@@ -111,7 +114,10 @@ function isAbout(payee: string): string {
   return `The bill is about the account ${payee}.`;
 }
 
-/** Allows one comparison of an account at a time. Taken before any other lock, because comparisons write differences in different orders. */
+/**
+ * Allows one comparison of an account at a time. Must be taken before any other lock, because two comparisons may write differences in a
+ * different sequence.
+ */
 export async function lockAccount(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
 }
@@ -126,10 +132,10 @@ interface Proof {
 }
 
 /**
- * Replaces a claim by the payee that the channel named: its versions and its bills now belong to the payee. If both have a bill of a day,
- * one remains and the other is set aside; `other`: the fetched bill was set aside. An imported file of the claim no longer counts if it names
- * another payee. Compared bills of the payee are compared again, because they now cover more orders. `aside`: the bills whose lines no longer
- * count.
+ * Replaces a claim by the payee that the channel named: its versions and its bills now belong to the payee. If claim and payee both have a
+ * bill of the same day, one bill remains and the other is set aside; `other`: the fetched bill was set aside. An imported file of the claim
+ * no longer counts if it names another payee. Compared bills of the payee are compared again, because they now cover more orders. `aside`:
+ * the bills whose lines no longer count.
  */
 export async function prove(
   ports: Ports,
@@ -176,7 +182,7 @@ export async function prove(
   });
 }
 
-/** The members of a bill without lines that count. */
+/** The fields of a bill of which no lines count. */
 export const NEVER_READ = {
   reading: 0,
   lines: 0,
@@ -227,7 +233,7 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
 /** The number of past days whose bills are planned for a new account, or after downtime of the service. */
 const BACK_DAYS = 7;
 
-/** Plans the bills to fetch: one for each account and day, from the day of its configuration. */
+/** Plans the bills to fetch: one for each account and day, beginning with the day on which the account was configured. */
 export function planBills(ports: Ports) {
   return async (goesOn: () => boolean = () => true): Promise<void> => {
     const projects = await ports.store.read((tx) => tx.projects.list({}));
@@ -236,7 +242,7 @@ export function planBills(ports: Ports) {
         if (!goesOn()) return;
         const accounts = await accountsOf(ports, code, payWay);
         const [newest] = accounts;
-        // The newest identity of each payee.
+        // Only the newest identity of each payee is used.
         for (const [at, account] of accounts.entries()) {
           if (accounts.findIndex((one) => isSame(one, account)) !== at) continue;
           const isNeeded = account.isProven || isSame(account, newest!) || (await isUsed(account));
@@ -245,7 +251,7 @@ export function planBills(ports: Ports) {
       }
   };
 
-  /** Whether a claim that is no longer configured has orders; its missing bills are then reported. */
+  /** Whether a claim that is no longer configured has orders. If so, its missing bills are reported. */
   async function isUsed({ payWay, payee: account, from: { mode } }: BillAccount): Promise<boolean> {
     return ports.store.read((tx) => hasOrders(tx, { payWay, account, mode }));
   }

@@ -265,8 +265,8 @@ const COLUMNS = [
 const BATCH = 500;
 
 /**
- * Streams the lines of a bill that count, in the order of the bill, in the memory of one batch. In CSV, text that a spreadsheet would take
- * for a formula is escaped. The audit log records the export before the first line is sent.
+ * Streams the lines of a bill that count, in their sequence in the bill, with only one batch in memory. In CSV, text that a spreadsheet
+ * would take for a formula is escaped. The audit log records the export before the first line is sent.
  */
 function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' | 'audit'>) {
   return async (
@@ -311,7 +311,7 @@ function toCsv(row: BillLineRow): string {
 /** The operations on bills. */
 export type BillOperations = ReturnType<typeof billOperations>;
 
-/** Support for a request that takes as long as its file. */
+/** Support for a request that lasts as long as the processing of its file. */
 interface LongWork {
   /** Runs work whose statements do not share the time limit of a request. */
   patiently<T>(work: () => Promise<T>): Promise<T>;

@@ -28,7 +28,7 @@ type OfBill = Pick<BillRow, 'day' | 'payWay' | 'account' | 'mode'>;
 export interface Settlement {
   days: (OfBill & SettledSums & { billNo: string; project: string | null; currency: string })[];
   totals: (SettledSums & { currency: string })[];
-  /** Days whose bill should exist and was not read; `project`: one whose keys fetch it. */
+  /** Days whose bill should exist and was not read; `project`: a project whose keys can fetch the bill. */
   missing: (OfBill & { project: string; billNo: string | null; state: BillRow['state'] | null })[];
   /** Bills with fewer lines than an earlier reading of the same bill had. */
   shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
@@ -50,7 +50,10 @@ export interface Settlement {
   disagreements: (OfBill & { billNo: string; currency: string; what: Stated; bill: number; lines: number })[];
   /** Consecutive days with balances whose change of the account's balance differs from the sum of the lines. */
   balances: (Omit<OfBill, 'day'> & { from: string; to: string; currency: string; balance: number; lines: number })[];
-  /** Bills of channels with balances that were not compared with one: it was not available, or rows could not be read. */
+  /**
+   * Bills of channels with balances that were not compared with a balance, because it was not available or rows of the bill could not be
+   * read.
+   */
   unchecked: (OfBill & { billNo: string })[];
 }
 
@@ -92,7 +95,8 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     });
     const pendingOf = ({ billNo }: Pick<BillRow, 'billNo'>) => pending.get(billNo) ?? [];
     const isMine = (name: string | null) => project === undefined || (name !== null && [project].flat().includes(name));
-    // A reader limited to projects sees the missing days of their accounts. It sees sums of an account only if no other project uses it.
+    // A caller limited to some projects sees the missing days of their accounts. Sums of whole bills are shown only if no other project
+    // uses the account.
     const isLimited = project !== undefined && typeof project !== 'string';
     const accounts = isLimited ? configured.filter(({ projects }) => projects.some(isMine)) : configured;
     const whole = isLimited ? accounts.filter(({ projects }) => projects.every(isMine)) : undefined;
@@ -262,8 +266,8 @@ function answer(figure: string | number | null, more = 0): number | null {
 }
 
 /**
- * Compares the sums of the lines with the bill's own sums, for each currency of the bill. The bill counts refunds in progress, so those that
- * failed since are subtracted from its sums.
+ * Compares the sums of the lines with the bill's own sums, for each currency of the bill. The bill counts refunds in progress, so refunds
+ * that failed since are subtracted from the bill's sums.
  */
 function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Settlement['disagreements'] {
   return (bill.totals ?? []).flatMap((total) => {
@@ -300,7 +304,10 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
 
 type Balances = (Pick<StoredTotals, 'currency'> & Required<Pick<StoredTotals, 'balance'>>)[];
 
-/** The balances of a bill; undefined if it has none or unreadable rows, and until its lines are summed (without a hash they are read again). */
+/**
+ * The balances of a bill. Undefined if the bill has no balances or unreadable rows, and until its lines are summed. The lines of a bill
+ * without a hash (`sha256`) are read again first.
+ */
 function balancesIn({ totals, state, sha256 }: BillRow): Balances | undefined {
   const found = totals?.flatMap(({ currency, balance }) => (balance ? [{ currency, balance }] : []));
   return found && found.length > 0 && state !== 'matching' && sha256 !== null ? found : undefined;

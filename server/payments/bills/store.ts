@@ -46,7 +46,7 @@ const RENEWED_SECONDS = 20;
 /** The result of reading a file; `taken`: another reading of the same bill started meanwhile. */
 type Stored = 'read' | 'unchanged' | 'taken';
 
-/** Starts a reading of a bill. Its number is stored in the database, so that of two readings the later one counts. */
+/** Starts a reading of a bill. The number of the reading is stored in the database, so that the later of two readings counts. */
 export async function beginReading(ports: BillPorts, billNo: string): Promise<Reading | undefined> {
   return ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo });
@@ -235,8 +235,8 @@ export interface Spooled {
 }
 
 /**
- * Downloads into a temporary file, which `work` then reads: a link to a bill is valid for half a minute, and the hash is only known at the
- * end. Throws BillMalformed `too_large`, and the errors of the source.
+ * Downloads into a temporary file, which `work` then reads, because a link to a bill is valid for half a minute, and the hash is only known
+ * at the end. Throws BillMalformed `too_large`, and the errors of the source.
  */
 export async function spooled<Result>(
   source: AsyncIterable<Uint8Array>,
@@ -340,7 +340,7 @@ export function billRepairs(ports: BillPorts) {
     });
   }
 
-  /** Has a bill that was read compared with the orders again. */
+  /** Schedules a new comparison of a bill that was read with the orders. */
   async function rerunBill(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const bill = await tx.bills.lock({ billNo });
@@ -392,7 +392,7 @@ export function billRepairs(ports: BillPorts) {
       const bill = await tx.bills.lock({ billNo });
       if (bill?.readings !== reading || bill.state !== 'reading') return;
       const isNew = nextCheckAt === null && state === 'waiting';
-      // The channel named another payee than the imported file, whose lines no longer count: the bill must be fetched.
+      // The channel named another payee than the imported file. The lines of the file no longer count, so the bill must be fetched.
       const isEmptied = bill.reading === 0 && before > 0;
       const due = { state: 'waiting', nextCheckAt: ports.now(), leasedUntil: null } as const;
       if (isEmptied) await tx.bills.update({ billNo }, due);

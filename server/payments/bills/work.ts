@@ -37,7 +37,7 @@ interface Fault {
   detail: string;
   line?: number | undefined;
   column?: number | undefined;
-  /** The channel's final answer about the bill, the same for all keys. */
+  /** Whether this is the channel's final answer about the bill, so that no other keys are tried. */
   isSure?: boolean;
 }
 
@@ -70,7 +70,7 @@ export function workBill(ports: BillPorts) {
     await noteFault(ports, billNo, first ?? NOT_CONFIGURED);
   }
 
-  /** Reads the channel's bill; returns its fault, if it has one. */
+  /** Reads the channel's bill; returns the fault of the bill, if there is one. */
   async function take(
     bill: BillRow,
     requester: BillAccount,
@@ -91,7 +91,8 @@ export function workBill(ports: BillPorts) {
       return undefined;
     } catch (error) {
       if (error instanceof ReadingTaken) return undefined;
-      // Removes lines that do not count, also those of a dead process: forgetting a payer would not find them.
+      // Removes lines that do not count, also lines that a dead process left, because forgetting a payer (erasing the payer's data) would
+      // not find them.
       await removeReading(ports.store, of);
       await removeOldLines(ports.store, billNo);
       if (error instanceof BillMalformed) {
@@ -116,7 +117,7 @@ export function workBill(ports: BillPorts) {
     return false;
   }
 
-  /** Ends the differences of a bill that was set aside: it has no lines and no orders any more. */
+  /** Ends the differences of a bill that was set aside, because it has no lines and no orders any more. */
   async function heal(tx: Tx, bill: BillRow): Promise<void> {
     await runMatch(ports, tx, bill, new Map());
   }
@@ -188,12 +189,15 @@ async function noteFault(
   ports.log(level, 'a bill is not available', { billNo, fault, detail, line, column });
 }
 
-/** A bill whose lines still count is fetched again on the regular schedule; a missing one is retried every hour. */
+/** A bill whose lines still count is fetched again on the regular schedule; a missing bill is retried every hour. */
 function nextOf(state: BillRow['state']): typeof retryAt {
   return state === 'done' ? againAt : retryAt;
 }
 
-/** When to fetch an incomplete bill again: the channel holds a payment of its day, or completed one that the bill does not have yet. */
+/**
+ * When to fetch an incomplete bill again, because the channel holds a payment of its day, or has completed a payment that the bill does not
+ * have yet. Null = not because of such a payment.
+ */
 async function againWhileHeld(
   tx: Tx,
   bill: BillRow,
@@ -216,13 +220,13 @@ class LinesMissing extends Error {
   }
 }
 
-/** Compares a bill that was read with the orders of its account; of concurrent calls only the first does it. */
+/** Compares a bill that was read with the orders of its account; only the first of concurrent calls compares it. */
 export async function compareBill(ports: BillPorts, billNo: string): Promise<void> {
   const patient = await ports.openPatient();
   try {
     const found = await ports.store.read((tx) => tx.bills.find({ billNo }));
     if (!found || found.reading === 0) return;
-    // Before the comparison: after a crash behind it, no later comparison may remove them.
+    // Before the comparison, because after a crash no later comparison may remove the old lines.
     await removeOldLines(ports.store, billNo);
     await countLines(patient.store, found.day);
     await nameOrders(patient.store, found);

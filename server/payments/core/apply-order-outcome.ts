@@ -30,12 +30,15 @@ import { ABSENCE_SECONDS, closed, endOf, later, mayTakeApproved, nextOrderCheck,
 
 type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
 
-/** The key of the exception if the channel names no refund total. */
+/** The `dedupe` key of the exception about unknown refunds, if the channel reports no refund total. */
 const WITHOUT_TOTAL = 'once';
-/** The prefix of the key; the unexplained amount follows, so another amount opens an exception of its own. */
+/** The prefix of that key if the channel reports a total. The unknown amount follows, so that another amount opens another exception. */
 const BEYOND = 'beyond:';
 
-/** Refunds of the channel beyond the known ones. Compares totals, because one known refund may not be the only one. */
+/**
+ * The exception (a case for an operator) if the channel reports more refunds than the service knows. Compares totals, because there may be
+ * others besides a known refund.
+ */
 export function unexplainedRefunds(
   order: Sums,
   { refundsHint = false, refundedTotal: total }: Pick<OutcomeOf<'paid'>, 'refundsHint' | 'refundedTotal'>,
@@ -49,7 +52,7 @@ function listed(dedupe: string, detail: object): Raised {
   return { kind: 'refund_unexplained', dedupe, detail, blocksRefunds: true };
 }
 
-/** The open exceptions about sums that the known refunds of an order now explain. */
+/** The open exceptions about refund totals that the known refunds of an order now explain. */
 export function explainedBy(
   { refunded, refunding }: Sums,
   open: readonly Pick<OrderExceptionRow, 'id' | 'kind' | 'dedupe' | 'detail'>[],
@@ -66,16 +69,16 @@ function isAboutSums(dedupe: string): boolean {
 }
 
 type Paid = OutcomeContext<OutcomeOf<'paid'>>;
-/** A payment that may lack a channel number: one that a close returned. */
+/** A payment whose channel number may be missing, because a close returned the payment. */
 type ReceivedPayment = Omit<OutcomeOf<'paid'>, 'channelNo'> & { readonly channelNo: string | null };
 type Succeeded = Extract<RefundOutcome, { kind: 'succeeded' }>;
 
-/** The members that an order stores of its payment. */
+/** The fields of an order that its payment sets. */
 function paidPatch(outcome: ReceivedPayment, order: OrderRow, now: Date): OrderTransition['order'] {
   return {
     state: 'paid',
     paid: outcome.amount.minor,
-    // The channel's clock has whole seconds and may differ from ours; the history keeps its time.
+    // The channel's clock has whole seconds and may differ from ours; the history keeps the channel's time.
     paidAt: outcome.at < order.createdAt ? order.createdAt : outcome.at,
     channelTradeNo: outcome.channelNo ?? order.channelTradeNo,
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
@@ -93,7 +96,10 @@ function paidPatch(outcome: ReceivedPayment, order: OrderRow, now: Date): OrderT
   };
 }
 
-/** A late payment: the application's policy decides; another order of the number, or missing stock, overrules it. */
+/**
+ * Accepts or refunds a late payment by the application's policy. If stock is missing or another order has the merchantOrderNo, the payment
+ * is refunded in any case.
+ */
 function latePaid(context: Paid): Change {
   const { order, facts, outcome, now } = context;
   if (!isWelcomeLate(order, facts) || facts.readmitted !== true) return refundLatePayment(context);
@@ -107,7 +113,7 @@ function latePaid(context: Paid): Change {
   };
 }
 
-/** Refunds the whole late payment under a fixed number, in the same commit; the status on the wire stays until the refund is done. */
+/** Refunds the whole late payment under a fixed refund number, in the same commit. The status in the API stays until the refund is done. */
 function refundLatePayment({ order, outcome, now }: Paid): Change {
   const late = endedPatch(order, outcome, now);
   const intent = {
@@ -162,7 +168,7 @@ export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): O
   return { ...opened, row: { ...opened.row, reason: 'Returned by the channel when it closed the order.' } };
 }
 
-/** The members of an order that stays closed or failed although it was paid. */
+/** The fields of an order that stays closed or failed although it was paid. */
 function endedPatch(order: OrderRow, outcome: ReceivedPayment, now: Date): OrderTransition['order'] {
   return {
     ...paidPatch(outcome, order, now),
@@ -180,7 +186,7 @@ function endEffects({ state }: OrderRow): EffectRun[] {
   return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
 }
 
-/** A paid order is reported as paid again. A second payment or an unknown refund opens an exception. */
+/** A paid order is reported as paid again. For a second payment or an unknown refund an exception is opened. */
 function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
@@ -246,8 +252,8 @@ function differentAmount({ order, facts, outcome, now }: Paid): Change {
 const REVERSE_LEASE_SECONDS = 30;
 
 /**
- * Whether a close may be sent. `plain`: it moves no money. With a payer's code it returns a payment, so one call runs at a time: `first`;
- * `again` if the result of an earlier one is unknown; `running` while its answer is awaited.
+ * Whether a close may be sent. `plain`: the close moves no money. With a payer's code a close returns a payment, so only one runs at a
+ * time. `first`: none was sent; `again`: the result of an earlier close is unknown; `running`: the answer to a close is awaited.
  */
 export type Reverse = 'plain' | 'first' | 'again' | 'running';
 
@@ -258,7 +264,7 @@ export function reverseOf({ scene, state, reverseDoubtAt }: OrderRow, now: Date)
   return reverseDoubtAt <= now ? 'again' : 'running';
 }
 
-/** The intent to return a possible payment, with a lease; a second caller retries later. */
+/** Records, with a lease, the start of a close that may return a payment. While such a close runs, the order is due again after its lease. */
 export function claimReverse(order: OrderRow, now: Date): Change {
   const reverse = reverseOf(order, now);
   if (reverse === 'plain') return STAY;
@@ -267,7 +273,7 @@ export function claimReverse(order: OrderRow, now: Date): Change {
   return { rule: null, order: { reverseDoubtAt, nextCheckAt: later(reverseDoubtAt, 1), leasedUntil: null } };
 }
 
-/** Any answer to a reverse ends its lease. Without an answer the result stays unknown, and the reverse is due again. */
+/** Any answer to a close that may return a payment ends its lease. Without an answer the result stays unknown, and the close is due again. */
 export function afterReverse(
   { reverseDoubtAt }: OrderRow,
   own: Date | undefined,
@@ -278,13 +284,16 @@ export function afterReverse(
   return isOwn ? { reverseDoubtAt: isAnswered ? null : now } : {};
 }
 
-/** A payment that a close may be returning counts only after the close is answered; the close is due again after its lease. */
+/**
+ * A running close may be returning this payment, so the payment does not count until the close is answered. The close is due again after
+ * its lease.
+ */
 function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
   const nextCheckAt = reverseDoubtAt !== null && reverseDoubtAt > now ? reverseDoubtAt : now;
   return { rule: null, order: { checkedAt: now, nextCheckAt, leasedUntil: null } };
 }
 
-/** Decides an outcome of an order by the table, refined by facts. */
+/** Decides how an outcome changes an order: by the table `DECISIONS`, refined by the loaded facts. */
 export function applyOrderOutcome(order: OrderRow, facts: OrderFacts, report: OrderReport, now: Date): Change {
   const decision = decisionOf(order, facts, report, now);
   return STEPS[decision]({ order, facts, outcome: report.outcome, cause: report.cause, now } as never);
@@ -330,7 +339,7 @@ function accept({ order, outcome, now }: OutcomeContext<OutcomeOf<'pending'>>): 
   return { rule: 'accepted', order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) } };
 }
 
-/** The order stays; stores the answer and plans the next query. */
+/** Keeps the state of the order, stores the answer and plans the next query. */
 function note({ order, outcome, cause, now }: OutcomeContext): Change {
   const patch = {
     ...outcomePatch(order, outcome, now),
@@ -372,7 +381,7 @@ function capture({ order, outcome, now }: OutcomeContext<OutcomeOf<'approved'>>)
     ...outcomePatch(order, outcome, now),
     ...captureAfter(order, outcome),
     leasedUntil: null,
-    // A running capture needs no second one.
+    // While a capture is running, no second capture is due.
     nextCheckAt: lease !== null && lease > now ? later(lease, 1) : now,
   };
   if (order.state === 'created') return { rule: 'accepted', order: { ...patch, state: 'pending' }, wake: 'capture' };
@@ -392,7 +401,7 @@ function pay(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
   };
 }
 
-/** One payment pays one order: a payment of another order opens an exception, and this order is queried again. */
+/** One payment pays one order. If another order has the payment, an exception is opened and this order is queried again. */
 function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<'paid'>>): Change {
   const raise = [ofAnother(facts.owner!, outcome)];
   const isAsked = cause !== 'notice';
@@ -467,7 +476,7 @@ function absence(
   return now >= later(first, ABSENCE_SECONDS) ? { absentCount: order.absentCount + 1 } : {};
 }
 
-/** Flags a pending capture with its reason; clears both when the channel no longer shows one. */
+/** Stores that a capture is pending, with the reason. Clears both fields when the channel no longer reports a pending capture. */
 function captureAfter(
   order: OrderRow,
   outcome: Outcome,

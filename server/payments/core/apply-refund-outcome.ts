@@ -5,7 +5,7 @@ import { type Change, type Raised, type RefundTransition, type Resolved, STAY, t
 import { isExternal, reservedAgain, withOverrun, withRefunded } from './open-refund.ts';
 import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan.ts';
 
-/** A call with an unknown result may still arrive for this long. */
+/** For this long a call with an unknown result may still reach the channel. */
 const LANDING_SECONDS = 600;
 
 /** An outcome of a refund, and the call that it answers. */
@@ -13,7 +13,7 @@ export interface RefundReport {
   readonly outcome: RefundOutcome;
   /** The outcome answers a refund call, not a query. */
   readonly sent?: boolean;
-  /** The attempt that was sent or queried; absent = the present one. */
+  /** The attempt that was sent or queried; absent = the current attempt. */
   readonly attempt?: number;
 }
 
@@ -52,7 +52,8 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (context: OutcomeContex
 
 /**
  * Whether a message reports a refund as done or pending although its stored state says otherwise (failed, abnormal, or paid another way).
- * The message may be an old repeat, so the channel is queried. A reported failure opens an exception immediately.
+ * The message may be an old repeat, so the channel is queried. For a reported failure an exception (a case for an operator) is opened
+ * immediately.
  */
 export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolean {
   const { state } = refund;
@@ -61,14 +62,17 @@ export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolea
 }
 
 /**
- * Whether a message reports that a succeeded refund was reversed. An exception opens immediately. The channel is queried as well, because
- * the message may be older than the last one.
+ * Whether a message reports that a succeeded refund was reversed. If so, an exception is opened immediately. The channel is queried as
+ * well, because the message may be older than the previous message.
  */
 export function isReversal(refund: RefundRow, { kind }: RefundOutcome): boolean {
   return refund.state === 'succeeded' && (kind === 'failed' || kind === 'abnormal') && !wasPaidByPerson(refund);
 }
 
-/** Success, also from failed, because a fact overrules our state; `overrun` absorbs it if the sums have no room. */
+/**
+ * Marks a refund as succeeded, even a failed one, because the channel's report overrules the stored state. If the refunds then exceed the
+ * payment, `overrun` records the excess.
+ */
 function succeeded(context: OutcomeContext<OutcomeOf<'succeeded'>>): Change {
   const { order, refund, outcome } = context;
   if (wasPaidByPerson(refund)) return paidTwice(context);
@@ -108,7 +112,7 @@ function wasPaidByPerson({ state, elsewhere, failureMessage }: RefundRow): boole
   return state === 'succeeded' && elsewhere && failureMessage !== null;
 }
 
-/** The channel made a refund that an administrator had already paid: the channel's refund counts, and an exception opens. */
+/** The channel made a refund that an administrator had already paid: the channel's refund counts, and an exception is opened. */
 function paidTwice({ refund, outcome }: OutcomeContext<OutcomeOf<'succeeded'>>): Change {
   const { refundNo, failureMessage: reason } = refund;
   const { amount: received, at: finishedAt, channelRefundNo = refund.channelRefundNo } = outcome;
@@ -135,7 +139,10 @@ function unpaidPayer({ refundNo }: RefundRow): Raised {
   return { kind: 'refund_elsewhere', dedupe: `${refundNo}:merchant`, refundNo, detail: { paidTo: 'merchant' } };
 }
 
-/** The exceptions that a successful refund resolves: its own, and that of the late payment that it returns. */
+/**
+ * The exceptions that a successful refund resolves: the exceptions of the refund, and the exception of the late payment that the refund
+ * returns.
+ */
 function resolvedBy({ refundNo, orderNo, origin }: RefundRow): Resolved[] {
   const how = { resolution: 'refunded', by: 'service' } as const;
   const own = (['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const).map((kind) => ({
@@ -180,7 +187,7 @@ function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched[
 function refusedForGood(context: OutcomeContext<OutcomeOf<'failed'>>): Change {
   const { order, refund, outcome, now } = context;
   if (refund.state === 'succeeded') return abnormal({ ...context, outcome: { ...outcome, kind: 'abnormal' } });
-  // A repeat of a known reversal.
+  // The channel repeats a reversal that is already stored.
   if (refund.state === 'abnormal' && refund.failureCode === outcome.code) return STAY;
   // The channel rejects the number of an ended refund, so a retry needs another number.
   return failedRefund(order, refund, { code: outcome.code, message: outcome.reason, isSpent: true }, now);
@@ -263,7 +270,10 @@ function notOverdue({ refundNo }: RefundRow, resolution: string): Resolved {
   return { where: { refundNo, kind: 'refund_overdue' }, resolution, by: 'service' };
 }
 
-/** A refusal fails a refund only if it is definite, or after two "not found" answers, and if no call can still arrive. */
+/**
+ * A refusal fails a refund only if it is definite or two "not found" answers confirm it. While an earlier call can still reach the channel,
+ * the refund stays open.
+ */
 function unsettled({
   order,
   refund,
@@ -292,7 +302,7 @@ function unsettled({
   return failedRefund(order, refund, failure, now);
 }
 
-/** Refunds of late and surplus payments are sent again under the same number after a refusal, which opens an exception. */
+/** After a refusal, refunds of late and surplus payments are sent again with the same number, and an exception is opened. */
 function sentAgain(refund: RefundRow, patch: NonNullable<Touched['refund']>, now: Date): Change {
   const { refundNo, checks } = refund;
   const nextCheckAt = nextRefundCheck(checks, now);
@@ -324,8 +334,8 @@ function overdue(refund: RefundRow, now: Date): Raised[] {
 }
 
 /**
- * Whether the channel accepted a refund and then reported "not found" twice: the same number is sent again. A refund made elsewhere is
- * never sent.
+ * Whether the channel accepted a refund and then reported "not found" twice. If so, it is sent again with the same number. A refund made
+ * outside this service is never sent.
  */
 function isDisowned({ accepted, absentCount, origin }: RefundRow): boolean {
   return accepted && absentCount >= 2 && !isExternal(origin);

@@ -20,7 +20,7 @@ export interface DisputeFacts {
   readonly dispute: DisputeRow | undefined;
   /** All refunds of the order. */
   readonly refunds: readonly RefundRow[];
-  /** Refunds that represent other disputes of the order. */
+  /** The numbers of refunds that are already counted as the loss of another dispute of the order. */
   readonly claimed: ReadonlySet<string>;
   /** Other disputes of the order whose loss was paid by refunds of the service. */
   readonly covered: readonly Pick<DisputeRow, 'openedAt' | 'amount'>[];
@@ -108,7 +108,7 @@ interface Taken {
   money: Change;
   refund?: RefundRow;
   dispute?: Pick<DisputeRow, 'amountLost' | 'refundNo'>;
-  /** The payment or a possibly matching refund is not settled yet, so the dispute cannot end yet. */
+  /** The payment or a possibly matching refund has no final result yet, so the dispute cannot end yet. */
   isWaiting?: true;
 }
 
@@ -130,7 +130,10 @@ function moneyOf(
   return taken(order, facts, answer, answer.lost, names, now);
 }
 
-/** Counts a loss once: as a refund that the channel reported, as matching refunds of the service, or as a new row. */
+/**
+ * Counts the loss of a dispute exactly once: as a refund that the channel reported, as matching refunds of the service, or as a new refund
+ * row.
+ */
 function taken(
   order: OrderRow,
   { refunds, claimed, covered }: DisputeFacts,
@@ -147,7 +150,7 @@ function taken(
   if (reported) return { money: STAY, dispute: { amountLost: minor, refundNo: reported.refundNo } };
   if (!lost.booked) {
     // A refund of the service may have paid the payer, so refunds in progress must end first. A refund that waits for an approval is
-    // ignored: it may itself wait for this dispute.
+    // ignored, because it may itself wait for this dispute.
     if (givenFor(others, covered, openedAt) >= minor) return { money: STAY };
     if (others.some(isUnderWay)) return { money: STAY, isWaiting: true };
   }
@@ -166,7 +169,10 @@ export function isAfterOpening(at: Date, openedAt: Date): boolean {
   return at >= later(openedAt, -SAME_SECONDS);
 }
 
-/** The amount refunded by the service since a dispute opened, less the share of other disputes, the oldest first. */
+/**
+ * The amount that the service refunded since a dispute opened. Refunds that cover other disputes are subtracted, for the oldest dispute
+ * first.
+ */
 function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'], openedAt: Date): bigint {
   const own = refunds.filter(({ origin }) => origin !== 'channel').map((refund) => ({ refund, left: refund.amount }));
   const before = covered.toSorted((a, b) => a.openedAt.getTime() - b.openedAt.getTime());
@@ -181,14 +187,14 @@ function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'
   return own.reduce((sum, { refund, left }) => sum + (isSince(refund, openedAt) ? left : 0n), 0n);
 }
 
-/** Lost again after a won appeal: the channel takes the returned money again. */
+/** The dispute is lost again after a won appeal, so the channel takes the returned money again. */
 function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMoney, now: Date): Taken {
   const { refundNo, amount: amountLost } = refund;
   const money = applyRefundOutcome(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
   return { money, refund, dispute: { amountLost, refundNo } };
 }
 
-/** Won after a loss: the channel returns the money, so the dispute's refund becomes abnormal until an administrator decides. */
+/** The dispute is won after a loss, and the channel returns the money. The dispute's refund becomes abnormal until an administrator decides. */
 function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow | undefined, now: Date): Taken {
   if (!refund) return { money: STAY };
   const outcome = { kind: 'abnormal', code: WON, reason: 'The dispute was won after it had been lost.' } as const;
@@ -216,8 +222,8 @@ function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, i
 }
 
 /**
- * The exception of an undecided dispute. An accepted one blocks refunds until the channel decides: it may have returned the money although
- * its answer was lost, and a refund would return it twice.
+ * The exception (a case for an operator) of an undecided dispute. After the merchant accepted the dispute, the exception blocks refunds
+ * until the channel decides. The channel may have paid the payer although its answer was lost, and a refund would pay the payer twice.
  */
 export function listedDispute(dispute: DisputeRow): Raised {
   const { disputeNo, state, dueAt, reason, amount, currency, acceptedAt } = dispute;

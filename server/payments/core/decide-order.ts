@@ -28,7 +28,7 @@ export function canCapture(order: OrderRow, now: Date): boolean {
   return isFree && mayTakeApproved(order, now);
 }
 
-/** The intent to capture, with a lease. */
+/** Records that a capture starts, with a lease. */
 function claimCapture(order: OrderRow, now: Date): Change {
   if (!canCapture(order, now)) return STAY;
   return {
@@ -50,8 +50,8 @@ function forgetCapture(order: OrderRow, captures: number, now: Date): Change {
 }
 
 /**
- * The payer approved again after the channel had refused a capture. A caller that knew only an earlier refusal, or none, means the refused
- * approval, so it changes nothing.
+ * The payer approved again after the channel had refused a capture. If the caller had not read the latest refusal (`refusedAt`), it reports
+ * the approval that was refused, so nothing changes.
  */
 function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Change {
   const { state, approvalAskedAt } = order;
@@ -59,14 +59,14 @@ function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Chan
   return { rule: null, order: { approvalAskedAt: null, nextCheckAt: now } };
 }
 
-/** Settles the answer to a capture. Only a certain answer ends the intent; otherwise it stays `unknown`. */
+/** Stores the answer to a capture. After an uncertain answer `captureState` is `unknown`. */
 function settleCapture(
   order: OrderRow,
   { captures, outcome }: { readonly captures: number; readonly outcome: Outcome },
   now: Date,
   facts: OrderFacts,
 ): Change {
-  // An answer after its lease does not apply to a later attempt, unless it reports a payment.
+  // An answer to an earlier attempt is ignored, unless it reports a payment.
   if (order.captures !== captures && outcome.kind !== 'paid') return STAY;
   const report = { outcome: afterCapture(outcome), cause: 'capture' };
   if (!isOpen(order.state)) return applyOrderOutcome(order, facts, report, now);
@@ -82,10 +82,13 @@ function settleCapture(
   return { ...change, order: { ...patch, ...change.order } } as Change;
 }
 
-/** The channel certainly took nothing: the payer may choose another payment method a few times; otherwise the order ends. */
+/**
+ * The channel certainly captured nothing. If the channel allows it, the payer may choose another payment method a few times; otherwise the
+ * order ends.
+ */
 function refusedCapture(order: OrderRow, outcome: OutcomeOf<'declined'>, now: Date): Change {
   const over = { captureState: null, captureLeasedUntil: null, captureReason: outcome.code.slice(0, 128) };
-  // A requested close takes effect, and the payer has nothing left to do.
+  // A close was requested, so the payer is not offered another payment method.
   if (order.state === 'closing') return { rule: null, order: { ...over, nextCheckAt: now, leasedUntil: null } };
   if (outcome.left === 'payer' && order.approvalsAsked < MOST_APPROVALS_ASKED) {
     const patch = { ...over, approvalsAsked: order.approvalsAsked + 1, approvalAskedAt: now, checkedAt: now };
@@ -100,7 +103,7 @@ function refusedCapture(order: OrderRow, outcome: OutcomeOf<'declined'>, now: Da
   return { ...change, order: { ...change.order, ...over, ...failure } } as Change;
 }
 
-/** The outcome of a capture as an outcome of the order: an approval that is still there means that nothing was captured. */
+/** Turns the outcome of a capture into an outcome of the order. `approved` becomes `pending`, because nothing was captured. */
 function afterCapture(outcome: Outcome): Outcome {
   return outcome.kind === 'approved' ? { kind: 'pending' } : outcome;
 }
@@ -110,29 +113,29 @@ const PATIENCE_SECONDS = 4 * 86_400;
 
 /** A command about an order, or the answer to a call other than a query. */
 export type OrderCommand =
-  /** Intent to close, committed before the channel is called. */
+  /** Start of a close, committed before the channel is called. */
   | { readonly command: 'close'; readonly reason: CloseReason }
-  /** Intent to send a close that may return a payment. */
+  /** Start of a close call that may return a payment. */
   | { readonly command: 'reverse' }
-  /** The channel's answer to a close; `reverse`: the end of the lease under which it was sent. */
+  /** The channel's answer to a close. `reverse`: for a close that may return a payment, the end of the lease under which it was sent. */
   | { readonly command: 'settle_close'; readonly outcome: CloseOutcome; readonly reverse?: Date | undefined }
   /** After its own expiry the channel reported twice that it does not know the order. */
   | { readonly command: 'give_up' }
-  /** The caller gets `closing`: a later payment is a late payment. */
+  /** The caller is about to receive `closing`, so a later payment is a late payment. */
   | { readonly command: 'answer_closing' }
-  /** The create is repeated. */
+  /** The create call is repeated. */
   | { readonly command: 'send_again' }
-  /** Intent to capture. */
+  /** Start of a capture, committed before the channel is called. */
   | { readonly command: 'capture' }
-  /** The payer, or the shop, reports a new approval after the refusal at this time, if any. */
+  /** The payer or the shop reports a new approval. `refusedAt`: the latest refused capture that the reporter had read; null = none. */
   | { readonly command: 'approved_again'; readonly refusedAt: Date | null }
-  /** The channel's answer to the capture of this number. */
+  /** The channel's answer to the capture attempt with the number `captures`. */
   | { readonly command: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
-  /** A query shows no capture of this number. */
+  /** A query shows that the channel does not have the capture attempt with the number `captures`. */
   | { readonly command: 'forget_capture'; readonly captures: number }
-  /** Plans the next query for a late payment; `dueAt` as it was before the query, `silent` if the channel did not answer. */
+  /** Plans the next query for a late payment. `dueAt`: the due time before this query; `silent`: the channel did not answer. */
   | { readonly command: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
-  /** An unconfirmed claim: the channel is queried again soon. */
+  /** A notification of a payment was not confirmed, so the channel is queried again soon. */
   | { readonly command: 'check_soon' }
   /** No step is due. */
   | { readonly command: 'rest' }
@@ -152,7 +155,7 @@ export type OrderCommand =
 
 type Command<Name extends OrderCommand['command']> = Extract<OrderCommand, { command: Name }>;
 
-/** Decides a command about an order. */
+/** Decides how a command changes an order. */
 function runOrderCommand(order: OrderRow, facts: OrderFacts, command: OrderCommand, now: Date): Change | Refusal {
   return COMMANDS[command.command](order, command as never, now, facts);
 }
@@ -207,7 +210,7 @@ function beginClose(order: OrderRow, { reason }: Command<'close'>, now: Date): C
   };
 }
 
-/** Settles the answer to a close: a confirmation ends the order, any other answer waits for the next query. */
+/** Stores the answer to a close. A confirmation ends the order; after any other answer the next query decides. */
 function settleClose(
   order: OrderRow,
   { outcome, reverse }: Command<'settle_close'>,
@@ -225,12 +228,12 @@ function settleClose(
   return { rule: null, order: { ...doubt, checks: order.checks + 1, nextCheckAt, leasedUntil: null }, raise };
 }
 
-/** The close returned the payment of another order: this order has neither payment nor refund. */
+/** The exception for a close that returned the payment of another order. This order has neither payment nor refund. */
 function returnedOfAnother({ amount, currency }: OrderRow, owner: string, { channelNo, at }: Returned): Raised {
   return ofAnother(owner, { channelNo: channelNo ?? '', amount: { minor: amount, currency }, at });
 }
 
-/** The close returned a payment that was unknown, or was reported while the close was running. */
+/** Records that the close returned a payment. The payment was unknown, or was reported while the close was running. */
 function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date): Change {
   const { currency } = order;
   if (order.paid === 0n && order.state !== 'paid') {
@@ -243,18 +246,24 @@ function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date)
   return { rule: null, open: refundByClose(order, { kind: 'succeeded', amount: { minor, currency }, at }, now) };
 }
 
-/** Whether the create may be repeated: it gave no valid payment link, and the order may still be paid. */
+/** Whether the create call may be repeated: there is no valid payment link, and the order may still be paid. */
 export function canSendAgain(order: OrderRow, now: Date): boolean {
   const { state, expiresAt } = order;
   return (state === 'created' || (state === 'pending' && !hasCredential(order, now))) && expiresAt > now;
 }
 
-/** Whether an expired payment link can be renewed by the same create; an order that never had one is repeated by its caller only. */
+/**
+ * Whether an expired payment link can be renewed by repeating the create call. If the order never had a link, only its caller repeats the
+ * call.
+ */
 export function canRenew(order: OrderRow, now: Date): boolean {
   return order.state === 'pending' && order.credential !== null && canSendAgain(order, now);
 }
 
-/** Plans the next query for a late payment: hourly for a while if the channel did not answer. A due time set meanwhile stays. */
+/**
+ * Plans the next query for a late payment: hourly for up to four days if the channel did not answer. A due time that was changed meanwhile
+ * stays.
+ */
 function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
   // A query before the due time (after a hint) does not count as a step.
@@ -339,9 +348,9 @@ function refused(code: 'invalid_action' | 'order_already_paid', message: string)
   return { refuse: { code, message } };
 }
 
-/** Decides an outcome of an order. */
+/** Decides how an outcome changes an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, report: OrderReport, now: Date): Change;
-/** Decides a command about an order. */
+/** Decides how a command changes an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, command: OrderCommand, now: Date): Change | Refusal;
 export function decideOrder(
   order: OrderRow,
@@ -349,7 +358,7 @@ export function decideOrder(
   input: OrderReport | OrderCommand,
   now: Date,
 ): Change | Refusal;
-/** Decides an outcome or a command of an order: the same result for the same rows, facts and time. */
+/** Decides how an outcome or a command changes an order. The same rows, facts and time always give the same result. */
 export function decideOrder(
   order: OrderRow,
   facts: OrderFacts,
@@ -361,7 +370,7 @@ export function decideOrder(
   return 'refuse' in decided ? decided : withHeld(order, withOverdue(order, decided, now), input);
 }
 
-/** Opens the exception of a payment that waits for the merchant; resolves it when the wait ends. */
+/** Opens an exception (a case for an operator) for a payment that waits for the merchant; resolves it when the wait ends. */
 function withHeld(order: OrderRow, change: Change, input: OrderReport | OrderCommand): Change {
   const { orderNo } = order;
   const after = { ...order, ...change.order };
@@ -377,7 +386,7 @@ function withHeld(order: OrderRow, change: Change, input: OrderReport | OrderCom
   return { ...change, raise: [...(change.raise ?? []), { kind: 'capture_held', dedupe: reason, detail: { reason } }] };
 }
 
-/** Opens the exception of an overdue order; resolves it when the order ends. */
+/** Opens an exception for an overdue order; resolves it when the order ends. */
 function withOverdue(order: OrderRow, change: Change, now: Date): Change {
   const { orderNo, state } = order;
   if (!isOpen(state)) return change;
@@ -391,7 +400,7 @@ function withOverdue(order: OrderRow, change: Change, now: Date): Change {
   return { ...change, raise: [...(change.raise ?? []), listed] };
 }
 
-/** The next fact that the decision needs; undefined when it can be made. */
+/** The next fact to load for the decision; undefined = all are loaded. */
 export function orderNeeds(
   order: OrderRow,
   facts: OrderFacts,
@@ -414,7 +423,7 @@ export function paymentNamed(input: OrderReport | OrderCommand): string | null {
   return 'returned' in outcome ? (outcome.returned?.channelNo ?? null) : null;
 }
 
-/** The next fact that accepting a payment needs; an ended order has released its stock, so stock must be reserved again. */
+/** The next fact to load before a payment is accepted. An ended order has released its stock, so stock must be reserved again. */
 function acceptNeeds(
   { state, paid, currency }: OrderRow,
   { sibling, readmitted }: OrderFacts,

@@ -25,7 +25,7 @@ import {
 } from './open-refund.ts';
 import { isRefundOverdue, isSendable, later, nextRefundCheck } from './plan.ts';
 
-/** A lookup without a result opens an exception after this time. */
+/** If a lookup (queries about a refund that the channel named) has no result after this time, an exception is opened. */
 const LISTED_SECONDS = 86_400;
 
 /** The result of one answer to a refund lookup. */
@@ -33,20 +33,20 @@ interface LookupTransition {
   readonly patch: Partial<RefundLookupRow>;
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
-  /** The outcome of the refund to settle. */
+  /** The outcome to store for the refund; absent = nothing to store. */
   readonly settle?: RefundAnswer;
 }
 
 /** An outcome that ends a refund, or makes it wait for an administrator. */
 type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
-/** A refund that the channel has; a pending one may have failed in the service. */
+/** An outcome of a refund that the channel has. A refund that is pending there may be stored as failed. */
 export type RefundAnswer = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
 /** The order and the refund of a lookup. */
 interface LookedUp extends Pick<OrderRow, 'paid'> {
-  /** The refund has a row. */
+  /** Whether the service has a row for the refund. */
   readonly isKnown: boolean;
-  /** It refunds a payment that has an exception of its own; the order need not be paid. */
+  /** Whether the refunded payment has an exception of its own. If so, the order need not be paid. */
   readonly isOfListed?: boolean;
 }
 
@@ -105,7 +105,7 @@ export function decideRefund(
   input: RefundReport | RefundCommand,
   now: Date,
 ): Change | Refusal;
-/** Decides an outcome or a command of a refund: the same result for the same rows and time. */
+/** Decides how an outcome or a command changes a refund. The same rows and time always give the same result. */
 export function decideRefund(
   order: OrderRow,
   refund: RefundRow,
@@ -123,10 +123,10 @@ interface NewRefundFacts extends RefundFacts {
   readonly earlier: readonly RefundRow[];
 }
 
-/** A requested refund; `mayRepeat` = it may be a retry of the same request (no key, no number). */
+/** A requested refund; `mayRepeat` = it may be a retry of the same request, because it has neither an Idempotency-Key nor a refund number. */
 type RefundAsked = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
 
-/** Checks a new refund, in the order of the errors, and reserves its amount. */
+/** Checks a new refund and reserves its amount. The sequence of the checks decides which error the caller receives. */
 export function decideNewRefund(
   order: OrderRow,
   { blockedBy, limits, earlier }: NewRefundFacts,
@@ -154,12 +154,12 @@ export function decideNewRefund(
   return { rule: null, open: newRefund(order, { ...asked, dueAt, sentByCaller: true }, now) };
 }
 
-/** Without a key an equal refund may be a retry, so the second waits for the outcome of the first. */
+/** Whether a refund of the same amount is in progress. Without an Idempotency-Key the new request may be a retry of it. */
 function isUndecidedTwin({ amount, state }: RefundRow, asked: bigint): boolean {
   return amount === asked && (state === 'pending' || state === 'processing');
 }
 
-/** When the channel accepts the next refund of this order: refunds too close together are scheduled, not rejected. */
+/** When the channel accepts the next refund of this order. A refund that comes too soon is scheduled, not rejected. */
 function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: Date): Date {
   const sent = earlier.filter(
     ({ approval, state }) => approval !== 'waiting' && !(approval === 'rejected' && state === 'failed'),
@@ -169,22 +169,22 @@ function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: D
   return last > 0 && slot > now ? slot : now;
 }
 
-/** The facts about a refund that was made elsewhere. */
+/** The facts about a refund that was made outside this service. */
 interface ForeignFacts {
   readonly isKnown: boolean;
-  /** A lost dispute took the same money, and the channel has reported no refund for it yet. */
+  /** The refund row of a lost dispute about the same money, for which the channel has reported no refund yet. */
   readonly ofDispute?: RefundRow | undefined;
-  /** The refunded payment is not the order's own. */
+  /** The refunded payment, if it is not the order's own. */
   readonly ofOther?: OtherPayment | undefined;
 }
 
-/** A payment beside the order's own: a second one, or one of another amount. */
+/** A payment for the order that is not in its sums: a second payment, or a payment of another amount. */
 export interface OtherPayment extends PaymentGivenBack {
-  /** The other order that has it; null = none. */
+  /** The number of another order that has this payment; null = none. */
   readonly owner: string | null;
-  /** The amount of it refunded before, in minor units. */
+  /** The amount of this payment that was refunded before, in minor units. */
   readonly back: bigint;
-  /** It has an exception of its own, open or ended. */
+  /** Whether this payment has an exception of its own, open or resolved. */
   readonly isListed: boolean;
 }
 
@@ -197,7 +197,7 @@ interface ForeignNames {
   readonly cause: string;
 }
 
-/** Whether a refund belongs to the payment in the order's sums; a refund that names no payment does. */
+/** Whether a refund belongs to the payment in the order's sums. A refund that names no payment is taken as such. */
 export function isOwnPayment(
   { paid, channelTradeNo }: Pick<OrderRow, 'paid' | 'channelTradeNo'>,
   payment: PaymentGivenBack | undefined,
@@ -206,7 +206,7 @@ export function isOwnPayment(
   return paid > 0n && (channelTradeNo === null || channelTradeNo === payment.channelNo);
 }
 
-/** Records a refund that was made elsewhere. If its payment is unknown, queries the channel and opens an exception. */
+/** Records a refund that was made outside this service. If the order has no known payment, a query is scheduled and an exception is opened. */
 export function decideForeignRefund(
   order: OrderRow,
   { isKnown, ofDispute, ofOther }: ForeignFacts,
@@ -227,7 +227,7 @@ export function decideForeignRefund(
 }
 
 /**
- * A refund of a payment that is not the order's own does not change the order's sums. An unknown payment opens an exception, which is
+ * A refund of a payment that is not the order's own does not change the order's sums. For an unknown payment an exception is opened, and
  * resolved when the payment is refunded in full.
  */
 function givenBackOfOther(
@@ -239,7 +239,7 @@ function givenBackOfOther(
 ): Change {
   const { orderNo, state } = order;
   const { amount, at } = outcome;
-  // The message has no payment time.
+  // The message has the time of the refund, but not of the payment.
   const listed = { dedupe: channelNo, received, detail: { channelNo, refundedAt: at } };
   if (owner !== null)
     return {
@@ -265,7 +265,7 @@ function givenBackOfOther(
 
 /** A command about an existing refund. */
 export type RefundCommand =
-  /** Intent to send it (again): the same number and bytes every time. */
+  /** Start of a send, committed before the channel is called. A repeat has the same number and bytes. */
   | { readonly command: 'send' }
   /** A failed or overdue refund is requested again. */
   | { readonly command: 'retry'; readonly facts: RefundFacts }
@@ -279,7 +279,7 @@ export type RefundCommand =
   | ByPerson<'failed_at_channel'>
   /** A second administrator approves the refund. */
   | { readonly command: 'approve'; readonly facts: NewRefundFacts }
-  /** A second administrator rejects it. */
+  /** A second administrator rejects the refund. */
   | { readonly command: 'reject'; readonly reason: string }
   /** No step is due. */
   | { readonly command: 'rest' };
@@ -288,7 +288,7 @@ interface ByPerson<Name extends string> {
   readonly command: Name;
   readonly reason: string;
   readonly actor: string;
-  /** The refund has an open exception. */
+  /** Whether the refund has an open exception. */
   readonly listed: boolean;
 }
 
@@ -304,7 +304,7 @@ interface Pair {
   readonly refund: RefundRow;
 }
 
-/** Decides a command about a refund. */
+/** Decides how a command changes a refund. */
 function runRefundCommand(order: OrderRow, refund: RefundRow, command: RefundCommand, now: Date): Change | Refusal {
   return COMMANDS[command.command]({ order, refund }, command as never, now);
 }
@@ -324,7 +324,7 @@ const COMMANDS: { readonly [Name in RefundCommand['command']]: DecideCommand<Nam
       : { rule: null, refund: { nextCheckAt: null, leasedUntil: null } },
 };
 
-/** Approves a waiting refund, which is sent in its turn. A dispute may have taken the reserved amount meanwhile. */
+/** Approves a waiting refund and schedules it. Refused if a dispute has taken the reserved amount meanwhile. */
 function approve({ order, refund }: Pair, { facts }: Command<'approve'>, now: Date): Change | Refusal {
   if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
   if (order.refunded + order.refunding > order.paid) return { refuse: { code: 'refund_exceeds_refundable' } };
@@ -349,9 +349,12 @@ function reopen({ refund }: Pair, _command: Command<'reopen'>, now: Date): Chang
   return { rule: 'refund_decided', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } };
 }
 
-/** Records the send before the call: the first `sentAt` keeps a repeat identical, the lease keeps jobs away. */
+/**
+ * Records a send before the call. The first `sentAt` stays, so that a repeat is identical; the lease prevents a job from sending at the
+ * same time.
+ */
 function sent(refund: RefundRow, now: Date): Touched {
-  // An earlier call without a refusal may have died before its answer was settled: it can still arrive.
+  // An earlier call without a stored refusal can still reach the channel.
   const mayLand = refund.tries > 0 && refund.refusedAt === null;
   return {
     rule: null,
@@ -368,7 +371,7 @@ function sent(refund: RefundRow, now: Date): Touched {
   };
 }
 
-/** Checks and reserves a refund again; an overdue one is sent again unchanged. */
+/** Checks a refund and reserves its amount again. An overdue refund is sent again unchanged. */
 function retry({ order, refund }: Pair, { facts }: Command<'retry'>, now: Date): Change | Refusal {
   const { blockedBy, limits } = facts;
   if (refund.origin === 'dispute') return ofDispute();
@@ -396,7 +399,7 @@ function retry({ order, refund }: Pair, { facts }: Command<'retry'>, now: Date):
   };
 }
 
-/** The channel ended or forgot the refund of this number: the next attempt uses another number. */
+/** The channel ended or forgot the refund with this number, so the next attempt uses another number. */
 function nextNumber({ attempt }: RefundRow, now: Date) {
   const untried = { accepted: false, tries: 0, refusedAt: null, absentCount: 0, absentFirstAt: null, unknownAt: null };
   return { attempt: attempt + 1, channelRefundNo: null, sentAt: now, ...untried };
@@ -425,7 +428,7 @@ export function refundsRefused(order: OrderRow, blockedBy: string | null): Refus
   return blockedBy === null ? undefined : { refuse: { code: 'refunds_blocked', kind: blockedBy } };
 }
 
-/** Some channels forget a number, and then a repeat would pay twice. */
+/** Whether the channel may have forgotten the refund number. If so, a repeat would pay twice. */
 export function isForgotten(
   { sentAt, createdAt, tries }: Pick<RefundRow, 'sentAt' | 'createdAt' | 'tries'>,
   { refundResendDays }: Pick<ChannelLimits, 'refundResendDays'>,
@@ -491,7 +494,10 @@ function madeElsewhere(): Refusal {
   );
 }
 
-/** Rejects a release of a refund that the channel knows by another number: not knowing ours proves nothing. */
+/**
+ * Rejects the release of a refund that was made outside this service. The channel has another number for it, so "not found" for our number
+ * proves nothing.
+ */
 function notReleased(): Refusal {
   return {
     refuse: {

@@ -6,21 +6,21 @@ import { takesMoney } from './transitions.ts';
 
 /** The reaction to an outcome, given the stored state. */
 export type Decision =
-  | 'accept' // the channel has it
-  | 'note' // what was said is remembered, the order stays
-  | 'withhold' // an answer after the close: no credential, close again
-  | 'capture' // take the approved money
+  | 'accept' // the channel has the order
+  | 'note' // the answer is stored, the state stays
+  | 'withhold' // an answer after a close was requested: discard the payment link, close again
+  | 'capture' // capture the approved payment
   | 'pay'
-  | 'late' // money after the end
-  | 'await_reverse' // the close may be giving it back
-  | 'again' // paid before
+  | 'late' // a payment after the order ended
+  | 'await_reverse' // a running close may be returning the payment
+  | 'again' // the order was paid before
   | 'refuse' // another order has this payment
   | 'hint' // the channel calls a paid order closed
   | 'close'
-  | 'fail' // when the refusal is definite and the first word ever
+  | 'fail' // only if the refusal is definite and answers the first call about the order
   | 'nothing';
 
-/** The reaction for every state and outcome; the default is to stay. */
+/** The reaction to every outcome in every state of an order. */
 export const DECISIONS: Readonly<Record<OrderState, Readonly<Record<Outcome['kind'], Decision>>>> = {
   created: {
     pending: 'accept',
@@ -80,19 +80,22 @@ export const DECISIONS: Readonly<Record<OrderState, Readonly<Record<Outcome['kin
 
 /** Facts that a decision about an order may need beyond its row; loaded on demand, under the order's lock. */
 export interface OrderFacts {
-  /** The other order that already has the payment, by the channel's number; null = none. */
+  /** The number of another order that already has this payment of the channel. null = no other order has it; absent = not looked up. */
   readonly owner?: string | null;
-  /** Another order of the same merchantOrderNo is live or paid. */
+  /** Whether another order with the same merchantOrderNo can still be paid, or is paid. Absent = not looked up. */
   readonly sibling?: boolean;
-  /** The exception about this payment of another amount: not yet opened, open, or resolved. */
+  /**
+   * The exception (a case for an operator) about this payment of another amount: `new` = not yet opened, `ended` = resolved. Absent = not
+   * looked up.
+   */
   readonly mismatch?: 'new' | 'open' | 'ended';
-  /** Stock for a late payment is reserved. */
+  /** Whether stock for a late payment could be reserved; absent = not tried. */
   readonly readmitted?: boolean;
 }
 
 /** Facts that a decision about a new or repeated refund needs beyond the rows. */
 export interface RefundFacts {
-  /** The open exception that forbids refunds of this order. */
+  /** The kind of the open exception that blocks refunds of this order; null = none. */
   readonly blockedBy: string | null;
   readonly limits: ChannelLimits;
 }
@@ -102,7 +105,7 @@ export interface OrderReport {
   readonly outcome: Outcome;
   /** place, query, capture, check, notice … */
   readonly cause: string;
-  /** It answers the first call ever made about the order. */
+  /** Whether the outcome answers the first call about the order. */
   readonly firstWord?: boolean;
 }
 
@@ -118,7 +121,7 @@ export interface OutcomeContext<OutcomeOf extends Outcome = Outcome> {
 /** The outcome of one kind. */
 export type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
 
-/** The next fact that the decision needs; undefined = it has all. */
+/** The next fact to load for the decision; undefined = all are loaded. */
 export function missingFact(
   order: OrderRow,
   facts: OrderFacts,
@@ -132,12 +135,15 @@ export function missingFact(
   return wantsStock && facts.readmitted === undefined ? 'readmitted' : undefined;
 }
 
-/** Whether money is of the order's own amount and currency. */
+/** Whether a payment has the amount and the currency of the order. */
 export function isAmountOf(order: Pick<OrderRow, 'amount' | 'currency'>, money: Money): boolean {
   return money.minor === order.amount && money.currency === order.currency;
 }
 
-/** Whether a payment is late: after the reported end of the order, or for a closing order whose number another order has taken. */
+/**
+ * Whether a payment is late. It is late if the order has ended, if its caller has received `closing`, or if another order has taken the
+ * merchantOrderNo of the closing order.
+ */
 export function isLate(order: OrderRow, { sibling }: OrderFacts): boolean {
   if (order.state === 'closed' || order.state === 'failed') return true;
   return order.state === 'closing' && (order.closeAnswered || sibling === true);
@@ -148,12 +154,12 @@ export function wentBack({ amount, refundedTotal = 0n }: OutcomeOf<'paid'>): boo
   return refundedTotal >= amount.minor;
 }
 
-/** Whether the close of a payer's code has returned the payment; a query then still reports it as paid. */
+/** Whether closing an order with a payer's code has returned the payment. A query then still reports the payment as paid. */
 export function isCancelled(order: Pick<OrderRow, 'state' | 'scene'>, outcome: OutcomeOf<'paid'>): boolean {
   return order.state === 'closing' && order.scene === 'code' && wentBack(outcome);
 }
 
-/** Whether the application accepts a late payment; another order of the same number overrules it. */
+/** Whether the application's policy accepts a late payment. Never if another order with the same merchantOrderNo can be paid or is paid. */
 export function isWelcomeLate({ state, closeReason, latePayment }: OrderRow, { sibling }: OrderFacts): boolean {
   if (sibling) return false;
   if (state === 'failed') return latePayment.afterFailed === 'accept';

@@ -7,7 +7,7 @@ import type { OrderState, RefundState } from '../../domain.ts';
 export interface LedgerView {
   readonly order: OrderRow;
   readonly refunds: readonly RefundRow[];
-  /** In the order of their sequence. */
+  /** Sorted by `sequence`. */
   readonly transitions: readonly TransitionRow[];
   /** Of the order and of its refunds. */
   readonly events: readonly Pick<EventRow, 'type' | 'objectNo'>[];
@@ -27,7 +27,7 @@ interface ChannelLedgerRefund {
   /** The service's refund number, even if the channel's differs; null = made in the channel's portal. */
   readonly intent: string | null;
   readonly amount: bigint;
-  /** It succeeded and was reversed: the merchant has the money again. */
+  /** Whether the refund succeeded and was then reversed, so that the merchant has the money again. */
   readonly cameBack?: boolean;
 }
 
@@ -249,7 +249,7 @@ export interface Broken {
   readonly detail: string;
 }
 
-/** Checks invariants against the same facts; returns the violated ones. */
+/** Checks invariants against the same facts; returns the violated invariants. */
 export function brokenOf<Facts extends readonly unknown[]>(
   invariants: Readonly<Record<string, Promised & { breach: (...facts: Facts) => string | false }>>,
   ...facts: Facts

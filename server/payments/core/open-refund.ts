@@ -5,15 +5,15 @@ import type { LostMoney, RefundOutcome } from '../channel.ts';
 import type { OpenedRefund } from './transitions.ts';
 import { queueKeyOf, later } from './plan.ts';
 
-/** The send time of a refund without approval: no release and no job considers it due. */
+/** The send time of a refund that waits for an approval, so far in the future that no job sends the refund. */
 const NEVER = new Date('9000-01-01T00:00:00.000Z');
 
-/** Whether a merchant or administrator requested it; refunds that the service owes need no approval. */
+/** Whether a merchant or administrator requested the refund. Refunds that the service itself owes need no approval. */
 function isAsked({ origin }: Pick<RefundRow, 'origin'>): boolean {
   return origin === 'merchant' || origin === 'admin';
 }
 
-/** Whether a refund was or will be sent; one that waits for an approval does not count. */
+/** Whether a refund is in progress. A refund that waits for an approval does not count. */
 export function isUnderWay({ state, approval }: Pick<RefundRow, 'state' | 'approval'>): boolean {
   return (state === 'pending' || state === 'processing') && approval !== 'waiting';
 }
@@ -46,7 +46,7 @@ export interface RefundIntent {
   readonly refundNo: string;
   /** Minor units. */
   readonly amount: bigint;
-  /** Absent = the order's; a surplus payment may have another currency. */
+  /** Absent = the currency of the order. A payment outside the order's sums may have another currency. */
   readonly currency?: string;
   readonly origin: RefundOrigin;
   readonly reason: string | null;
@@ -57,15 +57,15 @@ export interface RefundIntent {
   readonly dueAt: Date;
   /** The caller sends it right after the commit; otherwise a job does. */
   readonly sentByCaller?: boolean;
-  /** Outside the order's own sums. */
+  /** Whether the refund is not counted in the order's sums, because the refunded payment is not counted there either. */
   readonly surplus?: boolean;
-  /** The payment to refund; absent = the order's own. */
+  /** The channel's number of the payment to refund; absent = the order's own payment. */
   readonly paymentNo?: string;
-  /** It is sent after a second administrator approves it. */
+  /** Whether the refund is sent only after a second administrator approves it. */
   readonly waits?: boolean;
 }
 
-/** Creates a refund with its reservation; the caller has checked the refundable amount. */
+/** Creates a refund and reserves its amount. The caller must have checked the refundable amount. */
 export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): OpenedRefund {
   const dueAt = intent.waits ? NEVER : intent.dueAt;
   const isDue = dueAt <= now;
@@ -95,19 +95,19 @@ export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): Ope
   };
 }
 
-/** Effects of a reservation on coins and content: they may reject a requested refund, never one that the service owes. */
+/** The side effects of a new refund on coins and content. They may reject a requested refund, but never a refund that the service owes. */
 export function reservation({ sequence }: OrderRow, { refundNo, origin }: RefundRow): EffectRun {
   const isAsked = origin === 'merchant' || origin === 'admin';
   const name = `refund-reserved:${refundNo}:${sequence + 1}`;
   return { name, run: ['refundReserved'], ...(isAsked ? { mayRefuse: true } : {}) };
 }
 
-/** The same for a failed refund that the channel makes after all; no effect may reject it. */
+/** The side effects of a failed refund that the channel makes after all. No side effect may reject the refund. */
 export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): EffectRun {
   return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
 }
 
-/** Whether a refund was made elsewhere, so that the service must never send it. */
+/** Whether a refund was made outside this service (portal, dispute), so that the service must never send it. */
 export function isExternal(origin: RefundOrigin): boolean {
   return origin === 'channel' || origin === 'dispute';
 }
@@ -130,7 +130,7 @@ export function lostToDispute(
   };
 }
 
-/** A refund, made elsewhere, of a payment that is not the order's own: outside the sums, without an exception. */
+/** A refund, made outside this service, of a payment that is not the order's own. It changes no sums and opens no exception. */
 export function externalSurplus(
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
@@ -142,7 +142,7 @@ export function externalSurplus(
   return { ...opened, row, sums: {}, raise: [] };
 }
 
-/** A refund that was made elsewhere (portal, dispute): its own row, inside the sums of a paid order, with an exception. */
+/** A refund that was made outside this service (portal, dispute). It has a row, counts in the sums of the paid order, and opens an exception. */
 export function externalRefund(
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
@@ -174,12 +174,12 @@ export function externalRefund(
   };
 }
 
-/** The sums after refunding `amount`, of which `reserved` was reserved; `overrun` absorbs the amount that exceeds the sums. */
+/** The sums after refunding `amount`, of which `reserved` was reserved; `overrun` is the amount by which refunds exceed the payment. */
 export function withRefunded(order: OrderRow, amount: bigint, reserved: bigint) {
   return withOverrun(order, { refunding: order.refunding - reserved, refunded: order.refunded + amount });
 }
 
-/** The sums with a sufficient overrun; an overrun never shrinks. */
+/** The sums with `overrun`, the amount by which refunds exceed the payment. It never decreases. */
 export function withOverrun(order: OrderRow, sums: { refunding: bigint; refunded: bigint }) {
   const over = sums.refunded + sums.refunding - order.paid;
   return { ...sums, overrun: over > order.overrun ? over : order.overrun };

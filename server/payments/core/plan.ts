@@ -4,7 +4,7 @@ import type { OrderState } from '../../domain.ts';
 import type { Outcome, Scene } from '../channel.ts';
 import { type Change, takesMoney } from './transitions.ts';
 
-/** The queue key of a channel account: its rows wait for the same party. */
+/** The queue key of a channel account. Jobs with the same key call the same external account. */
 export function queueKeyOf({ payWay, mode, account }: Pick<OrderRow, 'payWay' | 'mode' | 'account'>): string {
   return `${payWay} ${mode} ${account}`;
 }
@@ -33,19 +33,19 @@ const LATE_STEPS: readonly number[] = [5 * MINUTE, HOUR, DAY];
 /** Seconds before the n-th query about a refund; the last value repeats. */
 const REFUND_STEPS: readonly number[] = [10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, DAY];
 
-/** A first capture may start until so long after the order's end (`endOf`), in case no query saw the approval before. */
+/** A first capture may start up to this long after the order's end (`endOf`), because the approval may be found only then. */
 const APPROVED_GRACE_SECONDS = 10 * MINUTE;
 
 /** Seconds before the n-th query about a dispute; the last value repeats. */
 const DISPUTE_STEPS: readonly number[] = [10 * MINUTE, HOUR, 6 * HOUR];
 
-/** Two "not found" answers count only if they are this far apart. */
+/** Two "not found" answers count as two only if they are at least this far apart. */
 export const ABSENCE_SECONDS = 60;
 
-/** An expired order starts to close so long after its expiry, so that the channel's clock has passed it too. */
+/** An expired order starts to close this long after its expiry, so that it has expired by the channel's clock as well. */
 const EXPIRY_GRACE_SECONDS = 60;
 
-/** The members of an order that the schedule reads. */
+/** The fields of an order that decide when the order is queried next. */
 export interface Scheduled {
   state: OrderState;
   scene: Scene;
@@ -71,10 +71,10 @@ export function nextOrderCheck(order: Scheduled, now: Date): Date | null {
   return regular;
 }
 
-/** Seconds until an unconfirmed claim is checked. */
+/** Seconds until the channel is queried after a notification that was not confirmed. */
 const SOON_SECONDS = 15;
 
-/** Plans a query soon; an earlier due time stays, and a paid order needs none. */
+/** Plans a query soon. An earlier planned query stays; a paid order is not queried. */
 export function soon(
   { state, nextCheckAt }: Pick<OrderRow, 'state' | 'nextCheckAt'>,
   now: Date,
@@ -89,12 +89,15 @@ export function endOf({ expiresAt }: { expiresAt: Date }): Date {
   return later(expiresAt, EXPIRY_GRACE_SECONDS);
 }
 
-/** When to query a refund next that is not final. */
+/** When to query an unfinished refund next. */
 export function nextRefundCheck(checks: number, now: Date): Date {
   return later(now, REFUND_STEPS[Math.min(checks, REFUND_STEPS.length - 1)]!);
 }
 
-/** Whether an approved payment may be captured: not an approval that was refused since, and no second attempt after the expiry. */
+/**
+ * Whether an approved payment may be captured. Not if the channel has refused to capture this approval. After the expiry of the order there
+ * is no second attempt.
+ */
 export function mayTakeApproved(
   order: Pick<OrderRow, 'approvalAskedAt' | 'captures' | 'expiresAt'>,
   now: Date,
@@ -103,7 +106,7 @@ export function mayTakeApproved(
   return approvalAskedAt === null && now < (captures === 0 ? later(endOf(order), APPROVED_GRACE_SECONDS) : expiresAt);
 }
 
-/** When to query an undecided dispute next: notifications may be lost. */
+/** When to query an undecided dispute next, because its notifications may be lost. */
 export function nextDisputeCheck(checks: number, now: Date): Date {
   return later(now, DISPUTE_STEPS[Math.min(checks, DISPUTE_STEPS.length - 1)]!);
 }
@@ -121,7 +124,7 @@ export type NextStep =
   | 'expire'
   | 'ask';
 
-/** The next step, from the row and, after a query, from the outcome. */
+/** The next step of an order, from its row and, after a query, from the outcome. */
 export function nextStep(order: OrderRow, now: Date, answer?: Outcome): NextStep {
   const { state, captureState } = order;
   if (state === 'paid') return 'rest';
@@ -158,18 +161,21 @@ export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
   return refusedAt === null ? 'ask_if_known' : 'confirm_refusal';
 }
 
-/** A refund that is open for this long gets an exception; with the longest step between two queries, after about four days. */
+/**
+ * For a refund that has been open this long, the next query opens an exception (a case for an operator). With the longest pause between two
+ * queries, that is after about four days.
+ */
 const REFUND_OVERDUE_SECONDS = 3 * DAY;
-/** An order that is open for this long after the channel's expiry gets an exception. */
+/** For an order that is still open this long after the channel's expiry, an exception is opened. */
 const ORDER_OVERDUE_SECONDS = DAY;
 
-/** Whether a refund is overdue. */
+/** Whether a refund has been open for too long. */
 export function isRefundOverdue({ state, sentAt, createdAt }: RefundRow, now: Date): boolean {
   const isOpen = state === 'pending' || state === 'processing';
   return isOpen && now >= later(sentAt ?? createdAt, REFUND_OVERDUE_SECONDS);
 }
 
-/** Whether an order is overdue. */
+/** Whether the channel's expiry of an order is more than a day ago. */
 export function isOrderOverdue(order: Pick<OrderRow, 'expiresAt'>, now: Date): boolean {
   return now >= later(endOf(order), ORDER_OVERDUE_SECONDS);
 }
@@ -179,7 +185,7 @@ export function isSendable({ state, accepted, approval }: Pick<RefundRow, 'state
   return (state === 'pending' || state === 'processing') && !accepted && approval !== 'waiting';
 }
 
-/** The instant `seconds` after another. */
+/** The instant `seconds` after `at`. */
 export function later(at: Date, seconds: number): Date {
   return new Date(at.getTime() + seconds * 1000);
 }

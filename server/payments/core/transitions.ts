@@ -11,7 +11,7 @@ export interface Transition<State> {
   readonly to: State;
 }
 
-/** The transitions of an order; `apply` writes no other. `late_payment` stays in `closed` or `failed` if the late payment is refunded. */
+/** The transitions of an order; `apply` writes no other. After `late_payment` the order stays `closed` or `failed` if the payment is refunded. */
 export const ORDER_TRANSITIONS = [
   { rule: 'placed', from: null, to: 'created' },
   { rule: 'accepted', from: 'created', to: 'pending' },
@@ -115,7 +115,7 @@ export function refundableOf(order: Pick<OrderRow, 'paid' | 'refunded' | 'refund
 /** The result of a decision as data; `apply` writes all of it in one commit, or nothing. */
 export type Change = Touched | OrderTransition | RefundTransition;
 
-/** Members that every change may have. */
+/** Fields that every change may have. */
 interface Beside {
   /** The channel's outcome, for the history. */
   readonly outcome?: object;
@@ -123,13 +123,13 @@ interface Beside {
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
   readonly effects?: readonly EffectRun[];
-  /** A refund that is created in the same commit (a requested refund, or one made elsewhere); written last. */
+  /** A refund that is created in the same commit (requested, or made outside this service); written last. */
   readonly open?: OpenedRefund;
   /** The job to run immediately instead of at its due time. */
   readonly wake?: 'capture';
 }
 
-/** A change of neither state nor sums: leases, counters, due times, what the channel last reported. It writes no line of history. */
+/** A change of neither state nor sums, for example of leases, counters or due times. It writes no history entry. */
 export interface Touched extends Beside {
   readonly rule: null;
   readonly order?: Partial<Omit<OrderRow, MovedOfOrder>>;
@@ -152,14 +152,17 @@ export interface RefundTransition extends Beside {
 
 type SumOfOrder = 'refunded' | 'refunding' | 'overrun';
 
-/** Members of an order that only a listed transition may change. */
+/** Fields of an order that only a listed transition may change. */
 export const MOVED_OF_ORDER = ['state', 'paid', 'refunded', 'refunding', 'overrun', 'sequence'] as const;
-/** Members of a refund that only a listed transition may change. */
+/** Fields of a refund that only a listed transition may change. */
 export const MOVED_OF_REFUND = ['state', 'amount', 'surplus'] as const;
 type MovedOfOrder = (typeof MOVED_OF_ORDER)[number];
 type MovedOfRefund = (typeof MOVED_OF_REFUND)[number];
 
-/** An event for the owner of the order; `each` = for every such transition, otherwise once per order, refund or `dedupe`. */
+/**
+ * An event for the application of the order. With `each` every such transition has an event; otherwise there is one per order, refund or
+ * `dedupe`.
+ */
 export interface EmittedEvent {
   readonly type:
     | `order.${'paid' | 'paid_late' | 'closed' | 'failed' | 'payer_action_required'}`
@@ -168,7 +171,7 @@ export interface EmittedEvent {
   readonly dedupe?: string;
 }
 
-/** An exception for an administrator; one per order, kind and `dedupe`. */
+/** An exception (a case for an operator) to open; at most one per order, kind and `dedupe`. */
 export interface Raised {
   readonly kind: ExceptionKind;
   readonly dedupe: string;
@@ -176,7 +179,7 @@ export interface Raised {
   readonly detail?: object;
   readonly received?: Money;
   readonly blocksRefunds?: boolean;
-  /** A resolved exception is opened again. */
+  /** If the exception was resolved, it is opened again. */
   readonly again?: true;
 }
 
@@ -200,14 +203,14 @@ export interface OpenedRefund {
   readonly emit?: readonly EmittedEvent[];
   readonly raise?: readonly Raised[];
   readonly effects: readonly EffectRun[];
-  /** The caller does not send it, so the job is woken. */
+  /** Whether the refund job is woken, because the caller does not send the refund itself. */
   readonly wake?: boolean;
 }
 
 /** No change. */
 export const STAY: Touched = { rule: null };
 
-/** A command that the rows do not allow; `payments/errors.ts` makes the error of it. */
+/** A command that the stored state does not allow; `refusalFor` (payments/errors.ts) turns it into an error. */
 export interface Refusal {
   readonly refuse:
     | { readonly code: 'order_not_paid' | 'refund_exceeds_refundable' }

@@ -15,7 +15,7 @@ import type { Requester, Ports } from '../ports.ts';
 import { ChannelRefused, unknownOutcome } from '../errors.ts';
 import { refuseBesideRefund } from '../refunds/refund.ts';
 
-/** Seconds until a job queries the dispute, if the calling process has not settled the answer itself. */
+/** Seconds until a job queries the dispute, if the calling process has not stored the answer itself. */
 const OWN_SECONDS = 30;
 
 /** The merchant's text about a dispute, and its evidence files. */
@@ -36,14 +36,17 @@ async function neverWaits(command: Promise<DisputeRow | Waits>): Promise<Dispute
   return made;
 }
 
-/** The actions of administrators on disputes: record the intent, call the channel, query and settle the dispute. */
+/** The actions of administrators on disputes. Each stores the action, calls the channel, then queries the dispute and stores its state. */
 export function disputeActions(ports: Ports) {
   const check = checkDispute(ports);
   return {
     /** Sends the merchant's text; throws 409 for a decided dispute. */
     answer: (requester: Requester, disputeNo: string, { text, files }: DisputeAnswer, claim?: KeyClaim) =>
       neverWaits(act(requester, disputeNo, { command: 'answer', text, files }, claim)),
-    /** Accepts the claim: the order counts the loss when the channel reports it. Above the approval limit another administrator must approve. */
+    /**
+     * Accepts the payer's claim. The order counts the loss when the channel reports it. Above the approval limit another administrator must
+     * approve.
+     */
     accept: (requester: Requester, disputeNo: string, note: string, claim?: KeyClaim) =>
       act(requester, disputeNo, { command: 'accept', text: note }, claim),
     /** Declares the dispute settled by the merchant, at channels that ask for that. */
@@ -88,7 +91,7 @@ export function disputeActions(ports: Ports) {
 
 /**
  * Whether the queried dispute shows that the call succeeded, although its answer was lost or a refusal. `isTaken`: the channel refused a
- * repeat. For an answer the state alone is no proof, because the dispute may never have needed one.
+ * repeat. For an answer the state alone is no proof, because the dispute may never have needed an answer.
  */
 function isDoneBy(command: DisputeCommand['command'], state: DisputeRow['state'], isTaken: boolean): boolean {
   if (command === 'accept') return state === 'lost';
@@ -121,7 +124,7 @@ async function recordAnswerIntent(
   await tx.disputes.update({ disputeNo }, patch);
   const intended = { ...dispute, ...patch };
   if (command.command === 'accept' && !isOver) {
-    // Refunds are now blocked: raises the exception, again if it was resolved, or updates the open one.
+    // Refunds are now blocked. Opens the exception, also if it was resolved, or updates the open exception.
     await raiseException(ports, tx, order, listedDispute(intended));
     await noteListed(tx, intended);
   }
@@ -138,7 +141,7 @@ function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
 }
 
 /**
- * Restores the time of the previous call after the channel refused this one, unless another call of the kind was sent since. After an
+ * Restores the time of the previous call after the channel refused this one, unless another call of the same kind was sent since. After an
  * earlier acceptance refunds stay blocked, because its result is still unknown.
  */
 async function takeBack(

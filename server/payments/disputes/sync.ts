@@ -26,7 +26,10 @@ export interface DisputePair {
   readonly dispute: DisputeRow;
 }
 
-/** Locks the order, then the dispute; every transaction uses this order. Throws 404 if it does not exist or belongs to another owner. */
+/**
+ * Locks the order, then the dispute; every transaction uses this sequence of locks. Throws 404 if the dispute does not exist or belongs to
+ * another owner.
+ */
 export async function lockDispute(tx: Tx, disputeNo: string, owner: Owner): Promise<DisputePair> {
   const found = await tx.disputes.find({ disputeNo, ...(owner === 'any' ? {} : owner) });
   const order = found && (await tx.orders.lock({ orderNo: found.orderNo }));
@@ -35,7 +38,7 @@ export async function lockDispute(tx: Tx, disputeNo: string, owner: Owner): Prom
   return { order, dispute };
 }
 
-/** Settles the channel's answer about a dispute under the lock of its order: load facts, decide, write. */
+/** Stores the channel's answer about a dispute under the lock of its order: loads facts, decides, writes. */
 export async function settleDispute(
   ports: Ports,
   tx: Tx,
@@ -50,7 +53,7 @@ export async function settleDispute(
   const from = facts.dispute?.state ?? null;
   const isPossible = rule === null ? from === dispute.state : isListed(DISPUTE_TRANSITIONS, rule, from, dispute.state);
   if (!isPossible) throw new ImpossibleTransition(rule, from, dispute.state);
-  // The dispute is written first: a concurrent transaction then finds it, or waits for the order.
+  // The dispute is written first, so that a concurrent transaction finds it or waits for the order.
   if (facts.dispute) await tx.disputes.update({ disputeNo: dispute.disputeNo }, dispute);
   else await tx.disputes.insert(dispute);
   const { order: after } = await apply(ports, tx, { order, refund }, money, via);
@@ -91,7 +94,7 @@ interface DisputeSource {
 /** The result of a message that names a dispute. */
 type DisputeMessageResult = 'settled' | 'irrelevant' | 'unknown_order' | 'not_genuine' | 'unconfirmed';
 
-/** Handles a message that names a dispute: queries the channel, outside any transaction, and settles its answer. */
+/** Handles a message that names a dispute: queries the channel, outside any transaction, and stores the channel's answer. */
 export function applyDisputeHint(ports: Ports) {
   return async (
     source: DisputeSource,
@@ -153,17 +156,17 @@ function readDispute(channel: Channel, channelDisputeNo: string): Promise<Disput
   return channel.disputes?.read(channelDisputeNo) ?? Promise.resolve({ kind: 'absent' });
 }
 
-/** The result of a search for the disputes of an order; `found`: the channel's numbers of the settled disputes. */
+/** The result of a search for the disputes of an order; `found`: the channel's numbers of the stored disputes. */
 type DisputesAnswer =
   | { kind: 'found'; disputes: readonly string[] }
   | { kind: 'absent' | 'pending' | 'not_asked' }
   | { kind: 'refused'; code: string; reason: string }
   | Extract<DisputeOutcome, { kind: 'unknown' }>;
 
-/** Pages read from the list of disputes of one payment. */
+/** The most pages read from the list of disputes of one payment. */
 const MOST_PAGES_OF_A_PAYMENT = 20;
 
-/** Queries all disputes about the payment of an order and settles each answer; stops at the first unusable one. */
+/** Queries all disputes about the payment of an order and stores each answer; stops at the first unusable answer. */
 export function askForDisputes(ports: Ports) {
   return async (order: OrderRow): Promise<DisputesAnswer> => {
     const { channelTradeNo } = order;
@@ -215,7 +218,7 @@ function refusedOr<Answer extends DisputesAnswer>(answer: Answer): DisputesAnswe
   return answer.kind === 'unknown' && answer.refusal ? { kind: 'refused', ...answer.refusal } : answer;
 }
 
-/** Queries one dispute and settles the answer, for the job that leased its row or for a command of an administrator. */
+/** Queries one dispute and stores the answer, for the job that leased its row or for a command of an administrator. */
 export function checkDispute(ports: Ports) {
   return async (disputeNo: string): Promise<void> => {
     const read = await ports.store.read(async (tx) => {
@@ -247,7 +250,7 @@ async function planNextCheck(
   await disputes.update({ disputeNo }, { checks, nextCheckAt: nextDisputeCheck(checks, now), leasedUntil: null });
 }
 
-/** How far back each search reaches: longer than any channel repeats a notification, so a lost one does no harm. */
+/** How far back each search reaches: longer than any channel repeats a notification, so a lost notification does no harm. */
 const BACK_SECONDS = 4 * 86_400;
 /** Limits of one search at one account: pages of the list, and disputes read. The next search continues with the rest. */
 const MOST_PAGES = 100;
@@ -315,7 +318,7 @@ export function findDisputes(ports: Ports) {
   }
 }
 
-/** Most marks in memory; the least recently read ones are removed first. */
+/** The most disputes remembered in memory; the least recently read are removed first. */
 const MOST_MARKS = 50_000;
 const FRESH_SECONDS = 86_400;
 /** After this number of searches, a listed dispute that the channel does not find counts as another merchant's until its mark expires. */

@@ -33,9 +33,9 @@ export interface Waits {
 }
 
 /**
- * Returns the approval that an action above `Approval.RefundAbove` waits for; undefined if it may run now, because it is below or approved.
- * A dispute also counts the money of the order that was returned without approval; the money of an exception is not the order's. Throws 403
- * without a recent confirmation.
+ * Returns the approval that an action above `Approval.RefundAbove` waits for; undefined if the action may run now, because its amount is
+ * not above the limit or it is approved. For a dispute, money of the order that was returned before without approval is added. For an
+ * exception nothing is added, because its payment is not the order's own. Throws 403 without a recent confirmation.
  */
 export async function waitAbove(
   ports: Pick<Ports, 'refundAbove' | 'audit' | 'now'>,
@@ -84,7 +84,10 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
       }),
     readApproval: (refundNo: string) =>
       store.read(async (tx) => viewApproval(required(await tx.approvals.find({ refundNo })))),
-    /** Approves and sends it; throws 403 for the administrator that requested it, and for one that is not independent of it. */
+    /**
+     * Approves a refund and sends it, or approves an action and runs it. Throws 403 for the requesting administrator, and for an
+     * administrator who is not independent of the requester.
+     */
     async approve(requester: Requester, refundNo: string): Promise<ApprovalView> {
       const found = await store.read((tx) => tx.approvals.find({ refundNo }));
       if (found && found.kind !== 'refund') return approveAction(requester, found.kind, refundNo);
@@ -114,7 +117,7 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
       if (refund.sentAt! <= now()) await afterIntent({ orderNo, refundNo }, () => send(refundNo, via));
       return viewApproval(approval);
     },
-    /** Rejects it; a refund fails, and its reserved amount is released. */
+    /** Rejects the request. A refund then fails, and its reserved amount is released. */
     reject: (requester: Requester, refundNo: string, reason: string): Promise<ApprovalView> =>
       store.transaction(async (tx) => {
         const found = await tx.approvals.find({ refundNo });
@@ -129,13 +132,13 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
 
   /**
    * Approves an action and runs it as the approving administrator. The approval stays valid, so an action that the channel refused can be
-   * repeated. If the amount is larger by now, the action waits again, requested by this administrator.
+   * repeated. If the amount has grown since, the action waits again, requested by this administrator.
    */
   async function approveAction(requester: Requester, kind: ActionAbove['kind'], number: string): Promise<ApprovalView> {
     const approval = await store.transaction(async (tx) => {
       const waiting = await waitingAction(tx, number);
       await requireIndependent(ports, tx, requester, waiting);
-      // The action checks this too, but only after the commit of the approval.
+      // The action makes the same check, but only after the commit of the approval.
       if (kind === 'dispute') await refuseBesideRefund(tx, waiting.orderNo);
       return end(tx, requester, waiting, 'approved', null);
     });
@@ -161,7 +164,7 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   }
 }
 
-/** Locks order, refund and approval, so that only one decision finds it waiting. */
+/** Locks order, refund and approval, so that only one decision finds the approval waiting. */
 async function lockWaiting(tx: Tx, refundNo: string): Promise<{ pair: Pair; approval: ApprovalRow }> {
   required(await tx.approvals.find({ refundNo }));
   const pair = await lockPair(tx, refundNo);
@@ -183,8 +186,8 @@ function required(approval: ApprovalRow | undefined): ApprovalRow {
 }
 
 /**
- * Throws 403 unless the approving administrator is independent of the requester: the account is older than the request, the requester did not
- * make it, and no administrator has recently made or changed both accounts.
+ * Throws 403 unless the approving administrator is independent of the requester: the approver's account is older than the request, the
+ * requester did not make that account, and no administrator has recently made or changed the accounts of both.
  */
 async function requireIndependent(
   { now }: Pick<Ports, 'now'>,

@@ -73,7 +73,10 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findRefund(tx, refundNo, requester.owner));
   }
 
-  /** Sends a failed or overdue refund again, and requests or queries an abnormal one; `core/decide-refund.ts` chooses the number. */
+  /**
+   * Sends a failed or overdue refund again. An abnormal refund is requested again, or queried if the channel has no such call.
+   * `core/decide-refund.ts` chooses the refund number.
+   */
   async function retryOne(requester: Requester, refundNo: string): Promise<Pair> {
     const via = { cause: 'retry', actor: requester.actor };
     const again = async (tx: Tx) => {
@@ -141,9 +144,9 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Resolves an exception. `acknowledge`: most kinds; gives up a due effect or an open lookup. `refund`: the payment of an amount mismatch, or
-   * a second payment. `accept`: the payment of an amount mismatch. `close`: an overdue order, or one whose capture is held. `retry`: runs a
-   * due effect now and resolves the exception if it succeeds, or plans a confirmation of delivery again.
+   * Resolves an exception. `acknowledge`: most kinds; gives up a due effect or an open lookup. `refund`: the payment of an amount mismatch,
+   * or a second payment. `accept`: the payment of an amount mismatch. `close`: an overdue order, or an order whose capture is held.
+   * `retry`: runs a due effect now and resolves the exception if it succeeds, or plans a confirmation of delivery again.
    */
   async function resolveException(
     requester: Requester,
@@ -165,7 +168,7 @@ export function operatorRepairs(ports: Ports) {
       const command = isOfOrder ? commandFor(row, order, action, requester) : acknowledged(action);
       if (command) await refusePartlyBack(tx, row, command);
       if (order && command) requireConfirmedCommand(requester, order, command);
-      // This allows refunds in addition to an accepted dispute, so the payer may get the money twice.
+      // This allows refunds in addition to an accepted dispute, so the payer may get the money twice; a recent confirmation is required.
       if (row.kind === 'dispute' && row.blocksRefunds) requester.confirmed?.();
       const waits =
         order &&
@@ -200,7 +203,7 @@ export function operatorRepairs(ports: Ports) {
     return waitAbove(ports, tx, requester, { kind: 'exception', number, order, amount, currency, reason });
   }
 
-  /** Requires a confirmation: accepting another amount forgoes the difference, and giving back returns money. */
+  /** Requires a recent confirmation for commands that cost money: `accept` forgoes the difference, and `refund_payment` returns a payment. */
   function requireConfirmedCommand(requester: Requester, order: OrderRow, command: OrderCommand): void {
     if (command.command !== 'accept' && command.command !== 'refund_payment') return;
     const { currency, minor } = command.received;
@@ -226,7 +229,7 @@ export function operatorRepairs(ports: Ports) {
     });
   }
 
-  /** Runs a due effect and returns the exception; it stays open, with the new error, if the effect failed again. */
+  /** Runs a due side effect and returns the exception. The exception stays open, with the new error, if the side effect failed again. */
   async function retryEffect(requester: Requester, id: string, reason: string): Promise<OrderExceptionRow> {
     const { orderNo } = await ports.store.transaction(async (tx) => {
       const found = await tx.exceptions.find({ id });
@@ -278,7 +281,7 @@ function changedMeanwhile(): Conflict {
   return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
 }
 
-/** Whether another order has the mismatched payment by now: this order then neither accepts nor refunds it. */
+/** Whether another order has the mismatched payment by now. If so, this order neither accepts nor refunds the payment. */
 async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
   return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
 }

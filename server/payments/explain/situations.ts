@@ -24,9 +24,9 @@ interface Scene {
   order: OrderRow;
   exceptions: readonly OrderExceptionRow[];
   now: Date;
-  /** Whether the channel simulator is in use; otherwise its orders are frozen. */
+  /** Whether the channel simulator is in use; otherwise simulator orders are frozen. */
   simulated: boolean;
-  /** Another order of the same merchantOrderNo is live or paid. */
+  /** Whether another order with the same merchantOrderNo can still be paid, or is paid. */
   sibling: boolean;
 }
 
@@ -255,7 +255,7 @@ function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situati
   };
 }
 
-/** The result of a payment that is reported now, from the decision function. */
+/** A sentence about the result of a payment that arrives now; the decision function gives the result. */
 function ifPaidNow({ order, sibling, now }: Scene): string {
   const amount = { minor: order.amount, currency: order.currency };
   const outcome = { kind: 'paid', channelNo: order.channelTradeNo ?? 'now', amount, at: now } as const;
@@ -314,7 +314,7 @@ function endedRefund(refund: RefundRow, canRetry: boolean): RefundSituation {
   return {
     code: 'abnormal',
     reason: `The refund needs manual review: ${failureOf(refund)}.`,
-    // A refund made elsewhere is never sent, so it cannot be retried.
+    // A refund made outside this service is never sent, so it cannot be retried.
     fix: isExternal(refund.origin) ? resolve : `payctl refund retry ${refundNo}, or ${resolve}`,
   };
 }

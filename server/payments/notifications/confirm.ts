@@ -11,12 +11,15 @@ const YOUNG_SECONDS = 24 * 3600;
 
 type Paid = Extract<Outcome, { kind: 'paid' }>;
 
-/** Whether a notification may be settled: a payment above the limit, or with a recently trusted key, only if a query confirms it. */
+/**
+ * Whether the outcome of a notification may be stored. A payment above the limit, or verified with a recently trusted key, must be
+ * confirmed by a query first.
+ */
 type ConfirmNotification = (arrived: Arrived) => Promise<boolean>;
 
 /**
- * The operation over its ports; queries the channel outside any transaction. If the answer differs, it is settled instead of the
- * notification. Without confirmation the order is due for a check.
+ * Builds the operation, which queries the channel outside any transaction. If the channel's answer differs, the answer is stored instead of
+ * the notification. Without confirmation a query of the order is scheduled.
  */
 export function confirmNotification(ports: Ports): ConfirmNotification {
   return async (arrived) => {
@@ -51,7 +54,7 @@ export function needsConfirmation(
   return since !== null && now() < later(since, YOUNG_SECONDS);
 }
 
-/** The order, if settling the notification could change it; otherwise no query is needed. */
+/** The order, if the notification could change it. If not, no query is needed. */
 async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow | undefined> {
   const { payWay, notification } = arrived;
   const { orderNo, notificationId, account } = notification;

@@ -35,10 +35,13 @@ import {
 import { confirmNotification } from './confirm.ts';
 import { type NotificationRefusal, changeFor, nearestRefusal } from '../notification-refusal.ts';
 
-/** Fruitless downloads in a minute for each address block; each process counts its own. */
+/** The most downloads without a result per minute and block of sender addresses; each process counts separately. */
 const MOST_IN_A_MINUTE = 5;
 
-/** Limits fruitless downloads of keys and certificates for each sender address: anyone can send a notification that names unknown keys. */
+/**
+ * Limits downloads of keys and certificates that have no result, per sender address, because anyone can send a notification that names
+ * unknown keys.
+ */
 function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
   let minute = 0;
   let spent = new Map<string, number>();
@@ -100,7 +103,7 @@ interface Settled {
   lookup?: string | undefined;
 }
 
-/** Settles a notification. Only a verified notification of the order's own account changes the order. */
+/** Handles a notification. Only a verified notification of the order's own account changes the order. */
 type ReceiveNotification = (
   payWay: PayWay,
   project: string,
@@ -110,7 +113,7 @@ type ReceiveNotification = (
   address: string,
 ) => Promise<NotificationResult>;
 
-/** The operation over its ports. */
+/** Builds the operation from its dependencies. */
 export function receiveNotification(ports: Ports): ReceiveNotification {
   const check = checkOrder(ports);
   const checkOne = checkRefund(ports);
@@ -177,7 +180,10 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { ack: from.channel.ackNotification(VERDICTS[result]), result };
   }
 
-  /** A notification about a dispute does not name the order, so each identity of the account is queried, first the one that verified it. */
+  /**
+   * A notification about a dispute does not name the order, so the channel is queried with each identity of the account, beginning with the
+   * identity that verified the notification.
+   */
   async function applyDisputeMessage(
     to: { project: string; payWay: PayWay },
     [first, ...others]: readonly [NotificationChannel, ...NotificationChannel[]],
@@ -231,13 +237,16 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     }
   }
 
-  /** For a paid order the answer also shows refunds that were made elsewhere. */
+  /** For a paid order the answer also shows refunds that were made outside this service. */
   async function queryOrder(order: OrderRow): Promise<void> {
     if (order.paid === 0n) return check(order.orderNo, { cause: 'check', actor: `channel:${order.payWay}` });
     await refresh(order, { cause: 'notice', actor: `channel:${order.payWay}` });
   }
 
-  /** Settles a notification if account, mode, project and payee are those of the order. Dedupe row, change and open lookups commit together. */
+  /**
+   * Stores the outcome of a notification if account, mode, project and payee are those of the order. The row that detects duplicates, the
+   * change and the open lookups are committed together.
+   */
   async function settleNotification(
     tx: Tx,
     project: string,
@@ -271,7 +280,10 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: 'settled', order: settled, lookup };
   }
 
-  /** A verified message about an unknown order: of another system at the account, lost by restoring a backup, or not visible yet. */
+  /**
+   * A verified message about an unknown order. The order may belong to another system at the account, be lost by restoring a backup, or not
+   * be visible yet.
+   */
   async function unknownOrder(
     tx: Tx,
     where: { project: string; payWay: PayWay },
@@ -284,7 +296,10 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: ports.now() < later(at, RECENT_SECONDS) ? 'unknown_recent' : 'unknown_old' };
   }
 
-  /** Marks the order, and a named refund, for a query. A reversal that a query does not show opens an exception immediately. */
+  /**
+   * Marks the order, and a named refund, for a query. For a reversal that a query does not show, an exception (a case for an operator) is
+   * opened immediately.
+   */
   async function hint(tx: Tx, found: OrderRow, notification: Notification): Promise<Settled> {
     const { approvalAskedAt: refusedAt } = found;
     const isNewApproval =
@@ -302,7 +317,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: 'hint', order, lookup };
   }
 
-  /** The payer's bank refused the refund, so the payer has the money at the channel: raises an exception, and the refund does not change. */
+  /** The payer's bank refused the refund, so the payer has the money at the channel. Opens an exception; the refund does not change. */
   async function bankRefused(tx: Tx, order: OrderRow, { refundNo: number, event }: Notification): Promise<Settled> {
     if (number === null) return { result: 'irrelevant' };
     const known = await findKnown(tx, order.orderNo, [number]);
@@ -336,13 +351,13 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
       await settleRefundLocked(ports, tx, { order, refund }, { outcome }, via);
       return { result: 'settled', order, lookup };
     }
-    // A later message may have arrived first, so an unknown refund is queried. A failed one without an open lookup is not.
+    // A later message may have arrived first, so an unknown refund is queried. A failed refund without an open lookup is not queried.
     const isOver = number === null || (outcome.kind === 'failed' && !(await isQueried(tx, orderNo, number)));
     const lookup = isOver ? undefined : await openLookup(ports, tx, order, { number });
     return { result: 'settled', order, lookup };
   }
 
-  /** Reports a verified notification to `noticed`; one with another account than that of its order or dispute counts as refused. */
+  /** Reports a verified notification to `noticed`; a notification with another account than that of its order or dispute counts as refused. */
   function noted(
     of: { project: string; payWay: PayWay },
     notification: Notification,
@@ -379,7 +394,10 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { ack, result: candidate ? 'not_genuine' : 'not_configured' };
   }
 
-  /** Reads it with the configuration of its order, otherwise with the first that verifies it: several may share one key. */
+  /**
+   * Reads the notification with the configuration of its order, otherwise with the first configuration that verifies it, because several
+   * configurations may share one key.
+   */
   async function readWithAny(
     to: { project: string; payWay: PayWay },
     candidates: NotificationChannel[],
@@ -428,7 +446,7 @@ async function findAbout(tx: ReadTx, payWay: PayWay, notification: Notification)
   return { order, refund: notification.refundNo === null ? undefined : await findByNumber(tx, notification.refundNo) };
 }
 
-/** Continues the trace of the refund request, otherwise that of the payment. */
+/** Continues the trace of the refund request if there is one, otherwise the trace of the payment. */
 function spanOf(payWay: PayWay, about: About | undefined): SpanAbout {
   const { order, refund } = about ?? {};
   const attributes = { 'pay.pay_way': payWay, 'pay.order_no': order?.orderNo, 'pay.refund_no': refund?.refundNo };
@@ -457,12 +475,12 @@ function totalOf(order: OrderRow, { outcome }: Notification): bigint | undefined
   return outcome.refundedTotal;
 }
 
-/** Whether a known refund must be queried: it failed here, or the channel reports changes of finished refunds (PayPal). */
+/** Whether a known refund must be queried: it is stored as failed, or the channel reports changes of finished refunds (PayPal). */
 function mustBeQueried({ state }: RefundRow, { refundId, reversed }: Notification): boolean {
   return !reversed && (state === 'failed' || refundId !== undefined);
 }
 
-/** Removes the hint about refunds: a lookup of the refund replaces the exception. */
+/** Removes the hint about refunds from the outcome, because a lookup of the refund replaces the exception. */
 function withoutHint({ outcome }: Notification): Outcome | undefined {
   if (outcome?.kind !== 'paid') return outcome;
   return { ...outcome, refundsHint: false, refundedTotal: undefined };

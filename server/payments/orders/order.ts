@@ -18,8 +18,8 @@ import { OrderAlreadyPaid } from '../errors.ts';
 import { lockOrder, settle, settleLocked } from '../settle.ts';
 
 /**
- * Renews an expired payment link of a live order (WeChat Pay's h5_url) by repeating the same create, byte for byte. Returns the order;
- * the link is unchanged if the channel gave none.
+ * Renews an expired payment link of a live order (WeChat Pay's h5_url) by repeating the same create, byte for byte. Returns the order; if
+ * the channel returned no link, the stored link stays.
  */
 export function renewCredential(ports: Ports) {
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
@@ -59,7 +59,7 @@ export interface Seen {
  */
 export type QueryPayment = (requester: Requester, orderNo: string) => Promise<Seen>;
 
-/** The operation over its ports. */
+/** Builds the operation from its dependencies. */
 export function queryPayment(ports: Ports): QueryPayment {
   const refresh = refreshOrder(ports);
   const renew = renewCredential(ports);
@@ -79,7 +79,7 @@ export function queryPayment(ports: Ports): QueryPayment {
   };
 }
 
-/** Queries the channel about one order and settles the outcome. `stale` = the answer was unusable. */
+/** Queries the channel about one order and stores the outcome. `stale` = the answer was unusable. */
 export function refreshOrder(ports: Ports) {
   return async (order: OrderRow, via: Via): Promise<Seen> => {
     const outcome = await callChannel(ports, order, (channel) => channel.query(orderRef(order)));
@@ -93,7 +93,7 @@ function isFresh(order: OrderRow, now: Date): boolean {
   return order.checkedAt !== null && now < later(order.checkedAt, FRESH_SECONDS);
 }
 
-/** The refusal after which the payer must approve again, as the caller read it. */
+/** The refused capture after which the payer must approve again, as the caller read it from the order. */
 type Refused = Pick<OrderRow, 'approvalAskedAt'>;
 
 /**
@@ -112,7 +112,7 @@ export function capturePayment(ports: Ports) {
     return settle(ports, orderNo, answer, { ...via, cause: 'capture' });
   };
 
-  /** Records the intent under the order's lock: one capture at a time, and none while a close is requested. */
+  /** Records the start of a capture under the order's lock, so that only one runs. No capture starts after a close was requested. */
   function recordCaptureIntent(
     orderNo: string,
     via: Via,
@@ -134,7 +134,7 @@ export function capturePayment(ports: Ports) {
     );
   }
 
-  /** Queries the channel first. If it shows no capture, the doubt ends and the next attempt gets a new number. */
+  /** Queries the channel about a capture whose result is unknown. If the channel reports no capture, the next attempt gets a new number. */
   async function settleDoubt(order: OrderRow, via: Via): Promise<OrderRow> {
     const seen = await refresh(order, via);
     if (seen.stale || seen.order.state === 'paid') return seen.order;
@@ -145,7 +145,7 @@ export function capturePayment(ports: Ports) {
 /** Closes an order: `closed` if the channel confirmed, otherwise `closing`. Throws 409 for a paid order. */
 export type ClosePayment = (requester: Requester, orderNo: string, claim?: KeyClaim) => Promise<OrderRow>;
 
-/** The operation over its ports. */
+/** Builds the operation from its dependencies. */
 export function closePayment(ports: Ports): ClosePayment {
   const pursue = pursueClose(ports);
   return async ({ owner, actor, person }, orderNo, claim) => {
@@ -165,7 +165,7 @@ export function closePayment(ports: Ports): ClosePayment {
   };
 }
 
-/** Records the intent to close before the channel is called. */
+/** Records that the order is to be closed, before the channel is called. */
 function recordCloseIntent(
   ports: Ports,
   orderNo: string,
@@ -183,7 +183,7 @@ function recordCloseIntent(
   return recordIntent(ports, work, (order) => order);
 }
 
-/** Calls the channel to close, queries it if it refuses, and settles the outcome. */
+/** Calls the channel to close the order and stores the outcome. If the channel did not confirm the close, the order is queried. */
 function pursueClose(ports: Ports) {
   const refresh = refreshOrder(ports);
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
@@ -201,7 +201,7 @@ function pursueClose(ports: Ports) {
     return (await refresh(settled, via)).order;
   };
 
-  /** Records a call that may return money before it is sent: one at a time, and none is forgotten. */
+  /** Records a close that may return money before it is sent, so that only one runs at a time and none is forgotten. */
   async function claim(order: OrderRow, via: Via): Promise<{ claimed: OrderRow; reverse: Reverse }> {
     if (reverseOf(order, ports.now()) === 'plain') return { claimed: order, reverse: 'plain' };
     return ports.store.transaction(async (tx) => {
@@ -216,7 +216,10 @@ const CHECK = { cause: 'check', actor: 'service' };
 const EXPIRY = { cause: 'expiry', actor: 'service' };
 const LATE = { cause: 'late-check', actor: 'service' };
 
-/** Runs the due steps of one order: query, expire, close, capture, look for a late payment. Jobs never place. `via`: the cause, if it is not a job. */
+/**
+ * Runs the due steps of one order: query, expire, close, capture, look for a late payment. Never sends a create call. `via`: the cause, if
+ * the caller is not a job.
+ */
 export function checkOrder(ports: Ports) {
   const refresh = refreshOrder(ports);
   const capture = capturePayment(ports);

@@ -50,7 +50,7 @@ export interface PayerOrder {
   returnUrl: string | null;
 }
 
-/** The members that the page polls. */
+/** The fields that the page polls. */
 export type PayerProgress = Pick<PayerOrder, 'state' | 'secondsLeft'>;
 
 /** The operations that the pages call. */
@@ -67,7 +67,7 @@ const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
 
 const PAYER: Requester = { owner: 'any', actor: 'payer' };
 
-/** The reads and actions of the payer's pages; data from the payer's browser never settles anything. */
+/** The reads and actions of the payer's pages; data from the payer's browser never decides about money. */
 export function payerOrders(
   { store, now, log, patience }: Pick<Ports, 'store' | 'now' | 'log' | 'patience'>,
   actions: PayerActions,
@@ -82,7 +82,7 @@ export function payerOrders(
       const order = await find(orderNo);
       return order && view(order);
     },
-    /** State and remaining time, with few reads: each open page polls every few seconds. */
+    /** State and remaining time, with few reads, because each open page polls every few seconds. */
     async progress(orderNo: string): Promise<PayerProgress | undefined> {
       const order = await find(orderNo);
       return order && seenByPayer(order);
@@ -153,7 +153,7 @@ function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undef
   return CHANNELS[payWay].returnsWithToken === true && token !== undefined && token === channelOrderId;
 }
 
-/** Reduces an order row to the members that its payer may see. */
+/** Reduces an order row to the fields that its payer may see. */
 export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merchant'> {
   const { orderNo, payWay, mode, subject, currency, expiresAt, returnUrl } = order;
   const text = (minor: bigint) => majorText({ minor, currency });
@@ -176,7 +176,7 @@ export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merc
   };
 }
 
-/** The payer's state of an order; the current time can only make it `ending`, it never decides about money. */
+/** The state of an order as shown to its payer. The current time can only change the state to `ending`; it never decides about money. */
 export function payerState(order: OrderRow, now: Date): PayerState {
   const status = statusOf(order);
   if (status === 'created' || status === 'pending') {
@@ -198,7 +198,7 @@ export function payerState(order: OrderRow, now: Date): PayerState {
 export interface PayerChoice {
   /** The other channels of an order while it can be paid; usually none. */
   others(orderNo: string): Promise<PayWay[]>;
-  /** The order that replaces one that ended unpaid. */
+  /** The number of the order that replaces an order that ended unpaid; undefined = none. */
   successor(orderNo: string): Promise<string | undefined>;
   /** Changes the channel; returns the number of the new order, or the same number if the change was not possible. */
   choose(orderNo: string, payWay: PayWay): Promise<string>;

@@ -129,10 +129,10 @@ function appOf({ channel }: ActiveChannel, scene: Scene, { payWay, appId }: PayR
   throw invalid('/appId', known.length > 0 ? `appId must be one of ${known.join(', ')}.` : `${payWay} takes no appId.`);
 }
 
-/** Members that may differ when a request is repeated with the same merchantOrderNo. */
+/** Fields that may differ when a request is repeated with the same merchantOrderNo. */
 type MayDiffer = 'merchantOrderNo' | 'clientIp' | 'returnUrl' | 'notifyUrl' | 'expireSeconds';
 
-/** Hash of the members that must be equal when a request is repeated with the same merchantOrderNo. */
+/** Hash of the fields that must be equal when a request is repeated with the same merchantOrderNo. */
 function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: string): string {
   const { subject, payWay, orderType, userId, extra, openId, appId, payCode, product } = request;
   const facts: Record<Exclude<keyof PayRequest, MayDiffer>, unknown> = {
@@ -176,10 +176,10 @@ function invalid(pointer: string, detail: string): InvalidRequest {
   return new InvalidRequest(detail, [{ pointer, code: 'invalid', detail }]);
 }
 
-/** Places an order: record the intent, call the channel, settle. A retry with the same key or merchantOrderNo returns the same order. */
+/** Places an order: stores it, calls the channel, stores the outcome. A retry with the same key or merchantOrderNo returns the same order. */
 export type PlacePayment = (payee: Payee, request: PayRequest, options?: PlaceOptions) => Promise<OrderRow>;
 
-/** The operation over its ports. */
+/** Builds the operation from its dependencies. */
 export function placePayment(ports: Ports): PlacePayment {
   const capture = capturePayment(ports);
   return async (payee, request, options = {}) => {
@@ -244,9 +244,10 @@ function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
   if (order.state === 'failed') throw refusal(order, supportId);
   if (order.state !== 'created' && (hasCredential(order, now) || order.state !== 'pending')) return order;
-  // The payer has approved: the capture runs elsewhere or is under review, so no payment link is needed.
+  // The payer has approved. Another request or job captures, or the capture is under review, so no payment link is needed.
   if (outcome.kind === 'approved' || (outcome.kind === 'pending' && outcome.capturePending)) return order;
-  // An uncertain refusal, or that of a repeat, is not stored under the key: the order stays open, and a retry continues.
+  // An uncertain refusal, or the refusal of a repeated call, is not stored under the Idempotency-Key. The order stays open, and a retry
+  // continues with it.
   if (outcome.kind === 'declined') {
     const { code, reason: message, definite, doubt } = outcome;
     const channel = { payWay: order.payWay, code, message, supportId };
@@ -269,7 +270,7 @@ interface Claimed {
   fresh: boolean;
 }
 
-/** Inserts key row and order in one transaction; of concurrent requests the unique indexes admit one. */
+/** Stores the Idempotency-Key and the order in one transaction. The unique indexes let only one of several concurrent requests pass. */
 async function claimOrder(
   ports: Ports,
   tx: Tx,
@@ -291,12 +292,12 @@ async function claimOrder(
   return { order: draft, send: true, fresh: true };
 }
 
-/** The merchantOrderNo has a live order. */
+/** The order could not be inserted, because its merchantOrderNo or its number is in use. */
 class NumberTaken extends Error {}
 
 /**
- * Admits and inserts the draft; returns the reason of a rejection. For an order with a product a savepoint then undoes the reserved stock
- * and releases its lock.
+ * Admits and inserts the draft; returns the reason of a rejection. For an order with a product, a rejection rolls back to a savepoint,
+ * which undoes the reserved stock and releases its lock.
  */
 async function enter(
   ports: Ports,
@@ -318,7 +319,7 @@ async function enter(
   }
 }
 
-/** Throws the rejection, so that nothing of the order is stored. If another request holds the key, throws 409 for that instead. */
+/** Throws the rejection, so that nothing of the order is stored. If another request has the Idempotency-Key, throws 409 for the key instead. */
 async function refuse(
   tx: Tx,
   { merchantOrderNo }: OrderRow,
@@ -352,7 +353,7 @@ async function resumed(
   return { order: await settleLocked(ports, tx, order, { command: 'send_again' }, via), send, fresh: false };
 }
 
-/** The live order with the same merchantOrderNo, if there is one; throws 409 if its facts differ. */
+/** The open or paid order with the same merchantOrderNo, if there is one; throws 409 if it was requested with other data. */
 async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow | undefined> {
   const { clientId, merchantOrderNo } = draft;
   if (merchantOrderNo === null) return undefined;
@@ -363,7 +364,7 @@ async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow | undefine
   return sibling;
 }
 
-/** A pay request after its schema: amounts in major units, times in seconds. */
+/** A pay request, validated by its schema: amounts in major units, times in seconds. */
 export interface PayRequest {
   subject: string;
   /** Major units; may be left out when the product has the price. */
@@ -395,7 +396,7 @@ interface Payee {
   /** The limits of the application; null = none. */
   limits: AppLimits | null;
   actor: string;
-  /** The administrator who places it from the console. */
+  /** The administrator who places the order from the console. */
   person?: Requester['person'];
 }
 
@@ -410,7 +411,7 @@ interface PlaceOptions {
   also?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/** An application that places an order; members that were read with its token are not read again. */
+/** An application that places an order. Fields that were read together with its token are not read again. */
 export interface PayingApp extends Pick<Requester, 'person'> {
   clientId: string;
   /** Absent = not read with the token. */

@@ -25,8 +25,9 @@ import { explainSums, openLookup, ownerOf, settleRefund, settleRefundLocked } fr
 import { sendRefund } from './refund.ts';
 
 /**
- * Records a refund that was made elsewhere (portal, dispute): a row, the sums of the order, and an exception. The sums do not count the
- * refund of a payment that is not the order's own. While the payment is unknown, opens a lookup. `number`: by which the channel is queried.
+ * Records a refund that was made outside this service (portal, dispute): a row, the sums of the order, and an exception. The sums do not
+ * count the refund of a payment that is not the order's own. While the order has no known payment, a lookup (later queries of the channel)
+ * is stored. `number`: the refund number for these queries.
  */
 export async function settleForeignRefund(
   ports: Ports,
@@ -76,7 +77,7 @@ async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
 
 /**
  * The oldest refund of a lost dispute that has the same amount and no refund number of the channel yet. A refund from before the opening of
- * the dispute is a different one.
+ * the dispute is a different refund.
  */
 async function lostMoney(
   tx: Tx,
@@ -92,7 +93,7 @@ async function lostMoney(
   );
 }
 
-/** Queries the channel about a refund that it named without its result, settles the answer and plans the next query. */
+/** Queries the channel about a refund that a message named without its result. Stores the answer and plans the next query. */
 export function refundLookups(ports: Ports) {
   const check = checkOrder(ports);
 
@@ -127,7 +128,7 @@ export function refundLookups(ports: Ports) {
   async function answer(tx: Tx, { id, orderNo, revision }: RefundLookupRow, outcome: RefundOutcome): Promise<void> {
     const order = await tx.orders.lock({ orderNo });
     const lookup = await tx.refundLookups.lock({ id });
-    // A message that arrived during the query is not in this answer.
+    // If a message about the refund arrived during the query, the answer may be older than the message and is discarded.
     if (!order || lookup?.state !== 'open' || lookup.revision !== revision) return;
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     const known = await findKnown(tx, orderNo, [lookup.number, refundNumberIn(outcome)]);
@@ -185,7 +186,7 @@ export function refundLookups(ports: Ports) {
   }
 }
 
-/** Discards an answer about the order's own payment with another amount; another payment of the order has its own amount. */
+/** Discards an answer that names the order's own payment with another amount. For other payments of the order the amount is not compared. */
 function ofSameAmount(order: OrderRow, reported: RefundOutcome): RefundOutcome {
   const payment = reported.kind === 'succeeded' ? reported.payment : undefined;
   if (!payment || !isOwnPayment(order, payment)) return reported;
@@ -210,7 +211,7 @@ export async function findKnown(
   return undefined;
 }
 
-/** The service's own refund with this number, as the attempt that had the number. */
+/** The refund that the service sent with this number, with the attempt that had the number. */
 async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<RefundRow | undefined> {
   const known = await findKnown(tx, orderNo, [number]);
   if (known) return isExternal(known.origin) ? undefined : known;

@@ -26,10 +26,13 @@ import {
 } from '../settle.ts';
 import { refundableOf } from '../core/transitions.ts';
 
-/** Refunds an order: reserve, call the channel, settle. After acceptance a silent channel is no error. */
+/**
+ * Refunds an order: reserves the amount, calls the channel, stores the outcome. If the channel does not answer, the refund stays in
+ * progress, and no error is thrown.
+ */
 type RefundPayment = (requester: Requester, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
 
-/** The operation over its ports. */
+/** Builds the operation from its dependencies. */
 export function refundPayment(ports: Ports): RefundPayment {
   const send = sendRefund(ports);
   return async (requester, request, options = {}) => {
@@ -51,7 +54,7 @@ function refundEntry({ refund }: Pair): AuditEntry {
   return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
 }
 
-/** Sends a reserved refund under the number of its attempt, and settles the outcome. */
+/** Sends a reserved refund with the number of its attempt, and stores the outcome. */
 export function sendRefund(ports: Ports) {
   return async (refundNo: string, via: Via): Promise<Pair> => {
     const { pair, mine } = await recordSendIntent(ports, refundNo, via);
@@ -66,7 +69,7 @@ export function sendRefund(ports: Ports) {
   };
 }
 
-/** Does not send a refund that was settled since the caller read it: its reservation may be gone. */
+/** Records a send before the call. A refund that has changed since the caller read it, and may no longer be sent, is not sent. */
 function recordSendIntent(ports: Ports, refundNo: string, via: Via): Promise<{ pair: Pair; mine: boolean }> {
   return ports.store.transaction(async (tx) => {
     const pair = await lockPair(tx, refundNo);
@@ -75,7 +78,7 @@ function recordSendIntent(ports: Ports, refundNo: string, via: Via): Promise<{ p
   });
 }
 
-/** A refund request after its schema. */
+/** A refund request, validated by its schema. */
 export interface RefundRequest {
   orderNo: string;
   /** Major units; absent = the refundable amount. */
@@ -89,18 +92,18 @@ interface RefundOptions {
   claim?: KeyClaim | undefined;
   origin?: RefundOrigin;
   refundNo?: string;
-  /** Checked and written under the order's lock, before the reservation. */
+  /** Further checks and writes under the order's lock, before the amount is reserved. */
   guard?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/** The refund that a request means. */
+/** The refund that a request creates or repeats. */
 interface ClaimedRefund {
   pair: Pair;
   /** Whether the channel is called now. */
   due: boolean;
 }
 
-/** Records the intent: finds the refund that the request repeats, or creates one with its reservation. */
+/** Finds the refund that the request repeats, or creates a refund and reserves its amount. */
 async function claimRefund(
   ports: Ports,
   tx: Tx,
@@ -164,7 +167,10 @@ async function openNew(
   return { pair: { order: after, refund: refund! }, due: refund!.sentAt! <= now };
 }
 
-/** Checks and reserves a failed refund again, or releases an overdue one for sending. The number at the channel stays unless the channel ended or forgot it. */
+/**
+ * Checks and reserves a failed refund again, or allows an overdue refund to be sent again. The number at the channel stays unless the
+ * channel ended or forgot it.
+ */
 export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
   await refuseUnapproved(ports, tx, pair);
   const facts = await loadRefundFacts(ports, tx, pair.order);
@@ -252,7 +258,7 @@ async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Prom
   return tx.refunds.lock({ refundNo: found.refundNo });
 }
 
-/** A repeated request: sends a refund that was never sent; answers anything else from its row. */
+/** A repeated request. A refund that was never sent is sent now; otherwise the stored row is the answer. */
 function answerRepeat(order: OrderRow, refund: RefundRow | undefined, now: Date): ClaimedRefund {
   if (!refund) throw new Error('a claimed intent has no refund');
   const isFree = refund.leasedUntil === null || refund.leasedUntil <= now;
