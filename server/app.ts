@@ -25,25 +25,25 @@ import type { SkillOperations } from './skillpay/operations.ts';
 
 export type { Overrides };
 
-/** The assembled service; it accepts requests through `koa`, and works in the background after `startJobs`. */
+/** The assembled service. It accepts requests through `koa`, and runs its jobs after `startJobs`. */
 export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logger' | 'metrics'> {
   koa: Koa;
   identity: Identity;
   payments: PaymentOperations;
   skillpay: SkillOperations;
   ports: Ports;
-  /** Processes due orders, refunds, disputes and pay-per-call rows on demand. */
+  /** Processes orders, refunds, disputes and pay-per-call orders whose next step is due, without waiting for the jobs. */
   sweep: Sweep;
-  /** Sends due webhook deliveries on demand. */
+  /** Sends due webhook deliveries, without waiting for the jobs. */
   deliveries: Sweep;
-  /** Plans bill downloads and processes due bills on demand. */
+  /** Plans bill downloads and processes due bills, without waiting for the jobs. */
   bills: { plan(): Promise<void>; sweep: Sweep };
-  /** Queries every account for recently changed disputes. */
+  /** Queries every channel account for recently changed disputes. */
   findDisputes(): Promise<void>;
   messages: MessageLog;
-  /** With a simulator in use, stores its channel configurations before the first payment. */
+  /** If the simulator is used, stores its channel configurations before the first payment. */
   prepare(): Promise<void>;
-  /** Logs the channels whose secrets cannot be decrypted. */
+  /** At start: logs each enabled channel that cannot be used because its secrets cannot be decrypted. */
   announceStop(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;

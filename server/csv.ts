@@ -6,7 +6,10 @@ export function csvLine(cells: readonly (string | number | boolean | null | unde
   return `${cells.map(cell).join(',')}\r\n`;
 }
 
-/** Spreadsheets in East Asian languages read full-width and small forms as the plain signs. */
+/**
+ * The characters that begin a formula, with their full-width and small forms: spreadsheets in East Asian languages
+ * treat those alike.
+ */
 const FORMULA = /^\s*[=+\-@\t\r＝＋－＠﹦﹢﹣﹫]/;
 
 function cell(value: string | number | boolean | null | undefined): string {

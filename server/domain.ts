@@ -20,7 +20,10 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number];
 export const CLOSE_REASONS = ['merchant', 'admin', 'expired', 'channel', 'payer'] as const;
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
-/** The origin of a refund: the service itself requested `late`, `surplus` and `skillpay`; `channel` was made elsewhere; `dispute` was lost to the payer. */
+/**
+ * The origin of a refund. `late`, `surplus`, `skillpay`: the service itself requested it. `channel`: it was made outside
+ * the service, for example in the channel's portal. `dispute`: the payer won a dispute.
+ */
 export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
 
 /** The product data that an order stores. */
@@ -34,7 +37,10 @@ export interface ProductSnapshot {
   coin?: { code: string; amount: number; bonus: number } | null;
 }
 
-/** Facts about a channel that all folders and payctl need by its wire name; the rest is in its `ChannelKind`. */
+/**
+ * Facts about a channel that all folders and payctl look up by its wire name. All other facts are in the channel's
+ * `ChannelKind`.
+ */
 interface ChannelFacts {
   /** The channel's name as shown to payers and operators. */
   name: { en: string; zh: string };
@@ -44,13 +50,19 @@ interface ChannelFacts {
   operator: string;
   /** The only currency that the channel accepts; absent = its `ChannelKind` lists the accepted currencies. */
   onlyCurrency?: string;
-  /** The kinds of certificates and keys of a configuration; `key`: the kind of the service's private key for the certificate. */
+  /**
+   * The kinds of certificates and keys of a configuration. `key`: the kind of the private key that belongs to the
+   * certificate; absent = none.
+   */
   certKinds: Readonly<Record<string, { key?: string }>>;
   /** Response headers with the request number for the channel's support; the usual one first. */
   supportIdHeaders: readonly string[];
   /** The certificates that verify the channel's messages can be downloaded from the channel. */
   handsOutCerts?: true;
-  /** Kind of notification that must be registered by a call: all of them (without the call none arrive), or only those of complaints. */
+  /**
+   * The messages for which the service must register its address by a call. `notifications`: all messages, and without
+   * the call none arrive. `complaints`: only messages about complaints. Absent = no registration.
+   */
   registers?: 'notifications' | 'complaints';
   /** The channel's page refuses payers without a `Referer` header. */
   needsReferrer?: true;
@@ -215,14 +227,14 @@ export interface Goods {
   price: number;
 }
 
-/** Alipay options of a merchant (members of Alipay's own requests). */
+/** Alipay options of a merchant; each is a field of Alipay's own requests. */
 export interface AlipayOptions {
   storeId?: string | undefined;
   operatorId?: string | undefined;
   terminalId?: string | undefined;
   /** The PID of the service provider that receives the commission. */
   sysServiceProviderId?: string | undefined;
-  /** Returned unchanged in the notifications. */
+  /** Alipay returns this text unchanged in its notifications. */
   passbackParams?: string | undefined;
   /** Payment methods to offer exclusively, or to exclude. */
   enablePayChannels?: readonly string[] | undefined;
@@ -236,7 +248,7 @@ export interface WechatOptions {
   goodsTag?: string | undefined;
   /** Offers the payer an electronic invoice. */
   supportFapiao?: boolean | undefined;
-  /** Refused if true: the money would stay frozen until it is shared or released, and the service does neither. */
+  /** If true, the order is refused: the money would stay frozen until it is shared or released, and the service does neither. */
   profitSharing?: boolean | undefined;
   storeId?: string | undefined;
   deviceId?: string | undefined;
@@ -245,12 +257,12 @@ export interface WechatOptions {
 
 /** PayPal options of a merchant. */
 export interface PaypalOptions {
-  /** Shown instead of the business name. */
+  /** The name that PayPal shows instead of the business name. */
   brandName?: string | undefined;
   /** BCP 47, the format of PayPal: `en-GB`. */
   locale?: string | undefined;
   landingPage?: 'LOGIN' | 'GUEST_CHECKOUT' | 'NO_PREFERENCE' | undefined;
-  /** Refuses payment methods whose money arrives later. */
+  /** If true, PayPal refuses payment methods whose money arrives later. */
   immediatePayment?: boolean | undefined;
   /** The text after PAYPAL on the payer's statement. */
   softDescriptor?: string | undefined;
@@ -264,8 +276,9 @@ export interface ChannelOptions {
 }
 
 /**
- * A side effect of an order or refund transition: stock, coins, pay-per-call. It runs in a savepoint, so the transition commits even if the
- * effect fails; `mayRefuse`: a failure rejects the whole change, because an administrator or application requested it.
+ * A side effect of a state change of an order or refund: on stock, coins, or pay-per-call. It runs in a savepoint, so
+ * the state change commits even if the effect fails. `mayRefuse`: a failure of the effect rejects the whole change,
+ * because an administrator or application requested it.
  */
 export interface EffectRun {
   readonly name: string;
@@ -277,7 +290,10 @@ export interface EffectRun {
 export const DISPUTE_STATES = ['open', 'needs_answer', 'under_review', 'won', 'lost'] as const;
 export type DisputeState = (typeof DISPUTE_STATES)[number];
 
-/** A bound for amounts of all currencies: in minor units of currencies without decimals (`whole`) and with two decimals (`decimal`). */
+/**
+ * One amount limit for all currencies, in minor units: `whole` for currencies without decimals, `decimal` for
+ * currencies with two.
+ */
 export interface AmountBound {
   whole: bigint;
   decimal: bigint;
@@ -319,7 +335,10 @@ export interface BillLine {
   /** The channel's number of the refund or of the dispute's transaction. */
   channelRefundNo: string | null;
   currency: string;
-  /** Payment: the amount of the order. Refund: the refunded amount. Both are never negative. Other kinds: the change of the account balance. */
+  /**
+   * Payment: the amount of the order. Refund: the refunded amount. Neither is negative. Other kinds: the change of the
+   * account balance.
+   */
   amount: bigint;
   /** The part of the amount that the merchant granted as a discount and that is never settled; negative if a refund returns it. */
   discount: bigint;
@@ -359,12 +378,13 @@ export const DIFFERENCE_KINDS = [
 ] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
 
-/** Lines of other systems at the same account: counted in every bill, listed on request. */
+/** The kind of difference for lines of other systems at the same account: counted in every bill, but listed only on request. */
 export const NOT_OURS = 'order_not_ours';
 
 /**
- * States of a difference. `open`: the channel will be queried. `healed`: bill and order now agree. `listed`: they still differ after the
- * query, so an exception is open. `ended`: an administrator resolved that exception.
+ * States of a difference. `open`: the channel will be queried. `healed`: bill and order now agree. `listed`: they still
+ * differ after the query, so an exception (a case for an operator) is open. `ended`: an administrator resolved that
+ * exception.
  */
 export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
 export type DifferenceState = (typeof DIFFERENCE_STATES)[number];
@@ -382,7 +402,7 @@ export interface DifferenceSide {
   reason?: string | undefined;
 }
 
-/** Totals of a bill for one project and currency, in minor units as text; `project` null = other systems. */
+/** Totals of a bill for one project and currency, in minor units as text. `project` null = lines of other systems. */
 export interface BillSum {
   project: string | null;
   currency: string;
@@ -399,9 +419,12 @@ export interface BillSum {
   disputed: string;
   /** All other money movements of the account. */
   other: string;
-  /** Refunds that were in progress when the bill was made; in none of these sums, because only the service knows their result. */
+  /**
+   * The number of refunds that were in progress when the bill was made. No sum includes them, because the bill does not
+   * have their result.
+   */
   pending: number;
-  /** The net of payments that the channel held and completed on another day, by that day. Absent = none. */
+  /** The net amount of payments that the channel held and completed on another day, by that day. Absent = none. */
   onOtherDays?: Readonly<Record<string, string>>;
 }
 
@@ -419,7 +442,7 @@ export interface PendingRefunds {
   shares: string;
 }
 
-/** Kinds of exceptions that an administrator must review. */
+/** Kinds of exceptions: cases that an administrator must review. */
 export const EXCEPTION_KINDS = [
   'late_paid',
   'order_overdue',

@@ -1,18 +1,18 @@
 import type { ErrorCode } from './error-codes/error-codes.ts';
 
-/** One problem with one member of the input; `pointer` is a JSON pointer such as `/amount`. */
+/** One problem with one field of the input; `pointer` is a JSON pointer such as `/amount`. */
 export interface FieldError {
   pointer: string;
   code: string;
   detail: string;
 }
 
-/** The reason a channel gave for a refusal, reduced to the members a caller may see. */
+/** The reason that a channel gave for a refusal, reduced to the fields that a caller may see. */
 export interface ChannelRefusal {
   payWay: string;
   code: string;
   message: string;
-  /** The request number by which the channel's support finds the request. */
+  /** The request number with which the channel's support finds the request. */
   supportId?: string | undefined;
 }
 
@@ -24,9 +24,9 @@ interface AppErrorOptions {
   retryAfter?: number;
   errors?: FieldError[];
   channel?: ChannelRefusal;
-  /** Extra members of the problem document, e.g. `{ orderNo }`. */
+  /** Extra fields of the error response (problem document), e.g. `{ orderNo }`. */
   extra?: Record<string, unknown>;
-  /** A problem type that another specification defines, instead of the page of the code. */
+  /** A problem type (URI) that another specification defines. Absent = the documentation page of the error code. */
   type?: string;
   /** Extra response headers. */
   headers?: Record<string, string>;
@@ -77,7 +77,7 @@ export class CommitUnknown extends ChangeUnknown {
   }
 }
 
-/** Codes of local failures: no HTTP response carries them and they have no page; payctl prints them. */
+/** Codes of failures of this process, printed by payctl. No HTTP response has them, and they have no documentation page. */
 export type LocalCode =
   | 'address_in_use'
   | 'address_unusable'
@@ -114,7 +114,7 @@ export class InvalidRequest extends AppError {
   }
 }
 
-/** The credential is missing, malformed, expired or revoked (401); the edge adds `WWW-Authenticate`. */
+/** The token, cookie or client secret is missing, malformed, expired or revoked (401); the HTTP layer adds `WWW-Authenticate`. */
 export class Unauthenticated extends AppError {
   constructor(
     message = 'A valid credential is required.',
@@ -139,7 +139,10 @@ export class TooManyRequests extends AppError {
   }
 }
 
-/** The object does not exist or belongs to another caller; both get the same response (404). */
+/**
+ * The object does not exist or belongs to another caller (404). Both cases get the same response, so that existing
+ * objects are not revealed.
+ */
 export class NotFound extends AppError {
   constructor(what = 'resource') {
     super('not_found', 404, `The ${what} was not found.`);

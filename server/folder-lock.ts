@@ -16,21 +16,25 @@ export interface FolderHolder {
 interface FolderLockWords {
   /** The configuration key of the folder. */
   key: string;
-  /** The error if another process holds the folder; holder members are missing until it has written its file. */
+  /**
+   * Creates the error for the case that another process has locked the folder. Fields of `holder` are missing until
+   * that process has written its lock file.
+   */
   refuse(holder: Partial<FolderHolder>): Error;
 }
 
 /** Prefix of the lock's file names in the locked folder. */
 export const LOCK_FILE = '.service.lock';
 
-/** Keeps the handles alive: a garbage-collected handle would release its lock. */
+/** References the locked files: if a handle were garbage-collected, its lock would be released. */
 const held = new Set<DatabaseSync>();
 /** SQLITE_BUSY: another process has the lock. */
 const BUSY = 5;
 
 /**
- * Locks a folder for this process and returns the release. The lock is an operating-system lock on a file in the folder: it holds
- * across paths, mounts and process namespaces, and ends with the process, so a `kill -9` never blocks the next start.
+ * Locks a folder for this process and returns the function that releases it. The operating system holds the lock on a
+ * file in the folder, so it also applies through other paths, mounts and process namespaces. It ends with the process,
+ * so a `kill -9` never blocks the next start.
  */
 export function lockFolder(folder: string, { key, refuse }: FolderLockWords): () => void {
   makeFolder(folder, key);
@@ -66,7 +70,7 @@ export function makeFolder(folder: string, key: string): void {
   }
 }
 
-/** The holder in an error text: `process 42 on host a since …`. */
+/** Describes the process that has locked a folder, for an error text: `process 42 on host a since …`. */
 export function nameHolder({ pid, host, since }: Partial<FolderHolder>): string {
   const name = pid === undefined ? 'another process' : `process ${pid}`;
   return [name, host && `on host ${host}`, since && `since ${since}`].filter(Boolean).join(' ');

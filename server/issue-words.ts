@@ -20,7 +20,10 @@ const FORMS: Readonly<Record<string, string>> = {
   base64: 'base64',
 };
 
-/** The text of a validation issue: the schema's own message if it has one, otherwise one of these, never Zod's. */
+/**
+ * Returns the text of a validation error: the schema's own message if it has one, otherwise one of the texts above.
+ * Never Zod's own text.
+ */
 export const issueWords: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':

@@ -18,17 +18,20 @@ export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Prints that the service is ready, instead of a log line. */
+  /** Reports that the service is ready. If absent, a log line does. */
   tellReady?: (facts: ReadyFacts) => void;
 }
 
-/** Time to close the remaining resources after requests and jobs have ended. */
+/** Time to close the database and other resources after requests and jobs have ended (seconds). */
 const CLOSING_SECONDS = 10;
 
-/** Delay of the first garbage collection, so that early health checks are answered. */
+/** Delay of the first garbage collection after the start (ms), so that it does not delay the first health checks. */
 const SETTLED_MS = 1_000;
 
-/** Runs the service, alone or as one of `Server.Workers`; returns after a graceful stop by SIGTERM or SIGINT, or SIGHUP if it runs alone. */
+/**
+ * Runs the service, as one process or as one of `Server.Workers`. Returns after a graceful stop by SIGTERM or SIGINT; a
+ * single process also stops on SIGHUP.
+ */
 export async function startServer({ config: file, env, cwd, tellReady }: ServerInput): Promise<void> {
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   const config = await ensureEmbeddedSecrets(load());
@@ -41,10 +44,10 @@ export async function startServer({ config: file, env, cwd, tellReady }: ServerI
   await supervise(config, { load, simulatorUrl: simulator?.url, tell }).finally(() => simulator?.close());
 }
 
-/** The lifecycle of a single process without a supervisor. */
+/** Start and stop of a service that is a single process, without a supervisor. */
 function alone(tell: ServerInput['tellReady']): Life {
   return {
-    // SIGHUP means that the terminal closed: there is no worker to replace.
+    // SIGHUP means that the terminal closed. Without workers, the service stops.
     ends: Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((name) => once(process, name))).then(() => 'stop'),
     openSimulator,
     openMetrics: (registry, { metrics: { listen: where } }) =>
@@ -92,7 +95,10 @@ async function serve(config: Config, life: Life): Promise<void> {
   exitAfterDeadline(app, config.server);
 }
 
-/** Ends the process after the deadlines of requests and jobs, because an unresponsive database would block it forever. */
+/**
+ * Ends the process some seconds after the time limits of requests and jobs, because a database that does not respond
+ * would block the stop forever.
+ */
 function exitAfterDeadline({ logger }: App, { drainSeconds, shutdownSeconds }: Config['server']): void {
   const seconds = drainSeconds + 2 * shutdownSeconds + CLOSING_SECONDS;
   const end = () => {
@@ -119,8 +125,8 @@ async function openSimulator({ debug, simulator }: Config) {
 }
 
 /**
- * Collects garbage once after the start: an idle service then uses some 40 MB less. Never fails: without an inspector, nothing
- * is collected.
+ * Collects garbage once after the start, because an idle service then uses some 40 MB less. Never fails: if the
+ * inspector is not available, nothing is collected.
  */
 async function collectGarbage(): Promise<void> {
   try {
@@ -129,6 +135,6 @@ async function collectGarbage(): Promise<void> {
     await session.post('HeapProfiler.collectGarbage');
     session.disconnect();
   } catch {
-    // Only memory use depends on it.
+    // A failure is ignored: only memory use depends on the collection.
   }
 }

@@ -13,8 +13,9 @@ export interface Money {
 export const MAX_MAJOR = 100_000_000n;
 
 /**
- * Parses an amount filter of a list (major units, zero or more, at most two decimals); undefined if the text is invalid. `up`: rounds up
- * for currencies without decimals, as a lower bound needs: 12.50 means at least JPY 13, and as an upper bound at most JPY 12.
+ * Parses an amount filter of a list (major units, zero or more, at most two decimals); undefined if the text is
+ * invalid. `up`: for currencies without decimals, round up (for a lower bound) instead of down. Example: 12.50 as a
+ * lower bound means JPY 13, as an upper bound JPY 12.
  */
 export function readBound(text: string, up: boolean): AmountBound | undefined {
   const [, major, decimals = ''] = /^(\d{1,9})(?:\.(\d{1,2}))?$/.exec(text) ?? [];

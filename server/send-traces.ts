@@ -16,10 +16,10 @@ import { recordSpans } from './work.ts';
 interface TraceTarget {
   /** Base URL of the collector; `/v1/traces` is appended. */
   url: string;
-  /** Percentage of requests without a `traceparent` that begin a trace. */
+  /** Percentage of traced requests, among those that were sent without a `traceparent`. */
   percent: number;
   version: string;
-  /** Called when traces could not be sent. */
+  /** Called with the reason when traces could not be sent. */
   lost: (reason: string) => void;
   /** How long spans are collected before they are sent (ms). */
   everyMs?: number;

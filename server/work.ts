@@ -15,11 +15,11 @@ import {
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { causes } from './errors.ts';
 
-/** The context of the current work, as far as it is known; every log line carries it. */
+/** The request or job that is running, with the numbers found so far. Every log line contains them. */
 export interface Work {
   /** The id of the HTTP request. */
   requestId?: string;
-  /** The kind of the due row, or the name of the timetable task. */
+  /** For a job: the kind of the processed database row, or the name of the scheduled task. */
   job?: string;
   clientId?: string;
   payWay?: string;
@@ -29,23 +29,23 @@ export interface Work {
 
 const current = new AsyncLocalStorage<Work>();
 
-/** Runs work with a context of its own, without the caller's context. */
+/** Runs a request or job with its own log context, without the context of the code that started it. */
 export function beginWork<T>(about: Work, work: () => T): T {
   return current.run(about, work);
 }
 
-/** Runs a part of the current work with additional context. */
+/** Runs a part of the current request or job with additional log context. */
 export function withinWork<T>(about: Work, part: () => T): T {
   return current.run({ ...current.getStore(), ...about }, part);
 }
 
-/** Adds context to the current work; existing values stay. */
+/** Adds log context to the current request or job; existing values stay. */
 export function noteWork(found: Work): void {
   const work = current.getStore();
   if (work) Object.assign(work, { ...found, ...work });
 }
 
-/** Adds an order to the context of the current work; the first of several orders stays. */
+/** Adds an order to the log context of the current request or job. If there are several orders, the first one stays. */
 export function noteOrder({
   clientId,
   payWay,
@@ -54,12 +54,12 @@ export function noteOrder({
   noteWork({ clientId, payWay, orderNo });
 }
 
-/** The context of the current work. */
+/** Returns the log context of the current request or job. */
 export function currentWork(): Readonly<Work> {
   return current.getStore() ?? {};
 }
 
-/** Undefined while tracing is off, so that a check is the only cost. */
+/** Undefined while tracing is off, so that tracing then costs only one check. */
 let tracer: Tracer | undefined;
 
 /** Turns the recording of spans on or off; a provider, a context manager and a propagator must be registered first. */
@@ -70,9 +70,9 @@ export function recordSpans(isOn: boolean): void {
 /** The options of a span. */
 export interface SpanAbout {
   kind?: keyof typeof KINDS;
-  /** The service's own numbers and words: never secrets, third-party texts or payer data. */
+  /** Only numbers and words of the service itself: never secrets, texts of third parties or data of payers. */
   attributes?: Attributes;
-  /** The stored W3C `traceparent` of the parent; the current span is linked. */
+  /** The stored W3C `traceparent` of the parent span; the current span is linked to the new one. */
   parent?: string | null;
   /** Request headers with an optional `traceparent`; without one, a new trace begins. */
   headers?: object;
@@ -81,8 +81,8 @@ export interface SpanAbout {
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER } as const;
 
 /**
- * Runs work in a span of the trace that parent or headers name, or else of the current trace. Only requests begin traces. The
- * work receives the span if one is recorded.
+ * Runs work in a span of the trace that `parent` or `headers` names, otherwise of the current trace. Only requests
+ * begin traces. The work receives the span if spans are recorded.
  */
 export function inSpan<T>(name: string, about: SpanAbout, work: (span?: Span) => Promise<T>): Promise<T> {
   return tracer ? record(tracer, name, about, work) : work();
@@ -112,7 +112,7 @@ async function record<T>(
   });
 }
 
-/** A stable type of the error: messages may contain values. */
+/** A fixed word for the kind of error, because error messages may contain secret values. */
 function wordOf(error: unknown): string {
   const [{ why, code, name } = {}] = causes(error) as Iterable<{ why?: unknown; code?: unknown; name?: unknown }>;
   return String(why ?? code ?? name ?? typeof error);

@@ -30,7 +30,7 @@ interface CoinKey {
   code: string;
 }
 
-/** The operations on coins and the reads of their ledgers; `spend` and `coinCharges` move coins. */
+/** The operations on coins, and the reading of ledgers. Balances are changed by `spend` and `coinCharges`. */
 export function coins({ store, reports, now, audit }: CatalogPorts) {
   const log = note(audit);
   return {
@@ -50,7 +50,10 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
       key: CoinKey,
       patch: { name?: string | undefined; clawback?: CoinRow['clawback'] | undefined },
     ) => change(actor, key, 'coin.update', () => given(patch)),
-    /** Enables or disables; without `enabled` the state is inverted. A disabled coin is neither sold nor spent, but paid orders are still credited. */
+    /**
+     * Enables or disables a coin; without `enabled` the state is inverted. A disabled coin is neither sold nor spent,
+     * but paid orders are still credited.
+     */
     toggle: (actor: Actor, key: CoinKey, enabled: boolean | undefined) =>
       change(actor, key, 'coin.toggle', (coin) => ({ enabled: enabled ?? !coin.enabled })),
     remove: (actor: Actor, key: CoinKey) =>
@@ -121,7 +124,7 @@ export interface Holder {
   userId: string;
 }
 
-/** One ledger entry. `source` is unique per coin; the event goes to `clientId`. */
+/** One ledger entry to write. `source` prevents duplicates: it is unique per coin. The event is recorded for `clientId`. */
 interface Posting {
   delta: bigint;
   kind: CoinEntryRow['kind'];
@@ -161,7 +164,7 @@ export async function changeAccount(
   return { ...account, ...patch, updatedAt: now };
 }
 
-/** Creates the ledger writer: balance, entry and event in one commit; the caller has locked the account. */
+/** Creates the functions that write ledger entries: balance, entry and event in one commit. The caller has locked the account. */
 export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>) {
   return { post, credit };
 
@@ -191,7 +194,10 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
     return { account: changed, entry };
   }
 
-  /** Credits an account. A debt is paid first: one entry for the whole credit, one for the debt paid from it. */
+  /**
+   * Credits an account. If it has a debt, the debt is paid from the credit: one entry for the whole credit, and one for
+   * the paid debt.
+   */
   async function credit(tx: Tx, account: CoinAccountRow, posting: Posting) {
     const credited = await post(tx, account, posting);
     const owed = account.debt < posting.delta ? account.debt : posting.delta;
@@ -239,17 +245,20 @@ interface Debit {
 /** A correction of a balance by an administrator. */
 interface Adjustment {
   userId: string;
-  /** Coins, negative to take. */
+  /** Number of coins; negative = coins are taken. */
   amount: number;
   reason: string;
 }
 
-/** Debits and adjustments: one transaction under the account's lock, never more than the available coins. */
+/**
+ * Debits and adjustments of balances, each in one transaction under the account's lock. They never take more than the
+ * available coins.
+ */
 export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }: CatalogPorts) {
   const { post, credit } = ledger({ now, recordEvent });
   const log = note(audit);
   return {
-    /** A repeat with the same application, bizNo and amount returns the same debit; another amount is refused. */
+    /** Debits coins. A repeat with the same application, bizNo and amount returns the same debit; another amount is refused. */
     debit: (clientId: string, key: CoinKey, debit: Debit, claim?: KeyClaim) =>
       store.transaction(async (tx) => {
         const earlier = await resumed(tx, claim);
@@ -285,7 +294,10 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
         return entry;
       }),
 
-    /** `mayAdd` may throw when an adjustment adds more coins than allowed without a confirmation. */
+    /**
+     * Adjusts a balance. `mayAdd` is called if the adjustment adds more coins than are allowed without a confirmation,
+     * and may throw.
+     */
     adjust: (
       actor: Actor,
       key: CoinKey,
@@ -321,7 +333,10 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
     return (await post(tx, account, posting)).entry;
   }
 
-  /** Returns the entry that an earlier attempt with the same key wrote before its answer was lost. */
+  /**
+   * Returns the entry that an earlier request with the same Idempotency-Key wrote before its response was lost;
+   * undefined = there is none.
+   */
   async function resumed(tx: Tx, claim: KeyClaim | undefined): Promise<CoinEntryRow | undefined> {
     if (!claim?.resume) return undefined;
     await claimKey(tx, claim, claim.resume, now());
@@ -342,7 +357,7 @@ interface Charge extends Holder {
   memo: string;
 }
 
-/** Creates the debits for calls and their refunds, in the caller's transaction. */
+/** Creates the debits for calls and the refunds of these debits, in the caller's transaction. */
 export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
   const { post, credit } = ledger(ports);
   return { take, giveBack };
@@ -365,7 +380,7 @@ export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
     return true;
   }
 
-  /** Refunds an order's coins once: the caller holds the order's lock, and the entry's source is unique. */
+  /** Refunds the coins of an order once: the caller holds the order's lock, and the `source` of the entry is unique. */
   async function giveBack(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<void> {
     const account = await lockAccount(tx, { project, coin, userId }, ports.now());
     await credit(tx, account, {

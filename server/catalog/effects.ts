@@ -19,7 +19,10 @@ import {
   invalid,
 } from './errors.ts';
 
-/** The effects of order and refund transitions on stock, purchase limits and coins. Each may run repeatedly and applies once. */
+/**
+ * The effects of state changes of orders and refunds on stock, purchase limits and coins. Each may run repeatedly but
+ * is applied once.
+ */
 export function createEffects(ports: EffectPorts): Effects {
   const { credit } = ledger(ports);
   const { reserve, take, giveBack } = clawback(ports);
@@ -36,7 +39,10 @@ export function createEffects(ports: EffectPorts): Effects {
     refundFailed: giveBack,
   };
 
-  /** Late payment: takes the released item from stock again; without stock the payment is refunded. */
+  /**
+   * A late payment: takes the item, which was released before, from stock again. If none is left, returns false, and
+   * the payment is refunded.
+   */
   async function readmit(tx: Tx, order: OrderRow): Promise<boolean> {
     const { orderNo, productCode } = order;
     if (productCode === null) return true;
@@ -48,7 +54,10 @@ export function createEffects(ports: EffectPorts): Effects {
     return got !== 'gone';
   }
 
-  /** Credits the package's coins, once per order: guarded by the account's lock and the entry's source. */
+  /**
+   * Credits the coins of the order's package, once per order. The account's lock and the unique `source` of the entry
+   * prevent duplicates.
+   */
   async function creditPackage(tx: Tx, order: OrderRow): Promise<void> {
     const { orderNo, project, userId, product, clientId } = order;
     if (!product?.coin || userId === null) return;
@@ -69,9 +78,10 @@ export function createEffects(ports: EffectPorts): Effects {
 }
 
 /**
- * Accepts or rejects an order: checks project, payer, and for a product its sale, price (minor units) and limit.
- * Writes the product's values into the draft; one statement when there is no product. The product is not locked here:
- * orders are locked before products (server/README.md, "Locks"), and `hold` takes the item from stock.
+ * Checks whether an order may be created: project and payer, and for a product its sale period, price (minor units) and
+ * purchase limit. Writes the product's values into the draft. Without a product this is one statement. The product is
+ * not locked here, because orders are locked before products (server/README.md, "Locks"); `hold` takes the item from
+ * stock.
  */
 async function admit(now: Date, tx: Tx, draft: OrderRow, requested: Asked): Promise<void> {
   const standing = await admission(tx, draft.project, draft.userId, now);
@@ -104,7 +114,7 @@ async function hold(now: Date, tx: Tx, order: OrderRow, requested: Asked): Promi
   return boughtAs(fresh, order);
 }
 
-/** The columns of an order that its product decides. */
+/** The columns of an order whose values come from its product. */
 function boughtAs(product: ProductRow, { orderType }: OrderRow) {
   return {
     amount: product.priceMinor,
@@ -132,7 +142,10 @@ async function requireSale(now: Date, tx: Tx, product: ProductRow, draft: OrderR
   if (!coin?.enabled) throw new NotOnSale('The coin of the package is disabled.');
 }
 
-/** The lock serialises a payer's orders of a product, so that each counts the earlier ones. */
+/**
+ * Checks the purchase limit. The lock makes a payer's orders of a product wait for each other, so that each counts the
+ * earlier ones.
+ */
 async function requireLimit(tx: Tx, { project, code, perUserLimit }: ProductRow, { userId }: OrderRow): Promise<void> {
   if (perUserLimit === null) return;
   if (userId === null) throw invalid('/userId', 'required', 'is required: the product has a purchase limit per user');
@@ -150,23 +163,30 @@ function snapshot({ code, name, kind, version, priceMinor, currency, coin }: Pro
   return { code, name, kind, version, priceMinor: String(priceMinor), currency, coin };
 }
 
-/** The coins that an order credited, and the account. */
+/** The coins that an order credited, with the account that got them. */
 interface Granted extends Holder {
   amount: bigint;
 }
 
-/** The source of an order's only credit. */
+/** The `source` of the only ledger entry that credits an order's coins. */
 function creditSource(orderNo: string): string {
   return `order:${orderNo}`;
 }
 
-/** Claws back the coins of refunded orders: held when the refund is accepted, taken when it succeeds, returned when it fails. The caller holds the order's lock. */
+/**
+ * Takes coins back when their order is refunded. They are held when the refund is accepted, taken when it succeeds, and
+ * released or returned when it fails. The caller holds the order's lock.
+ */
 function clawback(ports: EffectPorts) {
   const { now } = ports;
   const { post } = ledger(ports);
   return { reserve, take, giveBack };
 
-  /** Holds the due coins. If too few are left, the coin's rule refuses, owes or waives the rest; `forced` never refuses and raises an exception. */
+  /**
+   * Holds the coins to take back. If too few are left, the coin's rule decides: the refund is refused, or the rest
+   * becomes a debt or is waived. With `forced` the refund is never refused, and an exception (a case for an operator)
+   * is opened.
+   */
   async function reserve(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void> {
     const granted = await grantedBy(tx, order, refund);
     if (!granted) return;
@@ -194,7 +214,10 @@ function clawback(ports: EffectPorts) {
     await ports.raise(tx, order, { kind: 'coins_debt', dedupe: refund.refundNo, refundNo: refund.refundNo, detail });
   }
 
-  /** Takes the held coins and any shortfall that the balance covers by now; the rest becomes debt. A failed refund that succeeds after all reserves first. */
+  /**
+   * Takes the held coins, and as many of the missing ones as the balance has by now; the rest becomes a debt. A failed
+   * refund that succeeds after all first holds its coins again.
+   */
   async function take(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
     await reserve(tx, order, refund, true);
     const row = await tx.coinClawbacks.lock({ refundNo: refund.refundNo });
@@ -208,7 +231,7 @@ function clawback(ports: EffectPorts) {
     await patch(tx, row, { state: 'taken', held: 0n, taken, debt, turns: row.turns + 1 });
   }
 
-  /** The refund failed: releases held coins, returns taken ones and cancels the debt. */
+  /** The refund failed: releases held coins, returns coins that were taken, and cancels the debt. */
   async function giveBack(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
     const row = await tx.coinClawbacks.lock({ refundNo: refund.refundNo });
     if (!row || row.state === 'returned') return;
@@ -216,7 +239,7 @@ function clawback(ports: EffectPorts) {
     const forgiven = row.state === 'taken' ? min(row.debt, account.debt) : 0n;
     const sums = { held: account.held - row.held, debt: account.debt - forgiven };
     const freed = await changeAccount(tx, account, sums, now());
-    // A debt that a later credit has paid is returned as coins.
+    // If a later credit has paid a part of the debt, that part is returned as coins.
     const back = row.state === 'taken' ? row.taken + row.debt - forgiven : 0n;
     if (back > 0n) await post(tx, freed, posting(order, refund, row, back));
     await patch(tx, row, {
@@ -248,7 +271,10 @@ function clawback(ports: EffectPorts) {
   }
 }
 
-/** Returns the credit of the order's package; nothing for other orders, late payments and surplus refunds. */
+/**
+ * Returns the coins that the order credited. undefined for orders without coins, late payments that were not accepted,
+ * and refunds of surplus money.
+ */
 async function grantedBy(tx: Tx, order: OrderRow, refund: RefundRow): Promise<Granted | undefined> {
   const coin = order.product?.coin?.code;
   if (!coin || refund.surplus || order.paid === 0n) return undefined;
@@ -257,7 +283,10 @@ async function grantedBy(tx: Tx, order: OrderRow, refund: RefundRow): Promise<Gr
   return entry && { project, coin, userId: entry.userId, amount: entry.delta };
 }
 
-/** ceil(granted × (refunded + refunding) / paid) − the due coins of the order's other refunds; the sums include this refund. */
+/**
+ * The coins to hold for this refund: ceil(granted × (refunded + refunding) / paid), minus the coins of the order's
+ * other refunds. `refunded` and `refunding` include this refund.
+ */
 function dueOf(granted: bigint, order: OrderRow, rows: readonly CoinClawbackRow[]): bigint {
   const back = order.refunded + order.refunding;
   const total = min(granted, (granted * back + order.paid - 1n) / order.paid);

@@ -82,19 +82,19 @@ export class CodeTaken extends Conflict {
   }
 }
 
-/** Other rows refer to it (409); `what` names them. */
+/** Other rows refer to the object (409); `what` describes them. */
 export class InUse extends Conflict {
   constructor(what: string) {
     super('in_use', what, { hint: 'Disable it instead.' });
   }
 }
 
-/** A 400 that names one member. */
+/** A 400 with one faulty field. */
 export function invalid(pointer: string, code: string, detail: string): InvalidRequest {
   return faults([{ pointer, code, detail }]);
 }
 
-/** A 400 that names every faulty member. */
+/** A 400 with every faulty field. */
 export function faults(errors: FieldError[]): InvalidRequest {
   return new InvalidRequest(errors.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}.`).join(' '), errors);
 }

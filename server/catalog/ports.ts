@@ -18,24 +18,24 @@ export type {
 } from '../db/entities/catalog.ts';
 export type { UserTotal } from '../db/queries/catalog.ts';
 
-/** Raises an exception of an order, once per (kind, dedupe). */
+/** Opens an exception (a case for an operator) for an order, once per (kind, dedupe). */
 export type RaiseException = (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 
-/** The ports of the effects on orders and refunds. */
+/** What the effects on orders and refunds need from other folders. */
 export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {
   raise: RaiseException;
 }
 
-/** The ports of the operations for the console and for merchants. */
+/** What the operations for administrators and merchants need from other folders. */
 export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 'recordEvent' | 'log'> {
   audit: Audit;
-  /** The row of a project's console application (identity/api-app-rows.ts). */
+  /** Returns the row of a project's console application, which owns the orders of administrators (identity/api-app-rows.ts). */
   consoleApp: (project: string, at: Date) => ApiAppRow;
-  /** Describes a channel, with its currencies. */
+  /** Returns the facts about a channel, such as its currencies. */
   kindOf: Channels['kindOf'];
-  /** An adjustment that adds more coins than this must be confirmed. */
+  /** An adjustment that adds more coins than this needs a confirmation of password and second factor. */
   coinsAbove: number;
-  /** Returns the fault of a handler URL that the sender would refuse. */
+  /** Returns why the sender would refuse a handler URL; undefined if it would not. */
   urlFault: UrlRule;
 }
 
@@ -47,7 +47,7 @@ export function note(audit: Audit) {
   };
 }
 
-/** Returns the members of a patch that were sent; `null` is kept, because it clears a member. */
+/** Returns the fields of a change that were sent; `null` is kept, because it clears a field. */
 export function given<T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as never;
 }

@@ -30,11 +30,11 @@ interface ProductSettings {
   refundAfterFulfilment: boolean;
 }
 
-/** The settings that are checked: with a new price, or with the stored one. */
+/** The settings that are checked together, with a new price or with the stored one. */
 type Checked = Omit<ProductSettings, 'price' | 'payWays' | 'name' | 'description'> &
   Pick<ProductRow, 'payWays'> & { price?: number | string } & Partial<Pick<ProductRow, 'priceMinor'>>;
 
-/** Checks the members of a product together and returns its price in minor units; throws a 400 that names every fault. */
+/** Checks the fields of a product together and returns its price in minor units; throws a 400 that lists every fault. */
 export function checkProduct(kind: ProductRow['kind'], product: Checked, kindOf: Channels['kindOf']): bigint {
   const found = [...saleFaults(product, kindOf), ...kindFaults(kind, product)];
   if (found.length > 0) throw faults(found);
@@ -71,7 +71,7 @@ function fault(pointer: string, detail: string): FieldError {
   return { pointer, code: 'invalid', detail };
 }
 
-/** A change; omitted members stay, `null` clears. */
+/** A change of a product; absent fields keep their value, `null` clears. */
 type ProductPatch = { [Member in keyof ProductSettings]?: ProductSettings[Member] | undefined };
 
 /** The key of a product, unique in its project. */
@@ -80,14 +80,17 @@ interface ProductKey {
   code: string;
 }
 
-/** A product with the fault of its handler's URL: the rules may have become stricter since it was saved. */
+/**
+ * A product with the fault of its handler's URL. A saved URL may have one, because the rules may have become stricter
+ * since; null = none.
+ */
 export type ShownProduct = ProductRow & { handlerFault: UrlFault['code'] | null };
 
 function handlerFault(resource: ProductRow['resource'] | undefined, urlFault: UrlRule): UrlFault | undefined {
   return resource?.handler === 'http' ? urlFault(resource.url) : undefined;
 }
 
-/** The operations on products; a change of price creates a new version, and orders keep theirs. */
+/** The operations on products. A change of price creates a new version; existing orders keep their version. */
 export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) {
   const log = note(audit);
   const shown = (row: ProductRow): ShownProduct => ({

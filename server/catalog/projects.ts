@@ -69,7 +69,10 @@ async function required(found: Promise<ProjectRow | undefined>): Promise<Project
 /** The project that every installation starts with, and its initial name (`db/migrate.ts`). */
 const NAMELESS = { code: 'default', name: 'Default' } as const;
 
-/** Returns the project name that payers see as the merchant's; null if the project is missing or still has its initial name. */
+/**
+ * Returns the function that looks up the project name that payers see as the merchant's. null = the project is missing
+ * or still has its initial name.
+ */
 export function projectName(store: Pick<Store, 'read'>): (code: string) => Promise<string | null> {
   return async (code) => {
     const project = await store.read((tx) => tx.projects.find({ code }));

@@ -9,7 +9,7 @@ import { invalid } from './errors.ts';
 /** Longest period of one query (days). */
 const MAX_DAYS = 366;
 
-/** A query: days of a time zone (`yyyy-mm-dd`, both included), or instants; one mode at a time. */
+/** A query of statistics: days of a time zone (`yyyy-mm-dd`, both included) or instants, for one mode. */
 interface StatsQuery {
   from?: string | undefined;
   to?: string | undefined;
@@ -104,7 +104,10 @@ function amounts(paid: readonly Summed[], refunded: readonly Summed[]): Sums[] {
   });
 }
 
-/** The days and bounds of a query, by default the last thirty days. An instant cuts its day. */
+/**
+ * The days and the first and last instant of a query, by default the last thirty days. An instant cuts its day: only
+ * the part within the bounds counts.
+ */
 function period(query: { from?: string | undefined; to?: string | undefined }, tz: string, now: Date) {
   const last = query.to === undefined ? dateIn(tz, now) : dateOf(query.to, tz, true);
   const month = new Date(Date.parse(last) - 29 * 86_400_000).toISOString().slice(0, 10);
@@ -119,7 +122,7 @@ function period(query: { from?: string | undefined; to?: string | undefined }, t
   return { days, from, to };
 }
 
-/** An end instant is excluded, so midnight belongs to the day before. */
+/** The date of a bound. An end instant is excluded, so a period until midnight ends on the day before. */
 function dateOf(text: string, tz: string, isEnd: boolean): string {
   if (isDate(text)) return text;
   return dateIn(tz, new Date(Date.parse(text) - (isEnd ? 1 : 0)));
@@ -152,7 +155,7 @@ export function daysBetween(from: string, to: string, tz: string): { days: Day[]
   return { days, end: startOf(new Date(Date.parse(to) + DAY).toISOString().slice(0, 10), tz) };
 }
 
-/** The first instant of a date in a zone: local midnight, or where clocks skip it the first instant after. */
+/** The first instant of a date in a time zone: local midnight, or if the clocks skip midnight, the first instant after it. */
 export function startOf(date: string, tz: string): Date {
   const midnight = Date.parse(date);
   const guesses = [midnight - DAY, midnight, midnight + DAY].map((at) => midnight - offsetAt(tz, at));

@@ -8,7 +8,7 @@ import type { Actor } from '../identity/ports.ts';
 import { later } from '../payments/core/plan.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 
-/** A change of a payer's record; omitted members stay, `null` clears. */
+/** A change of a payer; absent fields keep their value, `null` clears. */
 interface UserPatch {
   nickname?: string | null | undefined;
   email?: string | null | undefined;
@@ -23,7 +23,7 @@ interface UserKey {
   userId: string;
 }
 
-/** Parts of a payer's rows that a deletion processes within the request; the job processes the rest. */
+/** How many parts of a payer's rows a deletion processes within the request; the job processes the rest. */
 const PARTS_AT_ONCE = 5;
 
 /** The operations on payers; changes by an administrator (`actor`) are written to the audit log, changes by a merchant are not. */
@@ -37,7 +37,7 @@ export function users(ports: CatalogPorts) {
     /** Returns the payer with the sums paid and refunded, per mode, channel and currency. */
     withTotals: (key: UserKey) =>
       store.read(async (tx) => ({ user: await required(tx.users.find(key)), totals: await userTotals(tx, key) })),
-    /** Creates or updates the payer; `isNew` tells which. */
+    /** Creates or updates the payer; `isNew` = it was created. */
     upsert: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
       store.transaction(async (tx) => {
         await requireProject(tx, key.project);
@@ -57,8 +57,8 @@ export function users(ports: CatalogPorts) {
         })),
       ),
     /**
-     * Deletes the payer's personal data; the row stays, because orders and coins refer to it. The first parts are processed
-     * within the request; the job processes the rest, and repeats a part that fails here.
+     * Deletes the payer's personal data. The row stays, because orders and coins refer to it. The first parts are
+     * processed within the request. The job processes the rest, and repeats a part that fails here.
      */
     anonymise: async (actor: Actor, key: UserKey) => {
       const since = now();
@@ -101,7 +101,7 @@ export function users(ports: CatalogPorts) {
 /** The operations on payers. */
 export type Users = ReturnType<typeof users>;
 
-/** The audit log outlives a deleted payer, so it only records which members are set, not their values. */
+/** The audit log keeps entries after a payer was deleted, so it only records which fields are set, not their values. */
 function facts({ project, userId, status, anonymisedAt, nickname, email, phone, metadata }: PayerRow): object {
   const has = {
     nickname: nickname !== null,
@@ -130,16 +130,19 @@ async function required(found: Promise<PayerRow | undefined>): Promise<PayerRow>
 
 /** Payers per query of the job. */
 const PAYERS = 20;
-/** Requests and message logs that were open at the deletion have been written after this time (seconds). */
+/** After this time (seconds), requests that were running at the deletion have written their rows and message logs. */
 const SETTLED_SECONDS = 600;
-/** Orders in progress are checked again after this time (seconds). */
+/** A payer with orders in progress is checked again after this time (seconds). */
 const AGAIN_SECONDS = 3600;
 
-/** Deletes payers' personal data from every table, the first part within the request; the job continues until no row is left. */
+/**
+ * Deletes payers' personal data from every table. The first part runs within the request; the job continues until no
+ * row is left.
+ */
 export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'now' | 'log'>) {
   return { forget, forgetDue };
 
-  /** Processes one pass, then schedules the next pass or the final check. */
+  /** Processes the rows once, then schedules the next round or the final check. */
   async function forget(payer: Forgotten, goesOn?: () => boolean): Promise<void> {
     const { left, isWhole } = await forgetPayer(store, payer, goesOn);
     if (!isWhole) return;
@@ -148,7 +151,7 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
     else await plan(payer, now() < settledAt ? settledAt : null);
   }
 
-  /** Job: processes the due payers in sequence; a failure of one does not stop the next. */
+  /** Job: processes the due payers one after another. A failure for one payer does not stop the next. */
   async function forgetDue(goesOn: () => boolean): Promise<void> {
     for (;;) {
       const payers = await store.read((tx) => duePayers(tx, now(), PAYERS));
@@ -163,7 +166,10 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
     }
   }
 
-  /** Matches `forgetSince`, because a repeated deletion has its own schedule. */
+  /**
+   * Schedules the next round. If the deletion was requested again (another `forgetSince`), nothing changes, because
+   * that request has its own schedule.
+   */
   async function plan({ project, userId, since }: Forgotten, forgetAt: Date | null): Promise<void> {
     await store.autocommit((tx) => tx.users.update({ project, userId, forgetSince: since }, { forgetAt }));
   }

@@ -1,4 +1,4 @@
-// Operations on certificates and keys: storing an upload, choosing the default, trusting.
+// Operations on certificates and keys: store an upload, choose the default, trust.
 import { randomUUID } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { openOrdersWith } from '../db/queries/credentials.ts';
@@ -43,34 +43,43 @@ export interface CertUpload {
   payWay: PayWay;
   kind: string;
   bytes: Buffer;
-  /** The place of the file in the request, for error messages. */
+  /** The field of the request that contains the file, for error messages. */
   pointer: string;
   name?: string | undefined;
   passphrase?: string | undefined;
-  /** The account of the certificate; absent = that of the current configuration, or of the first one that is written. */
+  /**
+   * The account of the certificate. Absent = the account of the current configuration, or if there is none, of the
+   * first one that is written.
+   */
   of?: Account | undefined;
 }
 
-/** The caller and project of a change; an administrator may leave the project open. */
+/** The caller and project of a change. An administrator may omit the project, because the id determines it. */
 type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
 
 /** The operations on certificates and keys. */
 export interface Certs {
-  /** The first of its kind becomes the default if its pair matches; a verification key that an application uploads waits for trust. */
+  /**
+   * Stores an upload. The first certificate of its kind becomes the default if it matches its key (or a key its
+   * certificate). A verification key that an application uploads waits for trust.
+   */
   upload(acting: Acting, upload: CertUpload): Promise<CertView>;
   /** Newest first. */
   list(project: string, filter: { payWay?: PayWay | undefined; kind?: string | undefined }): Promise<CertView[]>;
   makeDefault(acting: CertActing, id: string): Promise<CertView>;
-  /** Trusts a verification key from now on; the user who trusted it first is kept. For administrators only. */
+  /** Trusts a verification key from now on. If it is trusted already, its first date stays. For administrators only. */
   trust(acting: CertActing, id: string): Promise<CertView>;
-  /** Distrusts a verification key: after the commit it verifies nothing, not even for orders in progress. For administrators only. */
+  /**
+   * Withdraws trust from a verification key. After the commit it verifies nothing, not even for orders in progress. For
+   * administrators only.
+   */
   distrust(acting: CertActing, id: string): Promise<CertView>;
   remove(acting: CertActing, id: string): Promise<CertView>;
   /** The row of a certificate, for its public part. */
   find(project: string | undefined, id: string): Promise<CertView>;
 }
 
-/** Creates the operations; each change is one transaction, and changes of one (project, payWay) are serialised. */
+/** Creates the operations. Each change is one transaction, and changes of one (project, payWay) run one after another. */
 export function createCerts(ports: CredentialPorts): Certs {
   const { store, now } = ports;
 
@@ -80,7 +89,7 @@ export function createCerts(ports: CredentialPorts): Certs {
     return cert;
   }
 
-  /** Changes a certificate under the lock, updates the configuration, and writes the audit entry. */
+  /** Changes a certificate under the lock, writes a new version of the configuration if needed, and writes the audit entry. */
   function change(
     { actor, project }: CertActing,
     id: string,
@@ -217,7 +226,10 @@ export function createCerts(ports: CredentialPorts): Certs {
   };
 }
 
-/** The account of an upload without one; null if there is no configuration, or only one of a simulator that is not in use. */
+/**
+ * The account for an upload that specifies none: that of the current configuration. null if there is no configuration,
+ * or if it is one of the simulator and the simulator is not used.
+ */
 function accountInForce({ simulated }: Pick<CredentialPorts, 'simulated'>, { config }: LockedCredentials) {
   if (!config || (config.mode === 'simulator' && !simulated)) return null;
   const { mode, account } = config;
@@ -251,7 +263,7 @@ export function parse(
   }
 }
 
-/** The members of a certificate that the audit log records. */
+/** The columns of a certificate that the audit log records. */
 export function facts(cert: CertRow): object {
   const { kind, name, mode, account, subject, serialNumber, fingerprint, notAfter } = cert;
   const { isDefault, trustedAt, trustedBy, deletedAt } = cert;
@@ -295,7 +307,10 @@ export class NotAPair extends Conflict {
   }
 }
 
-/** The simulator's private keys are files on a developer's machine, so its public keys must not verify anything in sandbox or live. */
+/**
+ * The file is a key of the simulator, uploaded for sandbox or live. Its private key is a file on a developer's machine,
+ * so the key must not verify anything there.
+ */
 export class SimulatorsKey extends Error {
   constructor({ id, createdBy }: Pick<CertRow, 'id' | 'createdBy'>) {
     const escape =
@@ -306,7 +321,7 @@ export class SimulatorsKey extends Error {
   }
 }
 
-/** The actor of an upload, and its account: null = the first one that is configured. */
+/** The uploader of a certificate, and its account; null = the first account that is configured. */
 interface Brought {
   actor: Actor;
   of: Account | null;
@@ -314,8 +329,9 @@ interface Brought {
 }
 
 /**
- * Stores a parsed certificate or key with its private part encrypted; it is not a default yet. A duplicate for the same account returns the
- * existing row. A verification key is trusted if its uploader may trust it, also if it exists already. Throws SimulatorsKey.
+ * Stores a parsed certificate or key with its private part encrypted; it is not a default yet. If the account has the
+ * same one already, returns its row. A verification key becomes trusted if its uploader may trust it, even if it
+ * existed before. Throws SimulatorsKey.
  */
 export async function keepCert(
   tx: Tx,
@@ -329,7 +345,7 @@ export async function keepCert(
   if (verifies) await requireNotSimulators(tx, { project: locked.project, kind, ...parsed, ...owner });
   const isSame = (one: CertRow) =>
     one.kind === kind && one.fingerprint === parsed.fingerprint && sameAccount(one, owner);
-  // A key that cannot be decrypted does not count as existing: uploading it again repairs it.
+  // A stored key that cannot be decrypted does not count as the same, so that uploading it again repairs it.
   const known = locked.certs.find((one) => isSame(one) && opens(encryption, one));
   const trustedBy = verifies ? trusterOf(actor) : null;
   const trust = { trustedAt: trustedBy === null ? null : now(), trustedBy };
@@ -360,9 +376,10 @@ export async function keepCert(
 }
 
 /**
- * Throws SimulatorsKey if a simulator key is uploaded for sandbox or live. Keys that the simulator itself stored count in every project and
- * after deletion; keys that an administrator uploaded for it count only in that project and until deletion. Keys from an application that
- * no administrator reviewed do not count.
+ * Throws SimulatorsKey if a key of the simulator is uploaded for sandbox or live. Keys that the service stored for the
+ * simulator count in every project, even after deletion. Keys that an administrator uploaded for the simulator count
+ * only in that project and until deletion. Keys that an application uploaded count only if an administrator has trusted
+ * or distrusted them.
  */
 export async function requireNotSimulators(
   tx: Tx,
@@ -384,7 +401,10 @@ export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: Cer
   return !locked.certs.some((one) => one.kind === cert.kind && sameAccount(one, cert) && isInForce(one));
 }
 
-/** Makes a certificate the default, together with its pair; throws NotAPair if no stored pair matches. */
+/**
+ * Makes a certificate the default, together with its key (or a key with its certificate). Throws NotAPair if no stored
+ * one matches.
+ */
 async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);
   const candidates = locked.certs.filter((one) => one.kind === partner && sameAccount(one, cert));

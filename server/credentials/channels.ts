@@ -37,7 +37,7 @@ import {
 import { DecryptionFailed } from '../db/encryption.ts';
 import { type Finder, type Decrypt, buildChannel, readVersion } from './versions.ts';
 
-/** Dependencies of the channels. */
+/** What `createChannels` needs from the other folders. */
 export interface ChannelsParts {
   store: Store;
   decrypt: Decrypt;
@@ -48,9 +48,9 @@ export interface ChannelsParts {
   now: () => Date;
   simulatorUrl: string | null;
   publicUrl?: string | undefined;
-  /** Without it simulator configurations count as missing. */
+  /** Whether the simulator is used. If not, configurations of the simulator count as missing. */
   simulated: boolean;
-  /** With the simulator in use: creates its configurations for a project that has none. */
+  /** If the simulator is used: creates its configurations for a project that has none. */
   seedProject?: (project: string) => Promise<void>;
   log: HealthPorts['log'];
   /** Receives the outcome of every channel call. */
@@ -61,22 +61,28 @@ export interface ChannelsParts {
 
 /** The channels of all projects in their current configuration. */
 export interface ConfiguredChannels extends Channels {
-  /** Tests the current configuration, even if it is disabled. Throws NothingConfigured. */
+  /** Tests the current configuration, even if it is disabled. Throws NothingConfigured if there is none. */
   probe(project: string, payWay: PayWay, request?: ProbeRequest): Promise<ProbeResult>;
-  /** Resolves when all pending health notes are written. */
+  /** Resolves when all pending writes of channel health are done. */
   idle(): Promise<void>;
 }
 
 type Version = Pick<VersionName, 'configId' | 'version' | 'trustRevision'>;
 type Noted = Pick<HealthNote, 'project' | 'payWay' | 'version'>;
 
-/** Maximum number of cached channels; a version is built once. */
+/** Maximum number of channels in the cache. */
 const KEPT = 500;
 
-/** The longest life of an order (Alipay's redirects); a channel's late notifications are counted from the payment. */
+/**
+ * The longest life of an order in days (Alipay's redirects). It is added to the days in which a channel may still send
+ * notifications about a payment.
+ */
 const LONGEST_ORDER_DAYS = 15;
 
-/** Reads the current version on every call, so every replica uses a change immediately; keys are imported once per version. */
+/**
+ * Creates the channels. Every call reads the current version, so that every replica uses a change immediately; keys are
+ * imported once per version.
+ */
 export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   const { store, kinds, now, simulated, log } = parts;
   const health = createHealth(parts);
@@ -88,13 +94,15 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return kind;
   }
 
-  /** The channel with the keys of one version and the identity of another. */
+  /** Returns the channel with the keys of one version and the account fields of another. */
   function channelOf(project: string, payWay: PayWay, keys: Version, identity: Version = keys): Promise<Channel> {
-    // The trust revision is in the key, so a distrusted key verifies nothing after its commit, even in a version that was built before.
+    // The trust revision is in the key, so that after a key was distrusted no replica uses a cached channel that has
+    // it.
     const key = `${keys.configId} ${identity.configId} ${keys.trustRevision}`;
     const known = built.get(key);
     built.delete(key);
-    // Failures of a former identity must not count for the current configuration.
+    // Health is stored for the version of the account fields, so that failures of a former account do not count for the
+    // current configuration.
     const channel = known ?? build({ project, payWay, version: identity.version }, keys, identity);
     built.set(key, channel);
     if (!known) {
@@ -145,7 +153,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return found && counts(found) && found.missing.length === 0 ? found : undefined;
   }
 
-  /** The versions for new orders, enabled or not; with the simulator in use, a missing one is created first. */
+  /** The versions for new orders, enabled or not. If the simulator is used, a missing version is created first. */
   async function forOrders(project: string, payWays: readonly PayWay[]): Promise<(CurrentVersion | undefined)[]> {
     for (const payWay of payWays) kindOf(payWay);
     let found = await currentOf(project, payWays);
@@ -157,7 +165,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
         log('error', 'the simulator is not available', { project, error });
       });
       found = await currentOf(project, payWays);
-      // A database with real money does not get simulator configurations.
+      // Not an error if the database has real money (BesideLive): it gets no simulator configurations.
       if (!found.has(missing) && fault !== undefined && !(fault instanceof BesideLive))
         throw new SimulatorSilent(missing, fault);
     }
@@ -214,7 +222,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
           const { mode, account, versions, payee } = identity;
           const ofAccount = identities.filter((one) => one.account === account && one.mode === mode);
           const ways = waysToBuild(ofAccount, [identity]);
-          // One broken account must not block the notifications of the other accounts.
+          // An account whose configuration is broken must not block the notifications of the other accounts.
           const channel = await firstUsable(ways, (...pair) => channelOf(project, payWay, ...pair), payWay).catch(
             onlyRefusals,
           );
@@ -227,7 +235,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       return channels.flat();
     },
     async probe(project, payWay, request) {
-      // A test checks the stored configuration and writes nothing.
+      // Unlike for new orders, a missing simulator configuration is not created, because a test writes nothing.
       const found = usable((await currentOf(project, [payWay])).get(payWay));
       if (!found) throw new NothingConfigured(payWay);
       try {
@@ -240,14 +248,14 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   };
 }
 
-/** The fields of a channel kind that identify the payee account. */
+/** The fields of a channel kind that identify the payee account; an order keeps their values. */
 function identityFields({ fields }: ChannelKind): IdentityFields {
   return fields.flatMap(({ name, pinned }) =>
     pinned ? [{ name, unless: typeof pinned === 'object' ? pinned.unless : '' }] : [],
   );
 }
 
-/** The identity fields that an order does not name itself. */
+/** Those of the identity fields that identify the payee. The app id is left out, because an order stores its own. */
 function payeeFields(kind: ChannelKind): IdentityFields {
   return identityFields({ ...kind, fields: kind.fields.filter(({ pinned }) => pinned !== 'app') });
 }
@@ -255,8 +263,9 @@ function payeeFields(kind: ChannelKind): IdentityFields {
 type Way = [keys: VersionName, identity: VersionName];
 
 /**
- * The newest keys of the account with the newest version of the identity; if they cannot be used, the versions of that identity unchanged.
- * Never another identity. Both lists have the newest first.
+ * The combinations of versions from which an order's channel may be built, best first: the newest keys of the account
+ * with the newest version of the order's identity fields, then each version with these identity fields unchanged.
+ * Versions with other identity fields are never used. Both lists have the newest first.
  */
 function waysToBuild(ofAccount: readonly VersionName[], alike: readonly VersionName[]): Way[] {
   const [newest] = ofAccount;
@@ -287,10 +296,10 @@ function onlyRefusals(error: unknown): undefined {
   return undefined;
 }
 
-/** At most one note per channel, version and result in this time. */
+/** At most one write of health per channel, version and result in this time (ms). */
 const NOTE_EVERY_MS = 5000;
 
-/** Dependencies of health notes. */
+/** What storing health needs. */
 export interface HealthPorts {
   store: Store;
   now: () => Date;
@@ -300,11 +309,11 @@ export interface HealthPorts {
 /** Stores the health of channels. */
 interface Health {
   note(version: Pick<HealthNote, 'project' | 'payWay' | 'version'>, failure: UnknownCause | null): void;
-  /** Resolves when all pending notes are written. */
+  /** Resolves when all pending writes are done. */
   idle(): Promise<void>;
 }
 
-/** Writes notes in the background and seldom; a failed write never fails the call. */
+/** Creates the storing of health. It writes in the background and seldom, and a failed write never fails the call. */
 function createHealth({ store, now, log }: HealthPorts): Health {
   const noted = new Map<string, number>();
   const writing = new Set<Promise<void>>();
@@ -326,15 +335,18 @@ function createHealth({ store, now, log }: HealthPorts): Health {
   };
 }
 
-/** The outcome of a channel call: the `kind` of its result, for an unknown outcome with the cause. */
+/** Receives the result of a channel call. `outcome`: the `kind` of the result, and if that is `unknown`, with its cause. */
 export type Called = (call: { payWay: PayWay; call: string; outcome: string; seconds: number }) => void;
 
-/** Causes that concern the order or the service's own timing, not the channel's health. */
+/** Causes of an unknown result that concern the order or the service's own timing, not the channel's health. */
 const HARMLESS: ReadonlySet<UnknownCause> = new Set(['mismatch', 'busy', 'in_progress']);
 
 type Result = { kind: string; cause?: UnknownCause };
 
-/** Wraps a channel: `report` receives whether each call about orders and refunds had a usable result, `called` the outcome of every call. */
+/**
+ * Wraps a channel. `report` receives for each call about orders and refunds whether its result was usable (null), or
+ * why not. `called` receives the outcome of every call.
+ */
 export function watched(
   channel: Channel,
   report: (failure: UnknownCause | null) => void,
@@ -386,7 +398,7 @@ export function watched(
     ...(retryAbnormalRefund && {
       retryAbnormalRefund: watch('retry_abnormal_refund', retryAbnormalRefund.bind(channel)),
     }),
-    // Counted without a health note: an account without permission to read disputes is still healthy.
+    // Not reported as health: an account without permission to read disputes is still healthy.
     ...(disputes && {
       disputes: {
         read: count('dispute_read', disputes.read.bind(disputes)),
@@ -397,7 +409,7 @@ export function watched(
         ...(disputes.accept && { accept: count('dispute_accept', disputes.accept.bind(disputes)) }),
       },
     }),
-    // Counted without a health note: an account need not be signed up for agents.
+    // Not reported as health: an account need not be signed up for agents.
     ...(agents && {
       agents: {
         bill: agents.bill.bind(agents),
@@ -405,7 +417,7 @@ export function watched(
         confirm: count('agent_confirm', agents.confirm.bind(agents)),
       },
     }),
-    // Counted without a health note: an unavailable bill does not affect payments.
+    // Not reported as health: an unavailable bill does not affect payments.
     ...(bills && {
       bills: {
         ...(bills.rate && { rate: bills.rate }),

@@ -8,20 +8,20 @@ import { SimulatorsKey, keepCert, mayBeDefault, parse } from './certs.ts';
 import type { ParsedCert } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
 
-/** Shown in the place of a secret; a write with this value keeps the stored one. */
+/** Shown instead of a stored secret. A write that sends this value keeps the stored secret. */
 export const MASKED = '***';
 
-/** The members of a configuration as sent: `mode`, fields and certificate kinds by name. */
+/** A configuration as sent: `mode`, and the values of fields and certificate kinds by name. */
 export type ConfigInput = Readonly<Record<string, unknown>>;
 
-/** A validated change: absent members keep their value, null clears. */
+/** A validated change of a configuration; absent fields keep their value, null clears. */
 export interface ConfigChange {
   mode: Mode;
   fields: ReadonlyMap<string, string | null>;
   certs: ReadonlyMap<CertKindSpec, ParsedCert[] | null>;
 }
 
-/** Validates every sent member; throws one 400 that lists each faulty field. */
+/** Validates every sent field; throws one 400 that lists each faulty field. */
 export function readChange(
   ports: Pick<CredentialPorts, 'now' | 'serialOf'>,
   kind: ChannelKind,
@@ -60,13 +60,13 @@ export function readChange(
   return { mode: mode as Mode, fields, certs };
 }
 
-/** The fields that another account may inherit: not secrets, and not fields of one account. */
+/** Returns the fields that another account may take over: not secrets, and not fields that are specific to one account. */
 export function withoutAccount(kind: ChannelKind, fields: Readonly<Record<string, string>>): Record<string, string> {
   const own = new Set(kind.fields.filter(({ secret, ofAccount }) => secret || ofAccount).map(({ name }) => name));
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !own.has(name)));
 }
 
-/** The account that a change names; empty = none. */
+/** The account whose identifier a change contains; empty = none. */
 export function accountNamed(kind: ChannelKind, { fields }: ConfigChange): string {
   return kind.accountOf(Object.fromEntries([...fields].flatMap(([name, value]) => (value ? [[name, value]] : []))));
 }
@@ -91,8 +91,8 @@ export function mergeFields(
 }
 
 /**
- * Stores the certificates of a change for its account and makes the first of each kind the default. A certificate that waits for trust does
- * not replace a trusted default.
+ * Stores the certificates of a change for an account, and makes the first of each kind the default. A certificate that
+ * waits for an administrator to trust it does not replace a trusted default.
  */
 export async function applyCerts(
   tx: Tx,
@@ -114,7 +114,7 @@ export async function applyCerts(
   }
 }
 
-/** Converts SimulatorsKey to a 400 that names the kind. */
+/** Converts SimulatorsKey to a 400 that contains the kind. */
 export function simulatorsRefused(kind: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof SimulatorsKey)) throw error;
@@ -122,7 +122,7 @@ export function simulatorsRefused(kind: string): (error: unknown) => never {
   };
 }
 
-/** Whether the sent members include or clear certificates or keys. */
+/** Whether a sent configuration includes or clears certificates or keys. */
 export function bringsCerts({ certKinds }: ChannelKind, input: ConfigInput): boolean {
   return certKinds.some(({ kind }) => input[kind] !== undefined && input[kind] !== MASKED);
 }
@@ -135,7 +135,7 @@ export function refused(errors: FieldError[]): InvalidRequest {
 
 function readField({ name, pattern }: FieldSpec, sent: unknown): string | null | FieldError {
   if (sent === null) return null;
-  // A large number may have lost digits in JSON; small numbers are rates.
+  // A large number may have lost digits when the JSON was parsed. Small numbers are accepted, because they are rates.
   const isExact = typeof sent === 'number' && (Number.isSafeInteger(sent) || Math.abs(sent) < 1000);
   const text = isExact ? String(sent) : sent;
   const value = typeof text === 'string' ? text.trim() : '';

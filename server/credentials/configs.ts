@@ -66,15 +66,18 @@ export interface ChannelConfigs {
   schema(payWay: string): ChannelKind;
   /** Whether a write includes or clears certificates or keys, for which an application needs another scope. */
   bringsCerts(payWay: string, input: ConfigInput): boolean;
-  /** Writes a new version; absent members and `***` keep the value, null clears, a PEM becomes the default certificate of its kind. */
+  /**
+   * Writes a new version. Absent fields and `***` keep the value, null clears it, and a PEM text becomes the default
+   * certificate of its kind.
+   */
   write(acting: Acting, payWay: string, input: ConfigInput): Promise<ConfigView>;
   /** Without `enabled` the state is inverted; orders in progress continue. */
   toggle(acting: Acting, payWay: string, enabled: boolean | undefined): Promise<ConfigView>;
-  /** `products` = the scenes whose products are also tested. */
+  /** Tests the current configuration. `products`: the scenes (ways to pay) whose products at the channel are also tested. */
   probe(project: string, payWay: string, products?: 'all' | readonly Scene[]): Promise<ProbeResult>;
 }
 
-/** Creates the operations; each change is one transaction, and changes of one (project, payWay) are serialised. */
+/** Creates the operations. Each change is one transaction, and changes of one (project, payWay) run one after another. */
 export function createChannelConfigs(
   ports: CredentialPorts,
   channels: Pick<ConfiguredChannels, 'probe'>,
@@ -135,7 +138,7 @@ function scenesOf({ scenes, name }: ChannelKind, requested: 'all' | readonly Sce
   ]);
 }
 
-/** Writes the next version of the locked credentials with its audit entry. Throws a 400 that names the faulty fields. */
+/** Writes the next version of a configuration with its audit entry, under the lock. Throws a 400 that lists the faulty fields. */
 export async function writeVersion(
   tx: Tx,
   ports: CredentialPorts,
@@ -155,7 +158,8 @@ export async function writeVersion(
   await applyCerts(tx, ports, locked, change, { actor, of });
   requirePairs(locked, of);
   const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode, fields }));
-  // Another mode is another channel, so it may be incomplete although the former one was complete.
+  // A change of mode may be incomplete although the former version was complete, because the other mode has its own
+  // keys.
   if (draft.missing.length > 0 && config?.missing.length === 0 && config.mode === mode)
     throw refused(draft.missing.map((name) => lacking(name, locked, of, config)));
   const row = await insertVersion(tx, ports, kind, locked, draft, actor.name);
@@ -166,8 +170,8 @@ export async function writeVersion(
 }
 
 /**
- * The fields before a change: the current ones, or for another account or mode the newest ones of that. Secrets and fields of one account
- * are never taken from another account.
+ * The fields to which a change is applied: those of the current version, or if the change is for another account or
+ * mode, of the newest version with that. Secrets and fields of one account are never taken from another account.
  */
 async function fieldsBefore(
   tx: Tx,
@@ -187,7 +191,7 @@ async function fieldsBefore(
   return newest ? fieldsOf(newest) : withoutAccount(kind, fieldsOf(config));
 }
 
-/** Keys uploaded before the first configuration now belong to its account. */
+/** Assigns keys that were uploaded before the first configuration to its account. */
 async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials, of: Account, at: Date): Promise<void> {
   const verifying = verifyingKinds(kind);
   for (const cert of locked.certs.filter((one) => one.mode === null && verifying.has(one.kind)))
@@ -251,7 +255,7 @@ function facts(config: ChannelConfigRow, { enabled }: ChannelStateRow): object {
 /** A certificate or key of a configuration. */
 export type ShownCert = Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>;
 
-/** A certificate of another account, or of the same account in another mode. */
+/** A certificate that cannot be used by the configuration, because it belongs to another account or mode. */
 type ForeignCert = ShownCert & Pick<CertRow, 'mode' | 'account'>;
 
 /** A configuration as the API shows it: secrets appear only as `***` and a fingerprint. */
@@ -267,15 +271,18 @@ export interface ConfigView {
   fields: Record<string, string>;
   fingerprints: Record<string, string>;
   certificates: ShownCert[];
-  /** Certificates that do not verify yet, because an administrator must trust them first. */
+  /** Certificates that an administrator must trust before they verify anything. */
   untrusted: ShownCert[];
   missing: string[];
   /** Certificates of missing kinds that exist, but belong to another account or mode. */
   ofOtherAccounts: ForeignCert[];
-  /** Registrations that the channel needs for its scenes; empty if the service's public address is unknown. */
+  /**
+   * Registrations that the merchant has to make at the channel for its scenes (ways to pay). Empty if the service's
+   * public address is unknown.
+   */
   registrations: readonly Registration<Scene>[];
   status: ChannelStatus;
-  /** The reason why its secrets cannot be decrypted. */
+  /** Why the secrets of the configuration cannot be decrypted; null = they can. */
   fault: string | null;
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
@@ -286,7 +293,7 @@ export interface ConfigView {
   updatedBy: string | null;
 }
 
-/** Inputs of a view besides the rows. */
+/** Inputs of a view that are not in the database. */
 interface ViewSurroundings {
   simulated: boolean;
   now: Date;

@@ -18,21 +18,21 @@ import type { Acting, CredentialPorts } from './ports.ts';
 import { createEncryption, type MasterKey, type Encryption } from '../db/encryption.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 
-/** Dependencies of the credentials. */
+/** What `createCredentials` needs from the other folders. */
 interface CredentialParts extends Omit<CredentialPorts, 'encryption'> {
   masterKeys: readonly MasterKey[];
   log: HealthPorts['log'];
   /** Receives the outcome of every channel call. */
   called?: Called;
-  /** The clock of timestamps that replicas compare; `now` is the clock for channels. */
+  /** The clock of timestamps that replicas compare with each other. `now` is the clock for calls to channels. */
   written?: () => Date;
 }
 
-/** Channel configurations with their encrypted secrets, and the channels built from them. */
+/** Channel configurations, certificates and keys, with their encrypted secrets, and the channels that are built from them. */
 export interface Credentials {
   encryption: Encryption;
   channels: ConfiguredChannels;
-  /** Stores the reason why a notification was refused; null = it was genuine. */
+  /** Stores why a notification was refused; null = it was genuine. */
   noticed: Noticed['note'];
   configs: ChannelConfigs & {
     registerNotifications(acting: Acting, payWay: string): Promise<ProbeResult>;
@@ -42,9 +42,15 @@ export interface Credentials {
   publicChannels(): Promise<PublicChannel[]>;
   /** Enabled channels that are down because their secrets cannot be decrypted. */
   encryptedChannels(): Promise<{ project: string; payWay: PayWay }[]>;
-  /** At start and for a new project: with the simulator in use, throws BesideLive or stores its configurations; otherwise does nothing. */
+  /**
+   * For a start and for a new project. If the simulator is used, stores its configurations, or throws BesideLive.
+   * Otherwise does nothing.
+   */
   seedSimulator(projects?: readonly string[]): Promise<void>;
-  /** At a start without the simulator: distrusts the keys of other modes; throws KeysOfOtherModes if that cannot be written. */
+  /**
+   * For a start without the simulator: withdraws trust from verification keys of other modes. Throws KeysOfOtherModes
+   * if that cannot be written.
+   */
   leaveModes(): Promise<void>;
   /** The `certificate-expiry` job. */
   watchExpiry(): Promise<EndingCert[]>;
@@ -53,7 +59,7 @@ export interface Credentials {
 /** The actor of audit entries at start. */
 const STARTING = { kind: 'system', name: 'start' } as const;
 
-/** Assembles the credentials. */
+/** Creates the operations on channel configurations, certificates and keys, and the channels for payments. */
 export function createCredentials({ masterKeys, log, called, written, ...parts }: CredentialParts): Credentials {
   const encryption = createEncryption(masterKeys);
   const ports: CredentialPorts = { ...parts, encryption };

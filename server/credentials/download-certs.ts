@@ -13,10 +13,10 @@ import { type Acting, type CredentialPorts, kindOf, whoDid } from './ports.ts';
 import { type TrustWord, lockCredentials, makeDefault, trustOf, verifyingKinds } from './trust.ts';
 import { type Finder, type VersionRows, followCerts, inputOf } from './versions.ts';
 
-/** A certificate that the channel provided, as stored here. */
+/** A certificate that the channel provided, with its state in this service. */
 type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
   isNew: boolean;
-  /** Null: a certificate of this kind verifies nothing. */
+  /** null = a certificate of this kind verifies nothing. */
   trust: TrustWord | 'deleted' | null;
 };
 
@@ -24,8 +24,9 @@ type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
 export type Download = { ok: true; certs: HandedCert[]; byHand: string | null } | ({ ok: false } & ProbeNote);
 
 /**
- * Stores the certificates that a channel provides and that were verified. The requester counts as uploader: for an administrator new ones
- * are trusted, for an application they wait for trust. Existing ones keep their trust.
+ * Stores the certificates that a channel provides, after they were verified. The requester counts as uploader: if it is
+ * an administrator, new certificates are trusted; if it is an application, they wait for trust. Stored certificates
+ * keep their trust.
  */
 export async function downloadCerts(ports: CredentialPorts, acting: Acting, payWay: string): Promise<Download> {
   const kind = kindOf(ports, payWay);
@@ -80,18 +81,18 @@ async function keep(
   });
 }
 
-/** Stores certificates that channels provide and that were verified. */
+/** Stores certificates that a channel provided while it was in use, and that were verified. */
 interface FoundCerts {
-  /** Writes in the background; a failure is logged, and the next replica downloads the certificate again. */
+  /** Writes in the background. A failure is only logged, because the next replica downloads the certificate again. */
   keep(finder: Finder, kind: string, pem: string): void;
   /** Resolves when all pending writes are done. */
   idle(): Promise<void>;
 }
 
 /**
- * Stores a provided certificate as trusted, makes it the default of its kind and updates the configuration, so that every replica uses it
- * and no start downloads it again. A certificate that was uploaded, distrusted or deleted before stays unchanged. One of an account that is
- * not the current one is not stored.
+ * Stores such a certificate as trusted, makes it the default of its kind and updates the configuration, so that every
+ * replica uses it and no start downloads it again. A certificate that was uploaded, distrusted or deleted before stays
+ * unchanged. If it belongs to an account that is not the current one, it is not stored.
  */
 export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['log'] }): FoundCerts {
   const { store, log } = ports;
@@ -121,7 +122,10 @@ export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['lo
   };
 }
 
-/** Undefined if nothing is stored: the certificate exists already (even deleted), or its account is not the current one. */
+/**
+ * Returns undefined if it stores nothing: the certificate exists already (even if deleted), or its account is not the
+ * current one.
+ */
 async function keepFound(
   tx: Tx,
   ports: CredentialPorts,
@@ -142,7 +146,7 @@ async function keepFound(
   const { cert } = await keepCert(tx, ports, locked, spec, parsed, { actor, of: { mode, account } });
   const isDefault = mayBeDefault(locked, cert, spec);
   if (isDefault) await makeDefault(tx, locked, cert);
-  // No administrator changed the configuration, so its author stays the same.
+  // The version keeps its author, because no administrator changed the configuration.
   await followCerts(tx, ports, kind, locked, config.createdBy);
   const kept = { ...cert, isDefault };
   const target = `${project}/${payWay}/${cert.id}`;

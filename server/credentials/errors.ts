@@ -15,7 +15,7 @@ export class ChannelNotConfigured extends NotAllowed {
   }
 }
 
-/** The simulator did not return its configuration of the channel (503); a retry may succeed. */
+/** The simulator did not return its configuration of the channel (503). A retry may succeed. */
 export class SimulatorSilent extends Unavailable {
   constructor(payWay: PayWay, cause: unknown) {
     super('channel_not_configured', `The channel ${payWay} is not configured yet: the simulator did not answer.`, {
@@ -24,7 +24,7 @@ export class SimulatorSilent extends Unavailable {
   }
 }
 
-/** No configuration to enable, disable or test (409). */
+/** There is no configuration to enable, disable or test (409). */
 export class NothingConfigured extends Conflict {
   constructor(payWay: PayWay) {
     super('channel_not_configured', `The channel ${payWay} is not configured.`, {
@@ -65,7 +65,7 @@ export class TrustNotNeeded extends Conflict {
   }
 }
 
-/** A member of a configuration or certificate is invalid (400). */
+/** A field of a configuration or certificate is invalid (400). */
 export function fieldRefused(pointer: string, code: string, detail: string): InvalidRequest {
   return new InvalidRequest(`${pointer.slice(1)} ${detail}.`, [{ pointer, code, detail }]);
 }

@@ -9,7 +9,7 @@ export interface Purpose {
   environment: 'development' | 'staging' | 'production';
 }
 
-/** Debug or staging was started on a database with real money. */
+/** The service was started with Debug or as staging, but the database has real money. */
 export class BesideLive extends LocalError {
   constructor({ debug }: Purpose) {
     const what = 'but this database has a live channel configuration or live orders.';

@@ -9,7 +9,7 @@ import { type LockedCredentials, lockCredentials, verifyingKinds, writeTrust } f
 import { kindOf, whoDid, type CredentialPorts } from './ports.ts';
 import { followCerts } from './versions.ts';
 
-/** At start keys of another mode are trusted, and the service cannot write the distrust (503). */
+/** The service cannot start (503): keys of another mode are trusted, and it cannot withdraw the trust. */
 export class KeysOfOtherModes extends LocalError {
   constructor(cause: unknown) {
     super(
@@ -22,9 +22,10 @@ export class KeysOfOtherModes extends LocalError {
 }
 
 /**
- * Distrusts verification keys of other modes than the current configuration's, each with its audit entry: keys of the simulator, and with a
- * `live` configuration those of the sandbox. Keys that open orders of their own account need stay trusted until these are done; `live` keys
- * stay trusted. A key never verifies anything in another mode, so this only removes unneeded trust.
+ * Withdraws trust from verification keys of other modes than the current configuration's, each with its audit entry:
+ * from keys of the simulator, and with a `live` configuration from those of the sandbox. Keys that open orders of their
+ * own account need stay trusted until these orders are done. `live` keys stay trusted. A key never verifies anything in
+ * another mode, so this only removes trust that is not needed.
  */
 export async function leaveModes(
   tx: Tx,
@@ -43,7 +44,7 @@ export async function leaveModes(
     left.push(cert);
   }
   const { config } = locked;
-  // Without the simulator in use its own configuration loses its keys, too.
+  // If the simulator is not used, the simulator's own configuration also loses its keys.
   if (config && left.length > 0) await followCerts(tx, ports, kind, locked, config.createdBy, { anyhow: true });
   for (const cert of left) {
     const target = `${cert.project}/${cert.payWay}/${cert.id}`;
@@ -53,7 +54,7 @@ export async function leaveModes(
   return left;
 }
 
-/** The same for every channel of every project, at start and offline. */
+/** Runs `leaveModes` for every channel of every project, at start and offline. */
 export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promise<CertRow[]> {
   const { store, simulated } = ports;
   const verifying = [...ports.kinds.values()].flatMap((kind) => [...verifyingKinds(kind)]);
@@ -69,7 +70,10 @@ export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promi
   return left;
 }
 
-/** Whether keys of `mode` must not be trusted while the configuration has the mode `present`. */
+/**
+ * Whether keys of `mode` must not be trusted while the configuration has the mode `present`; undefined = there is no
+ * configuration.
+ */
 function isLeft(
   { simulated }: Pick<CredentialPorts, 'simulated'>,
   mode: Mode | null,

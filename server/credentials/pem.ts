@@ -18,14 +18,17 @@ export class PemRefused extends Error {
 /** Maximum size of a certificate or key, in bytes. */
 const MAX_PEM_BYTES = 64 * 1024;
 
-/** More rounds than common tools write; they take about 50 ms, which block the process. */
+/**
+ * Limit of rounds (iterations) for decrypting a key. Common tools write fewer; these take about 50 ms, which block the
+ * process.
+ */
 const MOST_ROUNDS = 100_000;
 /** Larger keys make each signature slow, and no channel uses them. */
 const MOST_BITS = 8192;
 
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END ENCRYPTED PRIVATE KEY-----/;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-/** A block with any content; the body ends at the next five dashes, so that matching stays fast on any text. */
+/** A PEM block with any content. The body ends at the next five dashes, so that matching is fast for any text. */
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----((?:[^-]|-(?!----))*)-----END \1-----/g;
 /** The header of encrypted keys before PKCS #8 (RFC 1421). */
 const OLD_ENCRYPTION = /^\s*Proc-Type:\s*4,\s*ENCRYPTED\s+DEK-Info:\s*([A-Z0-9-]+,[0-9A-Fa-f]+)\s/;
@@ -45,8 +48,8 @@ export function readText(bytes: Buffer): string {
 }
 
 /**
- * The text with the line breaks that OpenSSL requires: forms, environment variables, JSON and YAML fold or indent lines, escape line breaks
- * and add quotes; Kubernetes and Vault store the whole file as base64.
+ * Restores the line breaks that OpenSSL requires. Forms, environment variables, JSON and YAML fold or indent lines,
+ * escape line breaks and add quotes; Kubernetes and Vault store the whole file as base64.
  */
 function unfolded(given: string): string {
   const text = unescaped(given);
@@ -54,7 +57,7 @@ function unfolded(given: string): string {
   return rewrapped(kept !== undefined && isText(kept) ? unescaped(kept) : text);
 }
 
-/** Neither PEM nor base64 has backslashes or quotes; each store of the text may have added some. */
+/** Undoes escapes and removes quotes. PEM and base64 never contain any, but each store of the text may have added some. */
 function unescaped(text: string): string {
   return text
     .replaceAll(/\\+u([0-9A-Fa-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
@@ -63,7 +66,7 @@ function unescaped(text: string): string {
     .trim();
 }
 
-/** DER begins with two bytes of which the second is not ASCII, so its content is never taken for text. */
+/** Whether decoded content is PEM or base64 text. DER is never taken for text, because its second byte is not ASCII. */
 function isText(kept: string): boolean {
   return kept.includes('-----BEGIN ') || bareBase64(kept) !== undefined;
 }
@@ -102,7 +105,7 @@ export function readPrivateKey(given: string, passphrase: string | undefined): K
   const der = encryptedDer(text);
   const body = bodyOf(text, ['PRIVATE KEY', 'RSA PRIVATE KEY']);
   try {
-    // Opens the same block whose rounds were checked, not another block of the file.
+    // Decrypts the same block whose rounds were checked, and no other block of the file.
     if (der) return requireRsa(createPrivateKey({ key: der, format: 'der', type: 'pkcs8', passphrase }));
     return requireRsa(
       (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1'])) ??
@@ -115,7 +118,10 @@ export function readPrivateKey(given: string, passphrase: string | undefined): K
   }
 }
 
-/** The DER of an encrypted PKCS #8 key; limits the rounds, because the sender chooses how long decryption takes. */
+/**
+ * Returns the DER of an encrypted PKCS #8 key. Limits its rounds, because otherwise the sender chooses how long
+ * decryption takes.
+ */
 function encryptedDer(text: string): Buffer | undefined {
   if (!text.includes('BEGIN ENCRYPTED PRIVATE KEY')) return undefined;
   const der = Buffer.from(ENCRYPTED.exec(text)?.[1] ?? '', 'base64');
@@ -136,7 +142,7 @@ export function readPublicKey(given: string): KeyObject {
   if (text.includes('CERTIFICATE')) throw new PemRefused('not_a_public_key', 'is a certificate, not a public key');
   const bare = bareBase64(text);
   const body = bare ?? bodyOf(text, ['PUBLIC KEY', 'RSA PUBLIC KEY']);
-  // OpenSSL derives the public key from a private key without a warning.
+  // A private key must be refused here, because OpenSSL would derive the public key from it without a warning.
   if (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1']))
     throw new PemRefused('private_key_unexpected', 'is a private key');
   if (bare) return requireRsa(readDer(bare, createPublicKey, ['spki', 'pkcs1'], 'not_a_public_key'));
@@ -164,12 +170,12 @@ function bitsOf(key: KeyObject): number {
   return bits;
 }
 
-/** For a modulus above 16384 bits OpenSSL leaves an error in its queue, which would reject the next valid key. */
+/** Removes an error that OpenSSL leaves in its queue for a modulus above 16384 bits; it would reject the next valid key. */
 function forgetFault(): void {
   try {
     createPublicKey('');
   } catch {
-    // This call takes the queued error.
+    // The failing call has removed the error.
   }
 }
 
@@ -181,7 +187,7 @@ function parseCertificate(block: string): X509Certificate {
   }
 }
 
-/** PKCS #12 archives are DER, too, but not certificates. */
+/** Converts a DER certificate to PEM. PKCS #12 archives are also DER, but are refused. */
 function derToPem(bytes: Buffer): string {
   const pem = derCertificate(bytes);
   if (pem !== undefined) return pem;
@@ -202,7 +208,10 @@ function bareBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
 }
 
-/** The bytes of the first block with one of these labels: many tools write PKCS #1 under the label of PKCS #8, and vice versa. */
+/**
+ * Returns the bytes of the first block with one of two labels, because many tools write PKCS #1 under the label of PKCS
+ * #8, and vice versa.
+ */
 function bodyOf(text: string, [label, other]: readonly [string, string]): Buffer | undefined {
   const [, found = '', body = ''] = [...text.matchAll(BLOCK)].find(([, one = '']) => one.endsWith(label)) ?? [];
   if ((found !== label && found !== other) || OLD_ENCRYPTION.test(body)) return undefined;
@@ -234,12 +243,12 @@ function opens<Form extends string>(der: Buffer, read: ReadDer<Form>, forms: rea
 }
 
 const TAG = { integer: 0x02, octets: 0x04, sequence: 0x30 };
-/** 1.3.6.1.4.1.11591.4.11 (RFC 7914 §7); its cost is a product of several parameters. */
+/** The object identifier 1.3.6.1.4.1.11591.4.11 (scrypt, RFC 7914 §7). The cost of scrypt is a product of several parameters. */
 const SCRYPT = Buffer.from('2b06010401da47040b', 'hex');
 
 /**
- * The number of rounds to decrypt a PKCS #8 key (DER, RFC 5958 §3), at least the number that its parameters declare; Infinity for scrypt,
- * NaN if it is not such a key.
+ * Returns how many rounds decrypting a PKCS #8 key (DER, RFC 5958 §3) takes: the largest integer of its parameters, so
+ * never fewer than declared. Infinity for scrypt, NaN if the bytes are not such a key.
  */
 export function roundsToOpen(der: Buffer): number {
   const [key, ...rest] = elementsOf(der) ?? [];
@@ -272,7 +281,7 @@ function elementsOf(der: Buffer): Element[] | undefined {
 function integersOf(der: Buffer): number[] {
   return (elementsOf(der) ?? [{ tag: TAG.integer, body: Buffer.alloc(0) }]).flatMap(({ tag, body }) => {
     if (tag === TAG.sequence) return integersOf(body);
-    // Unreadable parameters must not count as cheap.
+    // Parameters that cannot be read must not count as few rounds.
     return tag === TAG.integer ? [body.length > 0 ? Number(`0x${body.toString('hex')}`) : Number.NaN] : [];
   });
 }
@@ -286,7 +295,7 @@ export type ParsedCert = Pick<
 /** Returns the serial number that a channel uses for a certificate file. */
 export type SerialOf = (kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]) => string;
 
-/** The kind that forms a pair with this one, for certificates and for keys. */
+/** The kind of the key for a certificate, and of the certificate for a key; undefined if there is none. */
 export function partnerOf(kind: string): string | undefined {
   return CERT_PAIRS.get(kind) ?? [...CERT_PAIRS].find(([, key]) => key === kind)?.[0];
 }
@@ -333,7 +342,7 @@ export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
 
 function requireUsable(kind: string, certificates: readonly X509Certificate[], now: Date): void {
   if (isRoot(kind)) {
-    // Alipay's file has SM2 roots beside the RSA roots.
+    // Other keys are skipped, because Alipay's file has SM2 roots next to the RSA roots.
     const rsa = certificates.flatMap(({ publicKey }) => (publicKey.asymmetricKeyType === 'rsa' ? [publicKey] : []));
     const [strongest] = rsa.toSorted((a, b) => bitsOf(b) - bitsOf(a));
     if (!strongest) throw new PemRefused('not_rsa', 'contains no RSA certificate');

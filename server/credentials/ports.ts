@@ -7,14 +7,14 @@ import type { SerialOf } from './pem.ts';
 import type { Purpose } from './live-guard.ts';
 import type { Encryption } from '../db/encryption.ts';
 
-/** Dependencies of the operations on configurations and certificates. */
+/** What the operations on configurations and certificates need from the other folders. */
 export interface CredentialPorts {
   store: Store;
   encryption: Encryption;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   audit: (tx: Tx, entry: AuditEntry) => Promise<void>;
   serialOf: SerialOf;
-  /** The transport to one channel. */
+  /** Returns the function that sends HTTP requests to one channel. */
   transportTo: (payWay: PayWay) => Transport;
   /** Downloads files that channels provide; absent = no downloads. */
   download?: Download | undefined;
@@ -27,13 +27,13 @@ export interface CredentialPorts {
   purpose: Purpose;
 }
 
-/** The actor of a change and the project whose credentials change. */
+/** The caller of a change, and the project that is changed. */
 export interface Acting {
   actor: Actor;
   project: string;
 }
 
-/** The actor members of an audit entry. */
+/** The columns of an audit entry that describe the caller. */
 export function whoDid({
   kind,
   name,

@@ -15,14 +15,15 @@ interface SimulatedConfig {
 }
 type SimulatedConfigs = Partial<Record<PayWay, SimulatedConfig>>;
 
-/** The simulator may have to generate several key pairs first. */
+/** Time limit of a request to the simulator (ms), which may have to generate several key pairs first. */
 const PATIENCE_MS = 20_000;
 
 const ACTOR = { kind: 'system', name: SIMULATOR } as const;
 
 /**
- * With the simulator in use: stores its configuration for each project and channel without one, and updates it if the simulator's keys
- * changed. Configurations of other authors stay unchanged. Of several replicas one writes.
+ * If the simulator is used: stores its configuration for each project and channel without one, and updates it if the
+ * simulator's keys changed. Configurations of other authors stay unchanged. If several replicas start at once, one of
+ * them writes.
  */
 export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: readonly string[]): Promise<void> {
   const { store, simulatorUrl } = ports;
@@ -32,7 +33,7 @@ export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: re
     const configs = await accountOf(simulatorUrl, project);
     for (const payWay of PAY_WAYS) {
       const [kind, config] = [ports.kinds.get(payWay), configs[payWay]];
-      // One transaction each: the audit log's lock must be the last one taken, so no other lock may be awaited after it.
+      // One transaction for each, because the lock of the audit log must be the last one that a transaction takes.
       if (kind && config) await store.transaction((tx) => seedOne(tx, ports, kind, project, config));
     }
   }
@@ -90,7 +91,7 @@ async function accountOf(simulatorUrl: string, project: string): Promise<Simulat
   let configs = known;
   for (const payWay of PAY_WAYS) {
     if (known[payWay]) continue;
-    // If another replica created it meanwhile, the response is 409.
+    // The response is 409 if another replica created the account meanwhile.
     await post(`${base}/sim/accounts`, { payWay, name: project });
     configs = (await get(`${base}/sim/config?account=${encodeURIComponent(project)}`)) ?? configs;
   }

@@ -1,4 +1,4 @@
-// The status of channels, certificates that expire soon, and records about notifications.
+// The status of channels, certificates that expire soon, and the last notifications of each channel.
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
 import { channelStates, endingCerts, noteNotification, noteRefusedNotifications } from '../db/queries/credentials.ts';
 import type { ReadTx, Store } from '../db/store.ts';
@@ -18,9 +18,9 @@ export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigu
 const EXPIRY_DAYS = 30;
 
 const DAY = 86_400_000;
-/** A success within this time outweighs a later failure (ms). */
+/** If the last success is not older than this (ms), a later failure makes the channel `degraded` and not `down`. */
 const FRESH = 60_000;
-/** A failure makes a channel `down` for this long (ms); after that its state counts as unknown. */
+/** A failure makes a channel `down` for this long (ms); after that the channel is `degraded` until a call succeeds. */
 const REMEMBERED = 600_000;
 
 /** The public data of a channel. */
@@ -38,9 +38,9 @@ export interface PublicChannel {
 export function statusOf(
   state: Pick<ChannelStateRow, 'enabled' | 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
     configured: boolean;
-    /** An uploaded verification key waits for an administrator. */
+    /** Whether an uploaded verification key waits for an administrator to trust it. */
     awaitsTrust?: boolean;
-    /** Its secrets cannot be decrypted. */
+    /** Whether the channel's secrets cannot be decrypted. */
     isEncrypted?: boolean;
   },
   now: Date,
@@ -57,7 +57,7 @@ export function statusOf(
   return ends - now.getTime() < EXPIRY_DAYS * DAY ? 'degraded' : 'up';
 }
 
-/** Every channel with its state in the project, without ids and error texts. */
+/** Every channel with its state in the project, without ids and error texts, because the response needs no authentication. */
 export async function publicChannels(
   {
     store,
@@ -109,7 +109,10 @@ function unconfigured(payWay: PayWay, name: string): PublicChannel {
   return { payWay, name, enabled: false, configured: false, mode: null, status: 'unconfigured', lastSuccessAt: null };
 }
 
-/** The reason why the secrets of a version cannot be decrypted with this process's master keys, without any content; null if they can. */
+/**
+ * Returns why the secrets of a version cannot be decrypted with this process's master keys, without any secret content;
+ * null if they can.
+ */
 export function decryptionFaultOf(
   { config, certs }: Pick<VersionRows, 'config' | 'certs'>,
   decrypt: Decrypt,
@@ -175,15 +178,18 @@ interface NoticedChannel {
   payWay: PayWay;
 }
 
-/** Stores for each channel when the last notification arrived, and why the last ones were refused. */
+/** Stores for each channel when the last genuine notification arrived, and why the last refused ones were refused. */
 export interface Noticed {
-  /** `refusal` null: the notification was genuine. */
+  /** Records a notification; `refusal` null = it was genuine. */
   note(of: NoticedChannel, refusal: NotificationRefusal | null): void;
   /** Resolves when all pending records are written. */
   idle(): Promise<void>;
 }
 
-/** Interval of records per channel and reason, each with the number of refusals (ms), because any client can post to the address. */
+/**
+ * Minimum time between records per channel and reason (ms), because any client can post to the address. Each record has
+ * the number of refusals since the one before.
+ */
 const NOTE_EVERY_MS = 5_000;
 /** Genuine notifications are recorded at most once in this time (ms). */
 const GENUINE_EVERY_MS = 60_000;
@@ -205,7 +211,7 @@ export function createNoticed({ store, now, log }: HealthPorts): Noticed {
       const isSoon = at.getTime() - writtenAt < (refusal ? NOTE_EVERY_MS : GENUINE_EVERY_MS);
       known.set(key, isSoon ? { writtenAt, count: count + 1 } : { writtenAt: at.getTime(), count: 0 });
       if (isSoon) return;
-      // The next genuine notification after a refusal is recorded immediately.
+      // Lets the next genuine notification be recorded immediately.
       if (refusal) known.delete(`${of.project} ${of.payWay} `);
       const write = store
         .autocommit((tx) =>

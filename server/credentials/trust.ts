@@ -1,10 +1,10 @@
-// The account and the trust of certificates and keys, and the locked rows through which both change.
+// The account and the trust of certificates and keys, and the row locks under which they change.
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { ChannelKind, PayWay } from '../payments/channel.ts';
 
-/** The trust state of a verification key; null = its kind verifies nothing and needs no trust. */
+/** The trust state of a verification key; null = keys of this kind verify nothing and need no trust. */
 export type TrustWord = 'trusted' | 'waiting' | 'distrusted';
 
 /** The certificate kinds of a channel that verify its messages. */
@@ -12,12 +12,12 @@ export function verifyingKinds({ certKinds }: Pick<ChannelKind, 'certKinds'>): R
   return new Set(certKinds.flatMap(({ kind, verifies }) => (verifies ? [kind] : [])));
 }
 
-/** The account and mode that a certificate or key belongs to. */
+/** The channel account, and its mode, to which a certificate or key belongs. */
 export type Account = Pick<ChannelConfigRow, 'mode' | 'account'>;
 
 type Owned = Pick<CertRow, 'mode' | 'account'>;
 
-/** Whether both belong to the same account in the same mode, or both to none yet. */
+/** Whether two rows belong to the same account in the same mode, or if they have no account yet, whether neither has one. */
 export function sameAccount(one: Owned, other: Owned): boolean {
   return one.mode === other.mode && one.account === other.account;
 }
@@ -45,12 +45,18 @@ export function trustOf(
   return trustedBy === null ? 'waiting' : 'distrusted';
 }
 
-/** The name under which an upload is trusted: administrators and the service itself may trust, applications may not (null). */
+/**
+ * Returns the name to store as the one that trusts an upload. Administrators and the service itself may trust; null for
+ * applications, which may not.
+ */
 export function trusterOf({ kind, name }: Actor): string | null {
   return kind === 'app' ? null : name.slice(0, 128);
 }
 
-/** The credentials of one (project, payWay), locked for a change until the transaction ends. */
+/**
+ * The rows of one (project, payWay), locked for a change until the transaction ends: state, current configuration,
+ * certificates and keys.
+ */
 export interface LockedCredentials {
   project: string;
   payWay: PayWay;
@@ -60,7 +66,7 @@ export interface LockedCredentials {
   certs: CertRow[];
 }
 
-/** Locks the credentials of one (project, payWay), so that changes of its configuration and certificates are serialised. */
+/** Locks the rows of one (project, payWay), so that changes of its configuration and certificates run one after another. */
 export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): Promise<LockedCredentials> {
   await tx.advisoryLock(`credentials ${project} ${payWay}`);
   const state = await tx.channelStates.find({ project, payWay });
@@ -70,8 +76,9 @@ export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): 
 }
 
 /**
- * The certificates of a version, only those of its account: for each kind with a default, the default first. For verification kinds also
- * the non-default ones, the newest first, because several may be valid during a key change; only trusted ones are included.
+ * Returns the certificates for a new version, only those of its account. For each kind with a default, the default
+ * comes first. For kinds that verify messages all other trusted keys follow, the newest first, because several may be
+ * valid while a channel changes its key.
  */
 export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<string>, account: Account): CertRow[] {
   const own = certs.filter((cert) => sameAccount(cert, account));
@@ -85,8 +92,8 @@ export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<st
 }
 
 /**
- * Assigns certificates without an account to the first configured account, which keeps its own defaults. If the account already has the
- * same verification key, the rows are merged; a distrust of that row is kept.
+ * Assigns certificates without an account to the first configured account, which keeps its own defaults. If the account
+ * already has the same verification key, the rows are merged. If that row was distrusted, it stays distrusted.
  */
 export async function bindToAccount(
   tx: Tx,
@@ -113,7 +120,7 @@ export async function bindToAccount(
   }
 }
 
-/** Makes a certificate the default of its kind and account, in the database and in the locked credentials. */
+/** Makes a certificate the default of its kind and account, in the database and in `locked`. */
 export async function makeDefault(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   await clearDefault(tx, locked, cert);
   await tx.certs.update({ id: cert.id }, { isDefault: true });
@@ -133,7 +140,7 @@ export async function clearDefault(
   );
 }
 
-/** Writes the trust of a row, and makes every replica rebuild its channels. */
+/** Writes the trust of a certificate or key, and makes every replica rebuild its channels after the commit. */
 export async function writeTrust(
   tx: Tx,
   locked: LockedCredentials,
@@ -145,7 +152,7 @@ export async function writeTrust(
   await reviseTrust(tx, locked);
 }
 
-/** After the commit no replica uses a channel that was built before. */
+/** Makes every replica rebuild the channel: after the commit none uses one that was built before. */
 export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<void> {
   const { state } = locked;
   if (!state) return;
@@ -154,7 +161,10 @@ export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<vo
   locked.state = { ...state, trustRevision };
 }
 
-/** The certificate of the same kind and account that would replace it as default: the newest trusted one, otherwise the newest. */
+/**
+ * Returns the certificate that would replace a removed default: of the same kind and account, the newest trusted one,
+ * otherwise the newest.
+ */
 export function heirOf({ certs }: LockedCredentials, cert: CertRow): CertRow | undefined {
   const others = certs.filter((one) => one.kind === cert.kind && sameAccount(one, cert) && one.id !== cert.id);
   const newest = others.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());

@@ -1,4 +1,4 @@
-// Versions of a channel configuration: reads, builds channels from, drafts and writes them.
+// Versions of a channel configuration: reads and writes them, and builds channels from them.
 import { hash, randomUUID } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -22,7 +22,7 @@ import { type LockedCredentials, chosenCerts, isUsable, sameAccount, verifyingKi
 /** Decrypts a text; throws DecryptionFailed. */
 export type Decrypt = Encryption['open'];
 
-/** Inputs of a channel besides its configuration. */
+/** The inputs of a channel that are not part of its configuration. */
 interface Surroundings {
   simulatorUrl: string | null;
   /** The public URL of the service; absent = notification addresses are not checked. */
@@ -34,17 +34,17 @@ interface Surroundings {
   keep?: ChannelInput['keep'];
 }
 
-/** The configuration whose channel provided a certificate. */
+/** The configuration of the channel that found a new certificate while it was used. */
 export type Finder = Pick<ChannelConfigRow, 'project' | 'payWay' | 'mode' | 'account'>;
 
-/** The author name of the simulator's own configurations and keys. */
+/** The author of the configurations and keys that the service created for the simulator. */
 export const SIMULATOR = 'simulator';
 
 /** A configuration version with its certificates. */
 export interface VersionRows {
   config: ChannelConfigRow;
   certs: CertRow[];
-  /** The distrusted certificates of the account, in this version or not. */
+  /** All distrusted certificates of the account, whether this version lists them or not. */
   distrusted: CertRow[];
 }
 
@@ -61,8 +61,8 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
 }
 
 /**
- * Decrypts a version's secrets and imports its keys; throws DecryptionFailed or ChannelMisconfigured. The payee account comes from
- * `identity`, everything else from the version itself.
+ * Decrypts a version's secrets, imports its keys and creates the channel; throws DecryptionFailed or
+ * ChannelMisconfigured. The fields of the payee account come from `identity`, all other fields from the version.
  */
 export function buildChannel(
   kind: ChannelKind,
@@ -80,8 +80,8 @@ export function notifyUrlOf(publicUrl: string, payWay: PayWay, project: string):
 }
 
 /**
- * The input of a channel: a version unchanged, or with another identity. Even if the version lists others, only keys of its own account are
- * used, and only currently trusted verification keys.
+ * Returns the input for creating a channel from a version, with the account fields of `identity`. Only keys of the
+ * version's own account are used, and only currently trusted verification keys, even if the version lists others.
  */
 export function inputOf(
   kind: ChannelKind,
@@ -121,13 +121,13 @@ function fieldsOf(kind: ChannelKind, config: ChannelConfigRow, identity: Channel
   return fields;
 }
 
-/** The secret fields of a version; throws DecryptionFailed. */
+/** Decrypts the secret fields of a version; throws DecryptionFailed. */
 export function openSecrets(config: ChannelConfigRow, decrypt: Decrypt): Record<string, string> {
   if (!config.encrypted) return {};
   return JSON.parse(decrypt(secretsPlace(config), config.encrypted)) as Record<string, string>;
 }
 
-/** The PEM texts of certificates by kind, in order; throws DecryptionFailed. */
+/** Returns the PEM texts of certificates by kind, in the given sequence; throws DecryptionFailed. */
 export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<string, string[]> {
   const pems: Record<string, string[]> = {};
   for (const cert of certs) {
@@ -137,7 +137,10 @@ export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<stri
   return pems;
 }
 
-/** The id and trust date of each verification key, by its PEM text; without a date for keys of the simulator, whose age is irrelevant. */
+/**
+ * The id of each verification key and the date since when it is trusted, by its PEM text. Keys of the simulator have no
+ * date, because their age does not matter.
+ */
 function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<string, KeyOrigin> {
   const origins = new Map<string, KeyOrigin>();
   for (const { id, publicPem, trustedAt, trustedBy } of certs) {
@@ -147,7 +150,7 @@ function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<s
   return origins;
 }
 
-/** A new version before it is written: all fields unencrypted, and the certificates in order. */
+/** A new version that is not written yet: all fields unencrypted, and the certificates in their sequence. */
 interface VersionDraft {
   mode: Mode;
   fields: Record<string, string>;
@@ -155,7 +158,7 @@ interface VersionDraft {
   missing: string[];
 }
 
-/** Creates a draft and tests it; throws ChannelMisconfigured if it is complete but cannot be used. */
+/** Creates a draft. If it is complete, creates a channel from it as a test; throws ChannelMisconfigured if that fails. */
 export function draftVersion(
   ports: CredentialPorts,
   kind: ChannelKind,
@@ -221,9 +224,9 @@ export async function insertVersion(
 }
 
 /**
- * After a change of certificates: a new version replaces the current one as soon as its set is complete. An incomplete set never replaces a
- * working version, unless a certificate was removed or distrusted: `anyhow` = the new version replaces the current one and lists the
- * missing kinds, because the current one lacks them, too.
+ * Writes a new version after a change of certificates, if the current version should have others. An incomplete version
+ * never replaces a complete one, unless a certificate was removed or distrusted (`anyhow`). Then the current version
+ * lacks the missing kinds as well, and the new version lists them.
  */
 export async function followCerts(
   tx: Tx,
@@ -249,8 +252,9 @@ function draftOf(ports: CredentialPorts, config: ChannelConfigRow): Pick<Version
 }
 
 /**
- * The draft after a removal: the new set if it is complete, otherwise the rest of the current version. Undefined if the current version
- * lost nothing, or if its secrets cannot be decrypted.
+ * The draft after a certificate was removed or distrusted: with the new certificates if that is complete, otherwise
+ * with the rest of the current version's. Returns undefined if the current version lost no certificate, or if its
+ * secrets cannot be decrypted.
  */
 async function draftOfRest(
   tx: Tx,
@@ -273,7 +277,7 @@ async function draftOfRest(
   }
 }
 
-/** A complete draft that cannot be used counts as lacking the faulty field. */
+/** If a complete draft cannot be used, it counts as incomplete, with the faulty field as missing. */
 function draftAnyhow(
   ports: CredentialPorts,
   kind: ChannelKind,
@@ -289,7 +293,10 @@ function draftAnyhow(
   }
 }
 
-/** The first expiry of a kind among the certificates; for a kind with several certificates the last one counts. Root certificates are excluded. */
+/**
+ * The date on which the first kind lacks a valid certificate. A kind with several certificates is valid until its last
+ * one expires. Root certificates are excluded.
+ */
 function firstExpiry(certs: readonly CertRow[]): Date | null {
   const dated = certs.filter(({ kind, notAfter }) => notAfter !== null && !isRoot(kind));
   const ends = [...Map.groupBy(dated, ({ kind }) => kind).values()].map((ofKind) =>
@@ -298,12 +305,15 @@ function firstExpiry(certs: readonly CertRow[]): Date | null {
   return ends.length > 0 ? new Date(Math.min(...ends)) : null;
 }
 
-/** The secret fields of a version; throws ConfigurationBroken. */
+/** Decrypts the secret fields of a version; throws ConfigurationBroken. */
 function openOrRefuse({ encryption }: Pick<CredentialPorts, 'encryption'>, config: ChannelConfigRow) {
   return refusingBroken(config, () => openSecrets(config, encryption.open));
 }
 
-/** A displayable form of a secret: eight digits of its hash, and its last four characters if it has 16 or more. */
+/**
+ * Returns a text that lets an administrator recognise a secret: eight digits of its hash, and its last four characters
+ * if it has 16 or more.
+ */
 function fingerprintOf(secret: string): string {
   const digits = hash('sha256', secret).slice(0, 8);
   return secret.length >= 16 ? `${digits}…${secret.slice(-4)}` : digits;

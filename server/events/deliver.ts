@@ -35,7 +35,7 @@ interface Attempt {
   durationMs: number;
 }
 
-/** The event to send. */
+/** An event with the columns that are sent. */
 export type Message = Omit<EventRow, 'notifyUrl' | 'dedupe'>;
 
 /** Sends an event once, signed with every secret. Never throws: the attempt carries the error. */
@@ -89,17 +89,23 @@ export function nextAttempt(attempts: number, began: Date, now: Date): Date | nu
 
 const place = (clientId: string) => ({ table: 'webhooks', id: clientId, column: 'secret', version: 1 });
 
-/** Encrypts a secret for the row of an app; the same text is valid in the column of the previous secret. */
+/**
+ * Encrypts a signing secret for an application's row. The same text may be stored in the column of the current and of
+ * the previous secret.
+ */
 export function encryptSecret(encryption: SecretEncryption, clientId: string, secret: string): string {
   return encryption.encrypt(place(clientId), secret);
 }
 
-/** Decrypts a secret of an app's row; throws DecryptionFailed. */
+/** Decrypts a signing secret of an application's row; throws DecryptionFailed. */
 export function openSecret(encryption: SecretEncryption, clientId: string, encrypted: string): string {
   return encryption.open(place(clientId), encrypted);
 }
 
-/** Returns the secrets that sign now, newest first: two during a grace period. Throws DecryptionFailed. */
+/**
+ * Returns the secrets that sign messages now: two during the grace period of a rotation, or while a prepared secret
+ * waits. Throws DecryptionFailed.
+ */
 export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, now: Date): string[] {
   const encrypted = [row.encryptedSecret];
   if (row.previousEncryptedSecret !== null && row.previousExpiresAt !== null && row.previousExpiresAt > now)
@@ -107,7 +113,7 @@ export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, no
   return encrypted.map((one) => openSecret(encryption, row.clientId, one));
 }
 
-/** A webhook row with only a secret. */
+/** A new webhook row that has only a secret, no URL. */
 export function bareWebhook(encryption: SecretEncryption, clientId: string, secret: string, at: Date): WebhookRow {
   return {
     clientId,
@@ -123,7 +129,10 @@ export function bareWebhook(encryption: SecretEncryption, clientId: string, secr
   };
 }
 
-/** Returns the app's row, or creates one with a new secret, so that deliveries to an order's notifyUrl are signed too. */
+/**
+ * Returns the application's row. If there is none, creates it with a new secret, so that deliveries to an order's
+ * notifyUrl are also signed.
+ */
 async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encryption' | 'now'>, clientId: string) {
   const found = await tx.webhooks.find({ clientId });
   if (found) return found;
@@ -135,7 +144,7 @@ async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encrypti
 /** The receiver wants no more deliveries (RFC 9110 §15.5.11; Standard Webhooks requires senders to stop). */
 const GONE = 410;
 
-/** Sends one claimed delivery and stores the result and the next attempt. */
+/** Sends one leased delivery and stores the result and the time of the next attempt. */
 export function deliverEvent(ports: EventPorts) {
   const { store, now, encryption, checkpoint } = ports;
   return async (deliveryId: string): Promise<void> => {
@@ -166,7 +175,7 @@ function numbersOf({ payload }: EventRow): Pick<Work, 'orderNo' | 'refundNo'> {
   };
 }
 
-/** Returns the rows for an attempt; undefined when nothing must be sent any more, and a disabled webhook cancels the delivery. */
+/** Returns the rows for an attempt; undefined if nothing must be sent any more. A delivery to a disabled webhook is cancelled. */
 async function prepare(tx: Tx, ports: EventPorts, id: string) {
   const delivery = await tx.deliveries.find({ id, state: 'pending' });
   const event = delivery && (await tx.events.find({ id: delivery.eventId }));
@@ -187,14 +196,16 @@ async function prepare(tx: Tx, ports: EventPorts, id: string) {
 async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date): Promise<void> {
   const { id, url, clientId } = delivery;
   const isGone = tried.status === GONE && delivery.target === 'webhook';
-  // Webhook before delivery (server/README.md, "Locks"): two deliveries that both receive 410 wait here.
+  // The webhook is locked before the delivery (server/README.md, "Locks"). Two deliveries that both receive 410 wait
+  // for each other here.
   if (isGone) await tx.webhooks.lock({ clientId });
   const current = await tx.deliveries.lock({ id });
   if (!current) return;
   await tx.deliveryAttempts.insert({ deliveryId: id, ...tried });
   const attempts = current.attempts + 1;
   const seen = { url, attempts, lastStatus: tried.status, lastError: tried.error, leasedUntil: null };
-  // After a lost lease two replicas may both have sent: a success is never overwritten by the other's failure.
+  // After a lease expired, two replicas may both have sent the event. A success is never overwritten by the failure of
+  // the second one.
   if (current.state === 'delivered') return void (await tx.deliveries.update({ id }, { attempts }));
   const next = tried.status === GONE ? null : nextAttempt(attempts, current.createdAt, now);
   const isDelivered = isSuccess(tried.status);

@@ -6,48 +6,51 @@ import type { EventPorts } from './ports.ts';
 /** The columns of an event that filters use. */
 type LogRow = Pick<EventRow, 'sequence' | 'type' | 'clientId' | 'project' | 'objectNo' | 'createdAt'>;
 
-/** The new events for a follower, and the sequence number up to which it has seen everything. */
+/** The new events for a follower, and the sequence number up to which the follower has now received all matching events. */
 interface News<Row = EventRow> {
   events: Row[];
   upTo: bigint;
 }
 
-/** How a feed reads the log: full events or a part of each. */
+/** How a feed reads the log: complete events, or only some columns of each. */
 export interface Reader<Row extends LogRow> {
-  /** The events after a number, as `listEvents` gives them. */
+  /** Returns the events after a sequence number, in the sequence of the log (see `listEvents`). */
   list(tx: ReadTx, filter: EventFilter, after: bigint, rows: number, settled?: bigint): Promise<Row[]>;
   /** Most events per read, and most events kept in memory. */
   page: number;
   kept: number;
 }
 
-/** The end of the event log, read by one poll loop for all followers of this process. */
+/** The newest part of the event log, read by one poll loop for all followers of this process. */
 export interface EventFeed<Row = EventRow> {
-  /** Starts to follow and returns the number of the newest settled event. Every `join` needs a `leave`. */
+  /**
+   * Starts to follow. Returns the sequence number of the newest event before which none can be added any more. Every
+   * `join` needs a `leave`.
+   */
   join(): Promise<bigint>;
   leave(): void;
-  /** Returns the matching events after a number: from memory near the end of the log, otherwise from the database. */
+  /** Returns the matching events after a sequence number: from memory if they are recent, otherwise from the database. */
   since(filter: EventFilter, after: bigint): Promise<News<Row>>;
   /** Resolves after the next poll, with or without new events. */
   tick(): Promise<void>;
-  /** Stops polling; followers end. */
+  /** Stops polling. Followers must end when `stopped` is true. */
   stop(): void;
   readonly stopped: boolean;
 }
 
 const WHOLE_EVENTS: Reader<EventRow> = { list: listEvents, page: 200, kept: 2000 };
 
-/** The state of one poll loop; it ends with its last follower, and a later follower starts a new loop. */
+/** The state of one poll loop. It ends when its last follower leaves, and the next follower starts a new loop. */
 interface Reading<Row> {
   head: bigint;
   recent: Row[];
-  /** `recent` contains every event after this number. */
+  /** `recent` has all events with a higher sequence number than this. */
   floor: bigint;
   begun: Promise<void>;
   timer?: NodeJS.Timeout;
 }
 
-/** Creates a feed of full events; it polls only while it has followers. */
+/** Creates a feed of complete events; it polls only while it has followers. */
 export function createEventFeed(ports: Pick<EventPorts, 'store' | 'log'>, pollMs = 500): EventFeed {
   return createFeed(ports, WHOLE_EVENTS, pollMs);
 }
@@ -71,7 +74,7 @@ export function createFeed<Row extends LogRow>(
       await mine.begun;
       return mine.head;
     } catch (error) {
-      // The next follower starts a new loop, even while this failure is still being reported to earlier ones.
+      // The next follower must start a new loop, even while earlier followers still wait for this failure.
       if (reading === mine) reading = undefined;
       leave();
       throw error;
@@ -95,7 +98,7 @@ export function createFeed<Row extends LogRow>(
     wakeAll();
   }
 
-  /** A loop whose followers left during the read stops here. */
+  /** Schedules the next poll, unless all followers of the loop left while it was reading. */
   function schedule(mine: Reading<Row>): void {
     if (!stopped && mine === reading) mine.timer = setTimeout(() => void poll(mine), pollMs);
   }
@@ -133,7 +136,7 @@ export function createFeed<Row extends LogRow>(
       const events = recent.filter((event) => event.sequence > after && passes(filter, event));
       return { events, upTo: after > head ? after : head };
     }
-    // Events in memory are settled, so a page up to `head` that is not full is complete.
+    // No event can be added any more before `head`, so a page up to `head` that is not full is complete.
     const seen = reading?.head;
     const events = await store.read((tx) => list(tx, filter, after, page, seen));
     const last = events.at(-1)?.sequence ?? after;

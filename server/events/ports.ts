@@ -8,7 +8,7 @@ import type { EmitCredentialChange } from '../identity/ports.ts';
 /** Encrypts the signing secrets. */
 export type SecretEncryption = Pick<Encryption, 'encrypt' | 'open'>;
 
-/** The ports of this folder's operations. */
+/** What the operations of this folder need from other folders. */
 export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' | 'log'> {
   encryption: SecretEncryption;
   /** Sends a request to an address that a merchant configured. */
@@ -17,6 +17,6 @@ export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' |
   emitCredentialChange: EmitCredentialChange;
   /** Counts delivery attempts by result. */
   tried: (result: 'delivered' | 'refused' | 'unanswered') => void;
-  /** Returns the fault of a webhook URL that the sender would refuse. */
+  /** Returns why the sender would refuse a webhook URL; undefined if it would not. */
   urlFault: UrlRule;
 }

@@ -29,8 +29,8 @@ export const EVENT_TYPES = [
 ] as const;
 
 /**
- * Creates the function that records `app.credentials_changed`. The event belongs to the project's console application, so
- * administrators see it in the event log and its stream, and no merchant receives it.
+ * Creates the function that records `app.credentials_changed`. The event belongs to the project's console application,
+ * so only administrators see it in the event log and its stream, and no merchant receives it.
  */
 export function emitCredentialChange(
   now: () => Date,
@@ -52,8 +52,9 @@ export function emitCredentialChange(
 }
 
 /**
- * Appends an event to the log and creates its delivery, in the transaction of the transition; the same (object, type, dedupe)
- * is recorded once. The delivery row commits with the event, so nothing is sent before the commit.
+ * Appends an event to the log and creates its delivery, in the transaction of the change that it reports. Nothing is
+ * sent before the commit, because the delivery row commits with the event. The same (object, type, dedupe) is recorded
+ * once.
  */
 export function recordEvents(now: () => Date) {
   return async (tx: Tx, event: NewEvent): Promise<void> => {

@@ -7,19 +7,25 @@ import { viewConsoleEvent } from './view.ts';
 /** The timing of streams; tests use shorter times. */
 export interface StreamOptions {
   heartbeatMs?: number;
-  /** Longest time without a check of the credential while nothing is sent; each message is checked before it is sent. */
+  /**
+   * Longest time between two checks of the caller's token while nothing is sent (ms). Each message is checked before it
+   * is sent.
+   */
   recheckMs?: number;
-  /** The server is shutting down: streams end, and their readers reconnect to another one. */
+  /** Whether the server is shutting down. If so, streams end, and their clients reconnect to another server. */
   isDraining?: () => boolean;
 }
 
-/** The text of a stream, one per poll; an empty text means no news. */
+/** The texts that a stream sends, one per poll; an empty text means that there is nothing new. */
 type Looks = AsyncIterable<string>;
 
-/** Throws when the caller's credential is no longer valid. */
+/** Throws when the caller's token is no longer valid. */
 export type StillAllowed = () => Promise<unknown>;
 
-/** Creates event streams (text/event-stream, WHATWG HTML §9.2) that end with the message `error` once the credential is no longer valid. */
+/**
+ * Creates event streams (text/event-stream, WHATWG HTML §9.2). A stream ends with the message `error` when the caller's
+ * token is no longer valid.
+ */
 export function guardedStreams({
   heartbeatMs = 15_000,
   recheckMs = 1_000,
@@ -33,7 +39,7 @@ export function guardedStreams({
       let sent = performance.now();
       let checked = Number.NEGATIVE_INFINITY;
       for await (const text of looks) {
-        // The reader has gone; `close` itself would come after the end of this loop.
+        // The client has disconnected. `close` is not awaited, because it would come after the end of this loop.
         if (body.destroyed || isDraining()) return;
         if (text !== '' || performance.now() - checked >= recheckMs) {
           const refusal = await refusalOf(stillAllowed);
@@ -49,7 +55,10 @@ export function guardedStreams({
   };
 }
 
-/** Returns the code of the refusal. A failed check also ends the stream, because nothing is sent unchecked. */
+/**
+ * Returns the code of the refusal; undefined if the caller is still allowed. If the check itself fails, the stream also
+ * ends, because nothing is sent unchecked.
+ */
 async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   try {
     await check();
@@ -60,15 +69,15 @@ async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   }
 }
 
-/** A request to follow the event log. */
+/** A request for a stream of the event log. */
 interface StreamRequest {
   filter: EventFilter;
-  /** The last number that the reader received; undefined starts with new events. */
+  /** The last sequence number that the client received; undefined = only new events. */
   after: bigint | undefined;
   stillAllowed: StillAllowed;
 }
 
-/** Creates event streams: `id` is the sequence number, `data` the console view of the event. */
+/** Creates event streams. The `id` of a message is the sequence number, its `data` the event as administrators see it. */
 export function eventStreams(feed: EventFeed, options: StreamOptions = {}) {
   const open = guardedStreams(options);
   return ({ filter, after, stillAllowed }: StreamRequest): Readable => open(follow(feed, filter, after), stillAllowed);
@@ -80,7 +89,8 @@ export type OpenEventStream = ReturnType<typeof eventStreams>;
 async function* follow(feed: EventFeed, filter: EventFilter, after: bigint | undefined): AsyncGenerator<string> {
   const head = await feed.join();
   try {
-    // A message without data raises no browser event but sets the id, so a reconnection continues from here.
+    // A message without data raises no event in the browser but sets the last id, so that a reconnection continues from
+    // here.
     let cursor = after ?? (filter.since ? 0n : head);
     yield `: ready\nid: ${cursor}\nevent: ready\n\n`;
     while (!feed.stopped) {

@@ -13,7 +13,7 @@ export function viewEvent({ id, type, createdAt, sequence, payload }: Omit<Event
   };
 }
 
-/** The JSON view of an event for the console, with its application and project. */
+/** The JSON view of an event for administrators, with its application and project. */
 export function viewConsoleEvent(event: EventRow) {
   const { clientId, project, objectNo } = event;
   return { ...viewEvent(event), clientId, project, objectNo };
@@ -53,7 +53,7 @@ export function viewDelivery({ delivery, type, tries }: DeliveryStory) {
   };
 }
 
-/** A page of the log; `next` is the sequence number after which the next page begins. */
+/** A page of the log. `next` is the sequence number after which the next page begins; null = there is none. */
 export interface EventPage<Item> {
   items: Item[];
   next: bigint | null;

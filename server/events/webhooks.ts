@@ -19,7 +19,7 @@ import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { EventPorts } from './ports.ts';
 import { viewDelivery, viewWebhook } from './view.ts';
 
-/** A change of a webhook; omitted members stay. */
+/** A change of a webhook; absent fields keep their value. */
 interface WebhookChange {
   url?: string | undefined;
   types?: string[] | undefined;
@@ -29,7 +29,7 @@ interface WebhookChange {
 /** How a signing secret is rotated. */
 interface SecretRotation {
   graceSeconds: number;
-  /** Only creates the new secret; the old one stays until the new one is sent back as `secret`. */
+  /** If true, only creates the new secret. The old one stays until the new one is sent back as `secret`. */
   prepare?: boolean | undefined;
   secret?: string | undefined;
 }
@@ -37,7 +37,7 @@ interface SecretRotation {
 /** How long a prepared secret can be confirmed (ms). */
 const PREPARED_MS = 15 * 60_000;
 
-/** No webhook url to send to (409). */
+/** There is no webhook URL to which an event could be sent (409). */
 class WebhookNotConfigured extends Conflict {
   constructor() {
     super('webhook_not_configured', 'No webhook is enabled, and the order has no notifyUrl.');
@@ -50,7 +50,10 @@ export function webhookOperations(ports: EventPorts) {
   return {
     get: (clientId: string) => store.read(async (tx) => viewWebhook(await existing(tx, clientId), now())),
 
-    /** Creates or changes a webhook; the answer to a creation contains the secret. `mayRedirect` may throw for a changed address. */
+    /**
+     * Creates or changes a webhook; the response to a creation contains the secret. `mayRedirect` is called if events
+     * will go to a new URL, and may throw.
+     */
     put: (actor: Actor, clientId: string, change: WebhookChange, mayRedirect?: () => void) =>
       store.transaction(async (tx) => {
         requireUrl(change.url, ports.urlFault);
@@ -69,8 +72,8 @@ export function webhookOperations(ports: EventPorts) {
       }),
 
     /**
-     * Creates a new secret and returns it once; during the grace period the old one signs too. A prepared secret signs beside
-     * the present one, and replaces it when it is sent back.
+     * Creates a new secret and returns it once. During the grace period the old one also signs. With `prepare` the new
+     * secret signs in addition to the current one, and replaces it when it is sent back as `secret`.
      */
     rotateSecret: (actor: Actor, clientId: string, { graceSeconds, prepare, secret: given }: SecretRotation) =>
       store.transaction(async (tx) => {
@@ -100,7 +103,7 @@ export function webhookOperations(ports: EventPorts) {
         return { ...viewWebhook(rotated, at), secret };
       }),
 
-    /** Sends a test event once, also when the webhook is disabled; returns the result and stores it as a delivery. */
+    /** Sends a test event once, even if the webhook is disabled. Returns the result and stores it as a delivery. */
     async test(actor: Actor, clientId: string) {
       const event = testEvent(clientId, now());
       const { url, row } = await store.transaction(async (tx) => {
@@ -143,7 +146,7 @@ export function webhookOperations(ports: EventPorts) {
         };
       }),
 
-    /** Sends an event again with the same id; a pending delivery is sent now. */
+    /** Sends an event again with the same id. If a delivery of it is pending, sends that one now. */
     resend: (actor: Actor, eventId: string) =>
       store.transaction(async (tx) => {
         const event = await tx.events.find({ id: eventId });

@@ -7,8 +7,9 @@ export function hostAndPort({ host, port }: { host: string; port: number }): str
 }
 
 /**
- * The listen address, if the public URL is plain HTTP to another port of this machine without a configured proxy, so that links of payers
- * would not reach the service. Null = the URL can be correct, or the port is not known yet (0).
+ * Detects a public URL whose links would not reach the service: returns the listen address if the public URL is plain
+ * HTTP to another port of this machine and no proxy is configured. null = the URL can be correct, or the port is not
+ * known yet (0).
  */
 export function listensElsewhere(
   { publicUrl, trustedProxies }: { publicUrl: string; trustedProxies: number },
@@ -20,12 +21,12 @@ export function listensElsewhere(
   return isHere && trustedProxies === 0 && !leadsHere ? hostAndPort(listens) : null;
 }
 
-/** The URL of the metrics; `port` is the opened port if the configured one is 0. */
+/** The URL of the metrics. `port`: the port that was opened, if the configured one is 0. */
 export function metricsUrl(listen: { host: string; port: number }, port = listen.port): string {
   return `http://${hostAndPort({ host: listen.host, port })}/metrics`;
 }
 
-/** A port cannot be opened; `key` is the configuration key of the address. */
+/** The port of a listen address cannot be opened; `key` is the configuration key of the address. */
 class CannotListen extends LocalError {
   constructor(code: 'address_in_use' | 'address_unusable', key: string, why: string, hint: string, cause: unknown) {
     super(code, code === 'address_in_use' ? 409 : 503, `${key}: ${why}.`, { cause, hint });

@@ -1,4 +1,5 @@
-// Verifies credentials of applications and administrators, applies their rate limits, and counts failed attempts.
+// Verifies tokens of applications and sessions of administrators, applies the rate limits of applications, and counts
+// failed attempts.
 import type { IncomingHttpHeaders } from 'node:http';
 import { addressBlock, addressNetwork, isWithin } from '../addresses.ts';
 import { AppError, Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
@@ -33,7 +34,10 @@ export async function authenticate(
   return app;
 }
 
-/** Verifies the credential for an unmatched path below `/api`, so that callers without one cannot discover the existing paths. */
+/**
+ * Verifies the token for an unknown path below `/api`. A caller without a token gets 401 for every path, so it cannot
+ * find out which paths exist.
+ */
 export async function authenticateUnknown(ctx: EdgeContext): Promise<void> {
   if (ctx.path.startsWith('/api/v1/')) await authenticate(ctx, { admin: 'viewer', projectScope: 'own' });
   else if (ctx.path.startsWith('/api/v2/')) await authenticate(ctx, 'any-token');
@@ -49,7 +53,7 @@ function requireAdminNetwork(ctx: EdgeContext): void {
   throw new Forbidden('ip_not_allowed', 'Your IP address is not allowed to use the console.');
 }
 
-/** Authenticates the application by `Authorization: Bearer` only (RFC 6750 §2.1) and counts its rate limit. */
+/** Authenticates the application by `Authorization: Bearer` only (RFC 6750 §2.1) and counts the request for its rate limit. */
 async function authenticateApp(ctx: EdgeContext, asked?: AskedKey): Promise<AppCaller> {
   const header = ctx.req.headers.authorization;
   if (header === undefined) throw new Unauthenticated();
@@ -95,7 +99,7 @@ async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
   return admin;
 }
 
-/** Throws 403 if every administrator must have a second factor and this one has none yet. */
+/** Throws 403 if the configuration requires a second factor and the administrator has not enrolled one yet. */
 function requireEnrolled({ secondFactor }: AdminCaller): void {
   if (secondFactor !== 'missing') return;
   throw new Forbidden('second_factor_enrolment_required', 'Every administrator must have a second factor here.', {
@@ -134,7 +138,10 @@ export async function noteUnconfirmed(ctx: EdgeContext, error: unknown): Promise
   });
 }
 
-/** The administrator credential of a request: the header, or the cookie if the header is absent; undefined without both. */
+/**
+ * Returns the administrator's token: from the header, or from the cookie if the header is absent. undefined if both are
+ * absent.
+ */
 export function readAdminCredential(
   headers: IncomingHttpHeaders,
   secure: boolean,
@@ -149,20 +156,22 @@ export function readAdminCredential(
 }
 
 /**
- * Another host of the same domain can set `auth_token`, but not a cookie with the prefix `__Host-`. Over https only the prefixed cookie
- * counts; the plain name counts for programs, which send no `Sec-Fetch-Site`.
+ * Another host of the same domain can set the cookie `auth_token`, but not one with the prefix `__Host-`. Over https
+ * only the prefixed cookie is accepted from browsers. Programs (recognised by the missing header `Sec-Fetch-Site`) may
+ * send the plain one.
  */
 function sessionCookies({ cookie, 'sec-fetch-site': site }: IncomingHttpHeaders, secure: boolean): string[] {
   const own = secure ? readCookies(cookie, HOST_PREFIX + SESSION_COOKIE) : [];
   return own.length > 0 || (secure && site !== undefined) ? own : readCookies(cookie, SESSION_COOKIE);
 }
 
-/** A network may have this many times the failed attempts of one address. */
+/** A network may have this many times as many failed attempts as one address. */
 const NETWORK_TIMES = 10;
 
 /**
- * Counts a wrong credential for its address and its network and rethrows the error; above the limit it becomes a 429. Only failures are
- * counted, so a valid credential costs no query and is not limited by failures of others at its address.
+ * Counts an invalid token or session for its address and its network, and rethrows the error. Above the limit the error
+ * becomes a 429. Only failures are counted, so a valid token costs no query, and failures of other callers at the
+ * address do not block it.
  */
 async function refuseBadCredential(ctx: EdgeContext, error: unknown): Promise<never> {
   const limit = ctx.edge.badCredentialsPerMinute;

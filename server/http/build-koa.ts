@@ -20,7 +20,7 @@ export interface HttpConfig {
   rateLimit: { perApp: number; badCredentialsPerMinute: number };
 }
 
-/** The dependencies of the Koa application; other folders implement the ports. */
+/** The dependencies of the Koa application. Other folders implement its interfaces. */
 export interface KoaParts {
   config: HttpConfig;
   logger: Logger;
@@ -31,9 +31,9 @@ export interface KoaParts {
   withKey: WithKey;
   router: RouteGroup;
   metrics?: Metrics;
-  /** Absent = browsers get problem documents, too. */
+  /** Creates the error page for browsers. Absent = browsers get the JSON error response (problem document) like other clients. */
   refusalPage?: RefusalPage;
-  /** Further response headers that a page of another origin may read. */
+  /** Additional response headers that pages of other origins may read. */
   exposedHeaders?: readonly string[];
 }
 

@@ -1,13 +1,14 @@
-// Files that a build generates, and that a checkout generates in a worker thread: the guides and the API explorer.
+// Generated files: the guides and the API explorer. A build contains them; a source checkout generates them on first
+// use.
 import { once as happens } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import type { Encoded } from './contract.ts';
 
 /**
- * Reads generated files. A build contains them in `folder` beside `http/`, so a running service generates none. In a checkout a program of
- * `offline/` generates them on first use, in a worker thread, because the computation would block other requests. Undefined if a file
- * exists in neither.
+ * Returns a function that reads generated files. A build contains them in `folder` next to `http/`, so a running
+ * service generates none. In a source checkout a program of `offline/` generates them on first use, in a worker thread,
+ * because the computation would block other requests. The function returns undefined if the file does not exist.
  */
 function builtFiles<Name extends string>(
   folder: string,
@@ -29,7 +30,10 @@ function builtFiles<Name extends string>(
   };
 }
 
-/** Creates a value on first use and keeps it; a failure is not kept. */
+/**
+ * Returns a function that creates a value on its first call and then returns the same value. After a failure, the next
+ * call tries again.
+ */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {
@@ -77,15 +81,15 @@ export type ExplorerFile = keyof typeof explorerFiles;
 
 const read = builtFiles<ExplorerFile | CodedFile>('explorer', 'explorer-thread');
 
-/** The names of a file's compressed versions; `null` for files that are compressed already. */
+/** The names of a file's compressed versions; null for a file whose format is compressed already. */
 export const codedNames = (name: ExplorerFile): Record<keyof Encoded, CodedFile> | null =>
   name.endsWith('.png') ? null : { br: `${name}.br`, gzip: `${name}.gz` };
 
 type CodedFile = `${ExplorerFile}.${'br' | 'gz'}`;
 
 /**
- * A file of the explorer, see `builtFiles`, with its compressed versions; a checkout has none. All responses share one buffer, because a
- * copy for each slow client would stay in memory.
+ * Returns a file of the API explorer with its compressed versions; a source checkout has no compressed ones. All
+ * responses share one buffer, because a copy for each slow client would stay in memory.
  */
 export async function readExplorerFile(name: ExplorerFile): Promise<{ body: Buffer; encoded: Encoded }> {
   const body = Buffer.from((await read(name))!);

@@ -1,4 +1,4 @@
-// Contracts of routes, callers of requests, and the port that verifies credentials.
+// Contracts of routes, callers of requests, and the interface that verifies tokens and sessions.
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
@@ -7,13 +7,16 @@ import type { AppTerms, AskedKey, KeptKey, KeyClaim } from '../payments/idempote
 /** Roles of administrators: a viewer reads, an operator also moves money, an admin does everything. */
 export type Role = 'viewer' | 'operator' | 'admin';
 
-/** Whether the session confirmed password and second factor within the last minutes; `where-live` is also true where no channel can be live. */
+/**
+ * Whether the session confirmed password and second factor within the last minutes. `where-live` is also true in a
+ * service that cannot have live channels.
+ */
 export interface Confirmed {
   readonly always: boolean;
   readonly 'where-live': boolean;
 }
 
-/** An authenticated administrator; `via` is the kind of credential. */
+/** An authenticated administrator; `via`: whether the token came in a header or in a cookie. */
 export interface AdminCaller {
   readonly kind: 'admin';
   readonly id: string;
@@ -36,18 +39,21 @@ export interface AppCaller {
   readonly project: string;
   readonly scopes: ReadonlySet<string>;
   readonly mode?: string;
-  /** Requests a minute for this app; undefined means the configured `RateLimit.PerApp`, 0 means no limit. */
+  /** Requests per minute for this application. 0 = no limit; absent = the configured `RateLimit.PerApp`. */
   readonly rateLimit?: number;
-  /** Its payment terms, if they were read with the token. */
+  /** The payment terms of the application, if they were loaded together with the token. Absent = not loaded. */
   readonly terms?: AppTerms;
-  /** The response stored under the given Idempotency-Key, if it was read with the token. */
+  /**
+   * The response stored under the request's Idempotency-Key, if the query that loaded the token also loaded it. null =
+   * there is none; absent = not looked up.
+   */
   readonly kept?: KeptKey | null;
 }
 
 /** The caller of a request. */
 export type Caller = AdminCaller | AppCaller;
 
-/** The administrator credential as read from the request. */
+/** The administrator's token as read from the request. */
 export interface AdminCredential {
   readonly token: string;
   readonly via: 'bearer' | 'cookie';
@@ -55,21 +61,27 @@ export interface AdminCredential {
   readonly safe: boolean;
 }
 
-/** Port of identity: verifies credentials; rejects with `Unauthenticated` (401) or `Forbidden` (403). */
+/**
+ * Verifies tokens and sessions; the folder `identity` implements it. Rejects with `Unauthenticated` (401) or
+ * `Forbidden` (403).
+ */
 export interface Authenticators {
   admin(credential: AdminCredential, ip: string): Promise<AdminCaller>;
-  /** With `asked` also reads the response stored under an Idempotency-Key of the application. */
+  /** If `asked` is set, also loads the response stored under that Idempotency-Key of the application. */
   app(token: string, ip: string, asked?: AskedKey): Promise<AppCaller>;
   /** Whether the csrf value was made for the session `jti` (HMAC). */
   csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
-  /** Writes to the audit log that a session was refused an operation for a missing confirmation; at most a few times per session. */
+  /**
+   * Writes to the audit log that a session was refused an operation because it had not confirmed password and second
+   * factor; at most a few times per session.
+   */
   noteUnconfirmed(
     admin: Pick<AdminCaller, 'username' | 'jti'>,
     refused: { operation: string; ip: string; requestId: string },
   ): Promise<void>;
 }
 
-/** Kinds of objects that belong to projects, and the member of path or body that names one. */
+/** Kinds of objects that belong to projects, and the path parameter or body field that identifies one. */
 export const NAMED_BY = {
   project: 'code',
   app: 'client_id',
@@ -87,18 +99,18 @@ export const NAMED_BY = {
 export type Thing = keyof typeof NAMED_BY;
 
 /**
- * The object of an administrator's request; an administrator with project limits reaches only its own projects. A `Thing`: the object named
- * by path or body. `query`, `body`: the project named there. `account`: the bills of a channel account, by project and channel in query or
- * body. `filter`: a list, which is narrowed to those projects. `service`: the service as a whole. `own`: the caller's own account, or an
- * object without a project.
+ * The object of an administrator's request, by which project limits are checked. A `Thing`: the object that path or
+ * body identifies. `query`, `body`: the project in the query or body. `account`: the bills of a channel account, by
+ * project and channel in query or body. `filter`: a list, of which the administrator sees the entries of its own
+ * projects. `service`: the service as a whole. `own`: the caller's own account, or an object without a project.
  */
 export type ProjectScope = Thing | 'query' | 'body' | 'account' | 'filter' | 'service' | 'own';
 
-/** Port: the projects of an object. */
+/** Looks up the projects of an object; other folders implement it. */
 export interface Belongings {
-  /** The projects of an object: several for a bill of a shared account; none if the object does not exist. */
+  /** Returns the projects of an object: several for a bill of a shared account; none if the object does not exist. */
   projectsOf(thing: Thing, id: string): Promise<readonly string[]>;
-  /** The projects that share the accounts of a project at a channel. */
+  /** Returns the projects that use the same channel accounts as the given project. */
   sharersOf(account: { project: string; payWay: string; account?: string | undefined }): Promise<readonly string[]>;
 }
 
@@ -108,11 +120,14 @@ export interface AdminAuth {
   readonly projectScope: ProjectScope;
   /** The session must have confirmed password and second factor within the last minutes. */
   readonly confirmed?: keyof Confirmed;
-  /** Also allowed for administrators who must still enrol a second factor. */
+  /** If true, also allowed for administrators who must still enrol a second factor. */
   readonly enrolling?: true;
 }
 
-/** The required authentication: none, any app token, an administrator, or a token with this scope. */
+/**
+ * The required authentication: none, any token of an application, an administrator, or a token of an application with
+ * this scope.
+ */
 export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string };
 
 /**
@@ -124,10 +139,10 @@ export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 /** Media types of a response, each with the schema of its JSON (event stream: of each message), or with text or bytes. */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
-/** The response to a client that already has the current version; every cacheable response has an entity tag. */
+/** The 304 response to a client that already has the current version; every cacheable response has an entity tag. */
 export const UNCHANGED = { 304: {} } as const satisfies Contract['answers'];
 
-/** Size limits of uploaded files, and the form member that may occur several times. */
+/** Size limits of uploaded files; `several`: the form field that may occur several times. */
 export interface UploadLimits {
   readonly several?: string;
   readonly mostFiles: number;
@@ -141,33 +156,39 @@ export interface WebhookContract {
   readonly object: z.ZodType;
 }
 
-/** Input and output of an endpoint: the only source of its schemas, its authentication and its place in the OpenAPI document. */
+/**
+ * Input and output of an endpoint: the only source of its schemas, authentication and description in the OpenAPI
+ * document.
+ */
 export interface Contract {
   readonly auth: Auth;
-  /** A parameter that fails its schema is a 404. */
+  /** Schema of the path parameters; a parameter that does not match is a 404. */
   readonly params?: z.ZodObject;
-  /** Below `/api/` a parameter that is not listed is a 400. */
+  /** Schema of the query; below `/api/` an unknown parameter is a 400. */
   readonly query?: z.ZodObject;
-  /** Lower-case header names; other headers are ignored. */
+  /** Schema of the read headers, by lower-case names; other headers are ignored. */
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** The data (of `list`: one entry); members that it does not name are removed. */
+  /** Schema of the data, or with `list` of one entry; fields that it does not name are removed. */
   readonly returns?: z.ZodType;
   /** Default 200. */
   readonly status?: 200 | 201 | 202 | 204;
-  /** Members beside `data`; a `Reply` provides them. */
+  /** Schema of fields that are sent next to `data`; the handler returns them in a `Reply`. */
   readonly beside?: z.ZodObject;
-  /** The answer is `{ data: [..], page: { nextCursor, hasMore } }`. */
+  /** If true, the response is `{ data: [..], page: { nextCursor, hasMore } }`. */
   readonly list?: true;
-  /** The response is the data itself, not `{ data }` (health, JWKS, OAuth). */
+  /** If true, the response is the data itself, not `{ data }` (health, JWKS, OAuth). */
   readonly bare?: true;
-  /** The handler returns a `Reply` that is not JSON. */
+  /** Set if the handler returns a `Reply` that is not JSON. */
   readonly raw?: 'html' | 'stream';
-  /** The forms of the handler's own responses, by status; the general forms apply to other statuses. */
+  /** Schemas of responses that differ from the general ones, by status. */
   readonly answers?: Readonly<Record<number, MediaTypes>>;
-  /** A browser must send the request from the service's own origin (login); requests with a cookie session are always checked. */
+  /**
+   * If true, a browser must send the request from a page of the service itself (login). Requests with a session cookie
+   * are always checked for that.
+   */
   readonly sameSite?: true;
-  /** An `Idempotency-Key` is honoured. */
+  /** If true, an `Idempotency-Key` is honoured. */
   readonly idempotent?: true;
   /** Error codes beyond the general ones, for the OpenAPI document. */
   readonly errors?: readonly ErrorCode[];
@@ -175,15 +196,18 @@ export interface Contract {
   readonly accepts?: readonly Accepts[];
   /** Limits of the files of a multipart body; absent = a few small files. */
   readonly uploads?: UploadLimits;
-  /** Errors in the shape of RFC 6749 instead of problem details; implies `bare`. */
+  /** `oauth`: errors in the shape of RFC 6749 instead of problem documents. It implies `bare`. */
   readonly style?: 'oauth';
   /** The webhook events of this endpoint, for the OpenAPI document. */
   readonly webhooks?: Readonly<Record<string, WebhookContract>>;
-  /** Excluded from the OpenAPI document (pages and assets). */
+  /** If true, the endpoint is left out of the OpenAPI document (pages and assets). */
   readonly hidden?: true;
 }
 
-/** Response header of an operation that ignores the `Idempotency-Key` of the request: a retry may repeat the operation. */
+/**
+ * Response header of an operation that ignores the `Idempotency-Key` of the request, to warn that a retry may repeat
+ * the operation.
+ */
 export const KEY_IGNORED = 'Idempotency-Key-Ignored';
 
 /** Whether an operation that changes data does not support `Idempotency-Key`; reads need none. */
@@ -215,7 +239,7 @@ export interface Page<T> {
 
 type Parsed<S, Missing> = S extends z.ZodType ? z.output<S> : Missing;
 type CallerOf<A> = A extends 'none' ? undefined : A extends { admin: string } ? AdminCaller : AppCaller;
-/** A list query narrowed to the caller's projects: the requested project, the caller's projects, or all. */
+/** The query of a list, with the projects that the caller may see: the requested project, the caller's projects, or all. */
 type Narrowed<C extends Contract> = C['auth'] extends { projectScope: 'filter' }
   ? Omit<Parsed<C['query'], Record<never, never>>, 'project'> & { project?: string | readonly string[] | undefined }
   : Parsed<C['query'], Record<never, never>>;
@@ -228,7 +252,10 @@ export interface Input<C extends Contract> {
   headers: Parsed<C['headers'], Record<never, never>>;
   body: Parsed<C['body'], undefined>;
   caller: CallerOf<C['auth']>;
-  /** Set if the contract is idempotent and a key was sent; the operation that writes the intent needs it. */
+  /**
+   * The caller's use of its Idempotency-Key. The handler must store it in the transaction that begins the operation.
+   * undefined = no key was sent, or the contract is not idempotent.
+   */
   claim: C extends { idempotent: true } ? KeyClaim | undefined : undefined;
   request: RequestFacts;
 }
@@ -251,14 +278,14 @@ export interface ReplyCookie {
   value: string | null;
   httpOnly?: boolean;
   secure?: boolean;
-  /** Also sent with navigation from another site; by default it is not. */
+  /** `lax`: the browser also sends the cookie when another site links here. Absent = it does not. */
   sameSite?: 'lax';
-  /** Over https the cookie is also set under a name that only this host can set. */
+  /** If true, the cookie is over https also set with the prefix `__Host-`, which no other host of the domain can set. */
   hostToo?: boolean;
   maxAgeSeconds?: number;
 }
 
-/** A body by content coding. */
+/** The body of a response, compressed in several ways, by content coding. */
 export type Encoded = Readonly<Partial<Record<(typeof CODINGS)[number], Buffer>>>;
 
 /** Content codings, the one with the best compression first. */
@@ -274,7 +301,7 @@ export interface ReplyParts<T> {
   /** The same body, compressed with content codings that a client may accept. */
   encoded?: Encoded;
   data?: T;
-  /** Members beside `data`, named in the contract. */
+  /** Fields that are sent next to `data`; the contract must name them. */
   beside?: Record<string, unknown> | undefined;
 }
 

@@ -10,7 +10,10 @@ export const CSRF_COOKIE = 'csrf_token';
 /** Browsers accept a cookie with this prefix only from this host over https. */
 export const HOST_PREFIX = '__Host-';
 
-/** All values of a cookie name in a Cookie header, in order; more than one value means that another host set the cookie, too. */
+/**
+ * All values of a cookie name in a Cookie header, in their sequence. More than one value means that another host of the
+ * domain also set the cookie.
+ */
 export function readCookies(header: string | undefined, name: string): string[] {
   if (!header?.includes(name)) return [];
   return header
@@ -32,7 +35,10 @@ export function isSafe(method: string): boolean {
   return safeMethods.has(method);
 }
 
-/** Double-submit check of a cookie session: header equals cookie, the value belongs to the session, and the page has the service's origin. Throws 403. */
+/**
+ * Checks a request with a session cookie against cross-site request forgery. The header must equal the cookie, the
+ * value must belong to the session, and the page must have the service's origin. Throws 403.
+ */
 export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (isSafe(ctx.method)) return;
   checkSameSite(ctx);
@@ -42,7 +48,7 @@ export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (!(await ctx.edge.authenticators.csrfMatches(sent, jti))) throw refused();
 }
 
-/** Over https the `__Host-` cookie counts if it was sent, because no other host of the domain can set it. */
+/** Over https the `__Host-` cookie is used if it was sent, because no other host of the domain can set it. */
 function csrfCookies({ req: { headers }, edge: { secure } }: EdgeContext): string[] {
   const own = secure ? readCookies(headers.cookie, HOST_PREFIX + CSRF_COOKIE) : [];
   return own.length > 0 ? own : readCookies(headers.cookie, CSRF_COOKIE);

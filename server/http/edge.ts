@@ -1,4 +1,4 @@
-// The HTTP layer: its ports, the state of a request, rate limits and security headers.
+// The HTTP layer: the interfaces that it needs, the state of a request, rate limits and security headers.
 import type { Context, DefaultContext, Middleware, ParameterizedContext } from 'koa';
 import helmet from 'koa-helmet';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -8,12 +8,12 @@ import type { WithKey } from '../payments/idempotency.ts';
 import type { Authenticators, Belongings, Caller, Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Runs requests, and records for each whether it wrote to the database. */
+/** Runs requests, and tracks for each whether it wrote to the database. */
 export interface Requests {
   run<T>(request: () => Promise<T>): Promise<T>;
   /** Whether the current request has committed a change. */
   hasChanged(): boolean;
-  /** The age in seconds of the data that the request read; undefined if the data is current. */
+  /** The maximum age in seconds of the data that the request read; undefined if it read current data. */
   lag(): number | undefined;
 }
 
@@ -30,7 +30,7 @@ interface RefusedRequest {
 /** Builds the error page for a browser; other clients get a problem document. */
 export type RefusalPage = (refused: RefusedRequest) => { headers: Record<string, string>; body: string };
 
-/** Dependencies of the HTTP layer, available to endpoints as `ctx.edge`. */
+/** The dependencies of the HTTP layer. Endpoints read them as `ctx.edge`. */
 export interface Edge {
   readonly authenticators: Authenticators;
   readonly belongings: Belongings;
@@ -44,7 +44,7 @@ export interface Edge {
   readonly refusalPage: RefusalPage | undefined;
   /** Scheme, host and port under which the service is reached. */
   readonly publicOrigin: string;
-  /** Cookies carry `Secure`. */
+  /** Whether cookies are set with `Secure`, that is, whether the public URL is https. */
   readonly secure: boolean;
   readonly trustedProxies: number;
   /** Address ranges that may use `/api/v1`; empty = all addresses. */
@@ -65,7 +65,7 @@ export interface RequestState {
   caller?: Caller;
   /** The unverified client id of a token request, for the log. */
   triedClient?: string;
-  /** A credential was sent, so the response must not be cached. */
+  /** Whether a token or cookie was sent, so that the response must not be cached. */
   credential: boolean;
 }
 
@@ -78,7 +78,7 @@ export type EdgeContext = ParameterizedContext<
 /** A middleware of this layer. */
 export type EdgeMiddleware = Middleware<RequestState, DefaultContext & { edge: Edge; params: Record<string, string> }>;
 
-/** The rest of a rate limit after one more use. */
+/** The state of a rate limit after one more use. */
 interface Quota {
   readonly allowed: boolean;
   readonly limit: number;
@@ -87,12 +87,12 @@ interface Quota {
   readonly resetSeconds: number;
 }
 
-/** Port: counts a use of `key` within a fixed window; the implementation with the database counts for all replicas. */
+/** Counts the uses of `key` within a fixed time window. The implementation with the database counts for all replicas together. */
 export interface RateLimits {
   consume(key: string, limit: number, windowSeconds: number): Promise<Quota>;
 }
 
-/** Sends the rest of the limit to the caller (`RateLimit`, `RateLimit-Policy`: IETF httpapi draft). */
+/** Sends the state of the limit to the caller (`RateLimit`, `RateLimit-Policy`: IETF httpapi draft). */
 export function setRateLimitHeaders(ctx: Pick<Context, 'set'>, quota: Quota, windowSeconds: number): void {
   ctx.set('RateLimit-Policy', `"default";q=${quota.limit};w=${windowSeconds}`);
   ctx.set('RateLimit', `"default";r=${quota.remaining};t=${quota.resetSeconds}`);
@@ -135,7 +135,7 @@ export function securityHeaders(isHttps: boolean): EdgeMiddleware {
     },
     strictTransportSecurity: isHttps && { maxAge: 31_536_000 },
     frameguard: { action: 'deny' },
-    // Only for obsolete browsers and plug-ins; the headers of a 402 must stay below 4 KB.
+    // Left out: the header only helps obsolete browsers, and the headers of a 402 must stay below 4 KB.
     xssFilter: false,
     ieNoOpen: false,
     dnsPrefetchControl: false,

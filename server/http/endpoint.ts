@@ -25,7 +25,7 @@ import { refusalAnswer } from './refusal-answer.ts';
 export type { Contract, Page } from './contract.ts';
 export { Reply } from './contract.ts';
 
-/** Koa middleware with its contract, which routes, tests and the OpenAPI document read. */
+/** Koa middleware with the contract that it was built from; routes, tests and the OpenAPI document read the contract. */
 export interface Endpoint extends EdgeMiddleware {
   readonly contract: Contract;
 }
@@ -64,7 +64,7 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
       projects && typeof auth === 'object' && 'admin' in auth
         ? await checkProjectScope(ctx, auth.projectScope, projects, sent)
         : sent;
-    // `readInput` built these members from the same contract, so the types match.
+    // `readInput` built these fields from the same contract, so the types match.
     const handle = (claim?: KeyClaim) => handler({ ...input, caller, claim } as Input<C>);
     const key = contract.idempotent ? readIdempotencyKey(ctx.req.headers['idempotency-key']) : undefined;
     if (key === undefined || caller === undefined) return answer.send(ctx, await handle());
@@ -106,7 +106,7 @@ interface AnswerWriter {
 
 const json = 'application/json; charset=utf-8';
 
-/** Creates the writer of a contract; `returns` parses the data, so members that it does not name are removed. */
+/** Creates the writer of a contract. `returns` parses the data, so fields that it does not name are removed. */
 function answerWriter(contract: Contract): AnswerWriter {
   const toBody = bodyOf(contract);
   const render = (result: unknown): Answer => {
@@ -126,7 +126,7 @@ function answerWriter(contract: Contract): AnswerWriter {
   return { send, render };
 }
 
-/** Serializes the body of a response; `beside` holds the members beside `data`. */
+/** Serializes the body of a response; `beside` has the fields that are sent next to `data`. */
 type ToBody = (data: unknown, beside?: Record<string, unknown>) => string;
 
 function bodyOf({ returns, beside, list, bare, style }: Contract): ToBody {

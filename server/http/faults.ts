@@ -1,4 +1,4 @@
-// Translates faults into refusals, and describes errors for the log.
+// Translates faults of the database or of the code into error responses, and describes errors for the log.
 import type { ErrorCode } from '../error-codes/error-codes.ts';
 import { AppError, BUSY, ChangeUnknown, NO_ROOM, Unavailable, causes } from '../errors.ts';
 
@@ -16,16 +16,16 @@ const unreachableText =
   /timeout exceeded when trying to connect|Connection terminated|Client (?:has encountered a connection error|was closed)|the database system is (?:starting up|shutting down)|Cannot use a pool after calling end|PGlite is closed/i;
 const busyText = /Query read timeout|canceling statement due to (?:lock|statement) timeout/i;
 
-/** An operator has to free disk space first. */
+/** Seconds until a retry when the disk is full, because an operator has to free disk space first. */
 const FULL_RETRY_SECONDS = 30;
 
-/** Whether the request had changed data before the fault; `never`: it only reads. */
+/** Whether the request had changed data before the fault. `never`: the request only reads. */
 export type Changed = 'nothing' | 'something' | 'never';
 
 /**
- * Translates an external fault (database unreachable or full, lock or statement timeout, deadlock) into a refusal that may be retried; an
- * unknown error becomes `internal_error` without details. After a change the result is a 504 that suggests no blind retry. Source of the
- * classes: PostgreSQL appendix A.
+ * Translates a fault of the database (unreachable, full, lock or statement timeout, deadlock) into an error response
+ * that the client may retry. An unknown error becomes `internal_error` without details. If data was changed already,
+ * the response is a 504 that does not suggest a blind retry. Source of the classes: PostgreSQL appendix A.
  */
 export function translateFault(error: unknown, changed: Changed = 'nothing'): AppError {
   for (const cause of causes(error)) {
@@ -41,11 +41,11 @@ export function translateFault(error: unknown, changed: Changed = 'nothing'): Ap
   return new AppError('internal_error', 500, 'Internal server error.', { cause: error });
 }
 
-/** Whether the cause of an error is external (a channel, a receiver, the database) or a timeout, so that a stack is of no use. */
+/** Whether the cause of an error is a channel, a receiver, the database, or a timeout; a stack trace would not help then. */
 function isOutside(error: unknown): boolean {
   for (const cause of causes(error)) {
     if (cause instanceof AppError) return cause.status !== 500;
-    // Failed exchanges with a channel or a receiver have `why`.
+    // Only errors of calls to a channel or to a receiver have `why`.
     if ('why' in cause || (cause as Partial<Error>).name === 'TimeoutError' || faultOf(cause)) return true;
   }
   return false;
@@ -78,8 +78,8 @@ export interface ErrorDescription {
 }
 
 /**
- * The loggable parts of an error: class, code, short message and stack, but no SQL statement with its values. External faults (timeouts,
- * broken connections) are logged without a stack.
+ * The parts of an error that may be logged: class, code, short message and stack, but no SQL statement with its values.
+ * Faults of other systems (timeouts, broken connections) are logged without a stack.
  */
 export function describeError(error: unknown): ErrorDescription {
   return describe(error, !isOutside(error), 0);

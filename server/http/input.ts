@@ -1,4 +1,4 @@
-// Parses path, query, headers and body of a request by its contract, and the parameters of OAuth.
+// Parses path, query, headers and body of a request by its route's contract, and the parameters of OAuth.
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { notKnown } from '../../config/nearest.ts';
@@ -10,7 +10,7 @@ import type { EdgeContext } from './edge.ts';
 import { escapeName, readJson, requirePlainText, unknownMembers } from './strict-text.ts';
 import { incomplete, mostBytesOf, readMultipart, streamedBody } from './uploads.ts';
 
-/** The input that a contract's reader returns; the handler gets it with the contract's own types. */
+/** The parsed input of a request. `endpoint` passes it to the handler with the types of the contract. */
 export interface ReadInput {
   params: unknown;
   query: unknown;
@@ -21,9 +21,9 @@ export interface ReadInput {
 
 const none = Object.freeze({});
 const noBytes = Buffer.alloc(0);
-/** The maximum number of faults that one response lists. */
+/** The maximum number of faulty fields that one response lists. */
 const MOST_FAULTS = 50;
-/** JSON and forms: 100 KB. Channel notifications (`raw`): 256 KB, more than any channel sends. */
+/** Size limits of a body. JSON and forms: 100 KB. Channel notifications (`raw`): 256 KB, more than any channel sends. */
 const limits = { parsed: 100 * 1024, raw: 256 * 1024 };
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -59,7 +59,10 @@ function readParams(schema: z.ZodObject, { params, path }: EdgeContext): unknown
   return result.data;
 }
 
-/** The router keeps a malformed escape as text, so two paths would address the same object. */
+/**
+ * The router keeps a malformed percent escape as text. Then two different paths would address the same object, so such
+ * a path is refused.
+ */
 function isDecodable(path: string): boolean {
   try {
     decodeURIComponent(path);
@@ -101,7 +104,7 @@ function queryFault(name: string, code: string, detail: string): InvalidRequest 
   ]);
 }
 
-/** An unknown member is refused, because a misspelt `refundAmount` would refund the full amount. */
+/** An unknown field is refused, because a misspelt `refundAmount` would refund the full amount. */
 function parseBody(schema: z.ZodType, sent: unknown, isStrict: boolean): unknown {
   if (!isStrict) return parse(schema, sent, '');
   return parse(schema, sent, '', unknownMembers(schema, sent).take(MOST_FAULTS).toArray());
@@ -138,7 +141,10 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
   return key;
 }
 
-/** The key of an `Idempotency-Key` header; undefined if it is missing or malformed. */
+/**
+ * The key of an `Idempotency-Key` header, for looking up its stored response early; undefined if the header is missing
+ * or malformed.
+ */
 export function askedKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   const text = String(header);
@@ -154,7 +160,7 @@ interface ReadBody {
 
 /** Parses the body in a media type that the contract accepts; throws 413, 415 or 400. */
 async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody> {
-  // If the connection closed while the credential was verified, the stream would never end.
+  // If the client disconnected while its token was verified, reading the body would wait forever.
   if (ctx.req.destroyed && !ctx.req.readableEnded) throw incomplete();
   const accepts = contract.accepts ?? ['json'];
   if (accepts.includes('raw')) return { value: undefined, raw: await readBytes(ctx.req, limits.raw) };
@@ -169,7 +175,7 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
   return { value: type === 'json' ? readJson(text) : parseForm(text), raw };
 }
 
-/** A multipart form around the file would be read as part of the file. */
+/** A multipart body is refused here, because its part headers would be read as part of the file. */
 function streamOf(req: IncomingMessage): AsyncIterable<Uint8Array> {
   requireIdentity(req);
   if (/^multipart\//i.test(req.headers['content-type'] ?? '')) throw wrongType('The body must be the file itself.');
@@ -185,7 +191,7 @@ function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= limit) return void chunks.push(chunk);
-      // Frees the memory while the rest of the refused body arrives.
+      // Frees the memory at once, because the rest of the refused body may still arrive for a while.
       chunks.length = 0;
       reject(tooLarge(limit));
     });
@@ -263,7 +269,7 @@ export function basicPair(header: string): { id: string; secret: string } | unde
   return colon < 0 ? undefined : { id: text.slice(0, colon), secret: text.slice(colon + 1) };
 }
 
-/** The unverified client id of a request, shortened, for the log. */
+/** The unverified client id of a token request, shortened, for the log. */
 function triedClient(authorization: string | undefined, body: unknown): string | undefined {
   const named = typeof body === 'object' && body !== null && 'client_id' in body ? body.client_id : undefined;
   const id = (authorization === undefined ? undefined : basicPair(authorization)?.id) ?? named;

@@ -13,8 +13,8 @@ interface LogConfig {
 const TOGETHER = { sync: false, minLength: 8192, periodicFlush: 100 };
 
 /**
- * Creates the logger: JSON lines with the numbers of the current work, or text on a terminal. Secrets are redacted by member name and by
- * pattern, control characters are escaped, and bodies are never logged.
+ * Creates the logger: JSON lines with the numbers of the current request or job, or text on a terminal. Secrets are
+ * redacted by field name and by pattern, control characters are escaped, and bodies are never logged.
  */
 export function createLogger(config: LogConfig, stream?: DestinationStream): Logger {
   const options = {
@@ -25,7 +25,7 @@ export function createLogger(config: LogConfig, stream?: DestinationStream): Log
       level: (label: string) => ({ level: label }),
       log: (members: Record<string, unknown>) => redactMembers(members),
     },
-    // The line's own member overrides the mixin's member of the same name.
+    // If a line sets a field of the same name itself, its value is used.
     mixin: () => ({ ...currentWork(), traceId: traceId() }),
     serializers: { err: describeError },
     hooks: { streamWrite: redactText },
@@ -62,10 +62,10 @@ const LOOKS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
   info: 'green',
 };
 
-/** Members that the text of a request line already shows. */
+/** Fields that the text of a request line already shows. */
 const SHOWN: ReadonlySet<string> = new Set(['method', 'route', 'status', 'ms', 'requestId', 'ip', 'caller']);
 
-/** Formats a log line as text: time, level, message, members, and the stack of an error. Control characters are escaped. */
+/** Formats a log line as text: time, level, message, fields, and the stack of an error. Control characters are escaped. */
 export function logText(json: string, paint: Paint = styleText): string {
   const { level = '', time = '', msg = '', err, ...members } = JSON.parse(json) as Line;
   const isRequest = msg === 'request' && typeof members['route'] === 'string';
@@ -77,7 +77,7 @@ export function logText(json: string, paint: Paint = styleText): string {
     ...about.map(([name, value]) => paint('dim', `${name}=${shown(value)}`)),
   ];
   const places = errorLines(err);
-  // External faults have no stack, so they fit on the same line.
+  // An error without a stack fits on the same line.
   if (err && !err.stack) return `${[...words, '-', ...places.map((line) => line.trim())].join(' ')}\n`;
   return `${[words.join(' '), ...places].join('\n')}\n`;
 }
@@ -100,7 +100,7 @@ function shown(value: unknown): string {
 
 const hidden = '[redacted]';
 
-/** Member names whose values are never logged, at any depth. */
+/** Field names whose values are never logged, at any depth. */
 const secretName =
   /password|passphrase|secret|private_?key|master_?key|api_?v3_?key|authorization|cookie|credential|recovery_?codes|signature|tokens?$|^(?:csrf|jwt|pem|content|body|raw_?body|extra)$/i;
 
@@ -146,7 +146,10 @@ function escaped(char: string): string {
 const runLength = 43;
 const isRunChar = Uint8Array.from({ length: 128 }, (_, code) => (/[\w+/-]/.test(String.fromCharCode(code)) ? 1 : 0));
 
-/** A run of 43 characters covers one of the positions 42, 85, …, so checking around these positions is enough. */
+/**
+ * Whether the text has at least 43 key characters in a row. Such a run covers one of the positions 42, 85, …, so only
+ * the surroundings of these positions are checked.
+ */
 function hasLongRun(text: string): boolean {
   for (let place = runLength - 1; place < text.length; place += runLength) {
     let from = place;
@@ -158,21 +161,27 @@ function hasLongRun(text: string): boolean {
   return false;
 }
 
-/** Hexadecimal of 32 bytes, or base64 of the same length; file paths in stack traces can be as long but look different. */
+/**
+ * Whether a long run of characters looks like a key: at least 32 bytes in hexadecimal or base64. File paths
+ * in stack traces can be as long, but have other characters.
+ */
 function isKey(run: string): boolean {
   if (/^[0-9a-f]{64,}$/i.test(run)) return true;
   const count = (pattern: RegExp): number => run.match(pattern)?.length ?? 0;
   return count(/[A-Z]/g) >= 5 && count(/[a-z]/g) >= 5 && count(/\d/g) >= 1 && count(/\//g) <= 4;
 }
 
-/** The hash that an operator stores elsewhere (`payctl audit --tip`); it is not a secret. */
+/**
+ * Whether a run is the hash of the newest audit log entry (`payctl audit --tip`). An operator must be able to copy it,
+ * and it is not a secret.
+ */
 function isTip(run: string, at: number, text: string): boolean {
   return text.slice(at - TIP.length, at) === TIP && /^[0-9a-f]{64}$/.test(run);
 }
 
 const TIP = '"tip":"';
 
-/** A copy of a log object without the values of secret members; values below six levels are redacted. */
+/** A copy of a log object without the values of secret fields. Values nested deeper than six levels are redacted. */
 export function redactMembers(value: Record<string, unknown>, depth = 0): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const name in value) shown[name] = redactMember(name, value[name], depth);
@@ -190,7 +199,10 @@ function redactMember(name: string, member: unknown, depth: number): unknown {
 
 const known = new Map<string, boolean>();
 
-/** Names repeat with every line, so the result is cached; the limit keeps names from outside from filling the memory. */
+/**
+ * The result for each name is cached, because names repeat with every line. The size of the cache is limited, because
+ * names may come from clients.
+ */
 function isSecretName(name: string): boolean {
   const answer = known.get(name);
   if (answer !== undefined) return answer;

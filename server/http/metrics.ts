@@ -11,7 +11,10 @@ export interface Metrics {
 
 const LAGS = ['nodejs_eventloop_lag_seconds', ...[50, 90, 99].map((share) => `nodejs_eventloop_lag_p${share}_seconds`)];
 
-/** Sums of the metrics without `_total`; Prometheus reserves that suffix for counters, and these are gauges. */
+/**
+ * Metrics of Node whose names end in `_total` although they are gauges. They are left out, because Prometheus reserves
+ * the suffix for counters.
+ */
 const SUMS = ['handles', 'requests', 'resources'].map((name) => `nodejs_active_${name}_total`);
 
 /** Creates the registry with the metrics of the process and of HTTP. */
@@ -19,7 +22,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of SUMS) registry.removeSingleMetric(name);
-  // With several processes the highest lag must be visible, not the sum.
+  // With several processes, the highest lag of all processes must be visible, not the sum.
   for (const name of LAGS) Object.assign(registry.getSingleMetric(name)!, { aggregator: 'max' });
   const requests: Metrics['requests'] = new Histogram({
     name: 'http_request_duration_seconds',
@@ -31,7 +34,7 @@ export function createMetrics(): Metrics {
   return { registry, requests };
 }
 
-/** Serves `GET /metrics`, and 404 for everything else, on its own address; resolves when the port is open. */
+/** Serves `GET /metrics`, and 404 for every other path, on an address of its own. Resolves when the port is open. */
 export async function listenForMetrics(
   registry: { contentType: string; metrics(): Promise<string> },
   { host, port }: { host: string; port: number },
@@ -46,7 +49,7 @@ export async function listenForMetrics(
       () => res.writeHead(500).end(),
     );
   });
-  // A client that does not read the response keeps it in memory.
+  // A response that a client does not read stays in memory, so the number of connections is limited.
   server.maxConnections = 64;
   server.setTimeout(10_000);
   server.listen(port, host);

@@ -30,13 +30,16 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
       if (span) describe(span, ctx);
     };
     return beginWork({ requestId: ctx.state.id }, () =>
-      // Health checks of load balancers are too frequent to trace.
+      // Health checks of load balancers come too often to trace them.
       ctx.path.startsWith('/health') ? serve() : inSpan('request', { kind: 'server', headers: ctx.req.headers }, serve),
     );
   };
 }
 
-/** Response header: how many seconds the replica that was read for a list, an export or a figure may lag behind. */
+/**
+ * Response header of lists, exports and figures that were read from a database replica: the seconds by which the data
+ * may be old.
+ */
 export const REPLICA_LAG = 'Replica-Lag';
 
 /** Turns every error of the inner middleware into a response. */
@@ -57,9 +60,10 @@ export const onError: EdgeMiddleware = (ctx, next) =>
 function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   const { req, res, state } = ctx;
   const sent = req.headers['x-request-id'];
-  // Node keeps the first of several values; a proxy may have checked another one, so none is accepted.
+  // If the header was sent twice, Node keeps the first value, and a proxy may have checked the second. So neither is
+  // accepted.
   if (isRepeated(req, 'authorization')) req.headers.authorization = '';
-  // Only the service's own id is unique: clients may repeat an id or reuse another client's. The log shows both.
+  // The client's own id is not used instead, because clients may repeat it. The log shows both ids.
   state.id = randomUUID();
   if (typeof sent === 'string' && sent !== '')
     state.clientRequestId = sent.slice(0, LONGEST_CLIENT_ID).replaceAll(/[^\x20-\x7e]/g, '?');
@@ -71,7 +75,10 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   if (mayCarryCredential(ctx)) res.setHeader('Cache-Control', 'no-store');
 }
 
-/** Behind an untrusted proxy all clients share one address, so one client's failed credentials lock out every client. Logged once. */
+/**
+ * If the configuration trusts no proxy but there is one, all clients share its address, so that failed logins of one
+ * client block all clients. Warns once.
+ */
 function warnOfProxy(): (ctx: EdgeContext) => void {
   let isLogged = false;
   return ({ req, edge }) => {
@@ -111,7 +118,7 @@ function mayCarryCredential({ path, req }: EdgeContext): boolean {
 
 function finish(ctx: EdgeContext, seconds: number): void {
   const { clientRequestId, ip, route, caller, triedClient } = ctx.state;
-  // By the route's pattern: paths would create a time series for each id.
+  // Metrics use the route's pattern, because the path would create a time series for each id.
   const method = methods.has(ctx.method) ? ctx.method : 'other';
   ctx.edge.metrics?.requests.observe({ method, route, status: String(ctx.status) }, seconds);
   const who = caller === undefined ? undefined : caller.kind === 'app' ? caller.clientId : caller.username;
@@ -132,7 +139,7 @@ function finish(ctx: EdgeContext, seconds: number): void {
 }
 
 /**
- * Opens `/api/v2` and `/oauth` to pages of the given origins, without credentials (cookies are never allowed). `exposed`: response headers
+ * Lets pages of the given origins call `/api/v2` and `/oauth`. Cookies are never allowed. `exposed`: response headers
  * that such a page may read.
  */
 export function cors(origins: readonly string[], exposed: readonly string[]): EdgeMiddleware {
@@ -159,12 +166,13 @@ export function cors(origins: readonly string[], exposed: readonly string[]): Ed
   };
 }
 
-/** Entity tags of buffers that serve many responses. */
+/** Cached entity tags of bodies that are sent many times. */
 const known = new WeakMap<Buffer, string>();
 
 /**
- * Sets an entity tag on cacheable responses, and sends 304 without a body if the client has the current version (RFC 9110 §8.8.3, §13.1.2).
- * Every middleware that changes a body must run inside it.
+ * Sets an entity tag on cacheable responses, and sends 304 without a body if the client has the current version
+ * (RFC 9110 §8.8.3, §13.1.2). Middleware that changes a body must be registered after this one, so that the tag matches
+ * the sent body.
  */
 export const validate: EdgeMiddleware = async (ctx, next) => {
   await next();
@@ -177,7 +185,7 @@ export const validate: EdgeMiddleware = async (ctx, next) => {
   if ((ctx.method === 'GET' || ctx.method === 'HEAD') && matchesTag(ctx.get('If-None-Match'), tag)) ctx.status = 304;
 };
 
-/** Not Koa's `fresh`: it treats the `Cache-Control: no-cache` that `fetch` adds as a request for a full response. */
+/** Koa's own check (`fresh`) is not used: `fetch` adds `Cache-Control: no-cache`, and Koa would then send the full response. */
 function matchesTag(condition: string, tag: string): boolean {
   return condition.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag);
 }
@@ -188,18 +196,21 @@ function tagOfBuffer(body: Buffer): string {
   return tag;
 }
 
-/** Computed from the bytes sent, so each content coding of a file has its own tag. */
+/** The tag is computed from the sent bytes, so that each compressed form of a file has its own tag. */
 function tagOf(body: string | Buffer): string {
   return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
 }
 
-/** Headers of every response of a staging service, so that clients do not mistake it for production. */
+/** Headers that every response of a staging service has, so that clients do not mistake it for production. */
 export const STAGING_HEADERS: HeaderPairs = [['X-Pay-Environment', 'staging']];
 
-/** Path of the ribbon's stylesheet; the policy of every page allows only styles of its own origin. */
+/**
+ * Path of the stylesheet of the ribbon that marks pages of a staging service. It is a file, because pages allow no
+ * inline styles.
+ */
 export const STAGING_STYLE_PATH = '/staging.css';
 
-/** The stylesheet of the ribbon, which is above the page's content and does not cover it. */
+/** The stylesheet of the ribbon, which is shown above the page's content and does not cover it. */
 export const STAGING_STYLE = `
 #pay-environment { position: fixed; inset: 0 0 auto 0; z-index: 2147483647; box-sizing: border-box; height: 1.75rem; margin: 0; padding: 0 0.5rem; overflow: hidden; background: #f6c344; color: #241a00; font: 600 0.8125rem/1.75rem system-ui, sans-serif; text-align: center; text-overflow: ellipsis; white-space: nowrap; }
 html { padding-top: 1.75rem; scroll-padding-top: 1.75rem; }
@@ -209,7 +220,7 @@ body { min-height: calc(100dvh - 1.75rem) !important; }
 const LINK = `<link rel="stylesheet" href="${STAGING_STYLE_PATH}">`;
 const RIBBON = `<p id="pay-environment" role="note">Staging: no real money · <span lang="zh-CN">预发布环境，非真实交易</span></p>`;
 
-/** Adds the ribbon to every HTML page of a staging service. */
+/** Adds a ribbon that reads "Staging: no real money" to every HTML page of a staging service. */
 export const stagingMark: EdgeMiddleware = async (ctx, next) => {
   await next();
   const { body } = ctx;

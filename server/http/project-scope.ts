@@ -5,14 +5,15 @@ import type { ReadInput } from './input.ts';
 
 const USUAL = 'default';
 
-/** Throws 403 if the request concerns the whole service and the caller is limited to projects. */
+/** Throws 403 if the request concerns the whole service and the caller is limited to some projects. */
 export function requireAllProjects({ projects }: AdminCaller, projectScope: ProjectScope): void {
   if (projects && projectScope === 'service') throw beyond();
 }
 
 /**
- * Applies the caller's project limits to the input; no other code checks them. An object of another project returns the same 404 as a
- * missing one; a list is narrowed; an omitted project becomes the caller's only project.
+ * Applies the caller's project limits to a request; no other code checks them. An object of another project gets the
+ * same 404 as a missing one. A list is limited to the caller's projects. If the request names no project, the caller's
+ * only project is used.
  */
 export async function checkProjectScope(
   ctx: EdgeContext,
@@ -83,7 +84,7 @@ function usual(projects: readonly string[]): string {
   return more.length === 0 ? only : USUAL;
 }
 
-/** Reads the query string, because the schema has filled in defaults. */
+/** Reads the query string, because the parsed query already contains defaults. */
 function isSent({ querystring }: EdgeContext, name: string): boolean {
   return new URLSearchParams(querystring).has(name);
 }

@@ -5,8 +5,8 @@ import type { EdgeContext, RefusalPage } from './edge.ts';
 import { type Changed, translateFault } from './faults.ts';
 
 /**
- * The response to a refusal or fault: a problem document (RFC 9457), below `/oauth` the form of RFC 6749 §5.2, in a browser a page.
- * Unexpected errors are logged with their stack and sent without details.
+ * The response to a refusal or fault: a problem document (RFC 9457), below `/oauth` the form of RFC 6749 §5.2, for a
+ * browser a page. Unexpected errors are logged with their stack and sent without details.
  */
 export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   const refusal = error instanceof AppError ? error : translateFault(error, changedBy(ctx));
@@ -21,7 +21,7 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   return { status, headers, body: JSON.stringify(document) };
 }
 
-/** Paths for programs; clients whose default `Accept` includes HTML get JSON here, too. */
+/** Paths that programs call: they always get JSON, even if the client's default `Accept` includes HTML. */
 const FOR_PROGRAMS = /^\/(api|oauth|notify|health|\.well-known)(\/|$)|\.json$/;
 
 /** Whether a browser displays the response: the request accepts HTML, and the path has pages. */
@@ -32,13 +32,16 @@ function isForReader({ path, req, state: { contract } }: EdgeContext): boolean {
 
 function pageOf(ctx: EdgeContext, refusal: AppError, make: RefusalPage): Answer {
   const { code, status } = refusal;
-  // A path that begins with two slashes would link to another host.
+  // Such a path, put into a link, would lead to another host.
   const address = ctx.method === 'GET' && /^\/(?![/\\])/.test(ctx.url) ? ctx.url : undefined;
   const { headers, body } = make({ code, status, requestId: ctx.state.id, address, headers: ctx.req.headers });
   return { status, headers: { ...refusalHeaders(ctx, refusal), 'cache-control': 'no-store', ...headers }, body };
 }
 
-/** For a read the error mentions no change, even if the request wrote something in addition. */
+/**
+ * Whether the request changed data before it failed. A request that only reads counts as `never`, even if it wrote
+ * something in addition.
+ */
 function changedBy({ method, edge }: EdgeContext): Changed {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'never';
   return edge.requests.hasChanged() ? 'something' : 'nothing';
@@ -76,7 +79,7 @@ function oauthDocument({ code, status, message }: AppError): Record<string, unkn
   };
 }
 
-/** RFC 6749 §5.2 defines few codes; general refusals are mapped to them. */
+/** RFC 6749 §5.2 defines few error codes; the service's own codes are mapped to them. */
 const oauthCodes: Partial<Record<ErrorCode, string>> = {
   body_incomplete: 'invalid_request',
   body_malformed: 'invalid_request',

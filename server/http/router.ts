@@ -1,4 +1,4 @@
-// Joins the route groups in one router, and refuses requests without a route.
+// Joins the route groups in one router, and refuses requests that no route matches.
 import { Router } from '@koa/router';
 import type { DefaultContext } from 'koa';
 import { AppError, NotFound } from '../errors.ts';
@@ -27,7 +27,10 @@ export interface Route {
 
 type Layer = RouteGroup['stack'][number];
 
-/** Joins the groups; if several routes match, the one with the fewest parameters runs. Throws if `endpoint` did not create a route. */
+/**
+ * Joins the route groups. If several routes match, the one with the fewest parameters runs. Throws if a handler was not
+ * created by `endpoint`.
+ */
 export function joinGroups(groups: readonly RouteGroup[]): RouteGroup {
   const router: RouteGroup = new Router({ exclusive: 'specificity' });
   for (const group of groups) router.use(group.routes());
@@ -46,7 +49,7 @@ function routeOf(layer: Layer): Route {
 }
 
 function contractOf({ path, stack: [run, ...more] }: Layer): Contract {
-  // The router omits the prefix for an empty path, and keeps the slash of `/` after one.
+  // Below a prefix, the router drops an empty path, and for `/` the route would end in a slash.
   if (path === '' || /.\/$/.test(String(path))) throw new TypeError(`the path "${String(path)}" is not whole`);
   if (!isEndpoint(run) || more.length > 0) throw new TypeError(`${String(path)} is not made by endpoint()`);
   return run.contract;
@@ -56,7 +59,10 @@ function isEndpoint(step: unknown): step is Endpoint {
   return typeof step === 'function' && 'contract' in step;
 }
 
-/** The middleware after the router: 404 and 405. A caller without a credential gets 401 and cannot discover paths. */
+/**
+ * The middleware after the router: 404 and 405. A caller without a token gets 401 for every path, so it cannot find out
+ * which paths exist.
+ */
 export const refuseUnserved: EdgeMiddleware = async (ctx) => {
   const matched = ctx.matched as readonly Layer[];
   const isPublic = matched.length > 0 && matched.every((layer) => contractOf(layer).auth === 'none');

@@ -1,4 +1,4 @@
-// The HTTP server: listens, refuses malformed requests, drains, and stops without breaking requests in progress.
+// The HTTP server: accepts connections, refuses malformed requests, and stops without breaking requests in progress.
 import type Koa from 'koa';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { type PublishedError, errorCodes } from '../error-codes/error-codes.ts';
 import type { Edge, HeaderPairs } from './edge.ts';
 import { hardlyMoves, streams } from './uploads.ts';
 
-/** Refusals before Koa, by response status. */
+/** Refusals of requests that do not reach Koa, by response status. */
 const refusals = {
   400: ['invalid_request', 'The request is not valid HTTP.'],
   408: ['request_timeout', 'The request was not received in time.'],
@@ -26,7 +26,7 @@ const LINGER_MS = 2_000;
 /** RFC 9110 §7.2: a name or an address, with an optional port. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/;
 
-/** Whether a request has the form that the rest of the service assumes: HTTP/1.0 or 1.1, and exactly one valid Host. */
+/** Whether a request is HTTP/1.0 or 1.1 and has exactly one valid Host header; the rest of the service relies on that. */
 function isWellFormed(req: IncomingMessage): boolean {
   const { httpVersion, headers } = req;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return false;
@@ -36,7 +36,10 @@ function isWellFormed(req: IncomingMessage): boolean {
   return hosts === 1 && HOST.test(headers.host ?? '');
 }
 
-/** Whether a proxy may see a different end of the request than this server: HTTP/1.0 has no Transfer-Encoding (RFC 9112 §6.1). */
+/**
+ * Whether a proxy may see a different end of the request than this server does. HTTP/1.0 has no Transfer-Encoding
+ * (RFC 9112 §6.1), so such a proxy may ignore the header.
+ */
 function isFramedOddly({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
@@ -51,7 +54,7 @@ export function timesSent({ rawHeaders }: IncomingMessage, name: string): number
   return times;
 }
 
-/** Refuses a parsed request before Koa and closes the connection. */
+/** Refuses a request whose headers could be parsed, without calling Koa, and closes the connection. */
 function refuseRequest(req: IncomingMessage, res: ServerResponse, status: Status, marks: HeaderPairs = []): void {
   const { headers, body } = refusal(status, marks);
   res.writeHead(status, headers).end(body);
@@ -64,7 +67,7 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Duplex, mark
   else refuseOnSocket(socket, statusOf(error.code), marks);
 }
 
-/** Writes a refusal to a connection without a response, and closes it. */
+/** Writes a refusal to a connection for which Node has created no response, and closes the connection. */
 function refuseOnSocket(socket: Duplex, status: Status, marks: HeaderPairs): void {
   if (!socket.writable) {
     socket.destroy();
@@ -81,7 +84,7 @@ function statusOf(code: string | undefined): Status {
   return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
 }
 
-/** Closes a connection whose client neither reads the response nor closes it. */
+/** Closes a connection after a while if its client neither reads the response nor closes the connection. */
 function cutLater(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once('close', () => clearTimeout(timer));
@@ -119,9 +122,9 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
 
 /** The limits per connection and per address. */
 interface ConnectionLimits {
-  /** Maximum idle time while the client must act: no request, or a response that the client does not read (ms). */
+  /** Maximum time without traffic while the client is expected to act (ms): it sends no request, or does not read a response. */
   quietMs: number;
-  /** Maximum time to read a complete response (ms). */
+  /** Maximum time in which the client must have read a complete response (ms). */
   takeMs: number;
   /** Maximum bytes of unread responses per connection. */
   waitingBytes: number;
@@ -143,20 +146,23 @@ export const connectionLimits: ConnectionLimits = {
   requestMs: 14_000,
 };
 
-/** A request until its response was read. */
+/** A request whose response the client has not read completely. */
 interface UnderWay {
   req: IncomingMessage;
   res: ServerResponse;
   since: number;
   endedAt?: number;
-  /** The state of a slow body: it counts for its address, or was refused. */
+  /**
+   * Set for a slow body. `placed`: it counts for the limit of its address. `refused`: it was over the limit or took too
+   * long. Absent = not slow.
+   */
   slow?: 'placed' | 'refused';
 }
 
 /**
- * Closes connections that use memory or a slot without progress: Node itself waits without limit for a client that does not read its
- * response, and lets one address fill all slots with slow bodies. Connections that wait for the service stay open. Returns a function that
- * must be called for every request.
+ * Closes connections that use memory or a connection slot without progress. Node itself waits without limit for a
+ * client that does not read its response, and lets one address use all slots with slow bodies. Connections that wait
+ * for the service stay open. Returns a function that must be called for every request.
  */
 function guardConnections(
   server: Server,
@@ -164,15 +170,15 @@ function guardConnections(
   { quietMs, takeMs, waitingBytes, slowAfterMs, slowPerAddress, requestMs }: ConnectionLimits,
   marks: HeaderPairs = [],
 ): (req: IncomingMessage, res: ServerResponse) => void {
-  // Requests are kept in short arrays: V8 rebuilds a set every few requests, and the old tables keep requests and
-  // responses alive through the minor garbage collections.
+  // Arrays and not sets: V8 reallocates a set every few requests, and the old tables keep requests and responses alive
+  // through the minor garbage collections.
   const connections = new Map<Socket, UnderWay[]>();
   server.on('connection', (socket: Socket) => {
     connections.set(socket, []);
     socket.once('close', () => connections.delete(socket));
   });
   server.setTimeout(quietMs, (socket: Socket) => {
-    // The service itself is working on a request, and the client has read all sent data.
+    // The service is still working on a request, and the client has read all data sent so far.
     const isBusy = (connections.get(socket)?.length ?? 0) > 0;
     if (isBusy && socket.writableLength === 0) socket.setTimeout(quietMs);
     else socket.destroy();
@@ -183,7 +189,7 @@ function guardConnections(
   };
   const cutSenders = (slow: readonly UnderWay[]) => {
     const places = new Map<string, number>();
-    // A slow body that was admitted stays admitted.
+    // Sorted so that bodies that were admitted before are not refused in favour of newer ones.
     for (const one of slow.toSorted((a, b) => Number(b.slow === 'placed') - Number(a.slow === 'placed'))) {
       const address = addressBlock(clientAddress(one.req, trustedProxies));
       const taken = places.get(address) ?? 0;
@@ -238,7 +244,7 @@ interface ArrivalLimits {
   longestMs: number;
 }
 
-/** Options of the server: address, limits, and the times of a stop. */
+/** Options of the server: address, limits, and time limits of a stop. */
 export interface ListenOptions {
   host: string;
   /** 0 = any free port. */
@@ -246,11 +252,11 @@ export interface ListenOptions {
   /** Maximum open connections; further ones are closed immediately. */
   maxConnections?: number;
   trustedProxies?: number;
-  /** How long load balancers have to notice the stop. */
+  /** How long the server still accepts requests after the decision to stop, so that load balancers notice it. */
   drainSeconds?: number;
-  /** Ends the drain before its time. */
+  /** If present, the server stops accepting when this promise resolves, and does not use `drainSeconds`. */
   drained?: Promise<void>;
-  /** How long requests in progress may take after the drain. */
+  /** Time limit for requests in progress after that (seconds). */
   shutdownSeconds?: number;
   /** Overrides for tests. */
   limits?: Partial<ConnectionLimits & ArrivalLimits>;
@@ -261,22 +267,29 @@ interface Listening {
   readonly host: string;
   readonly port: number;
   /**
-   * Keeps serving during the drain while every response closes its connection, then stops accepting, waits for requests in progress and breaks off
-   * those that take longer; safe to call twice.
+   * Stops the server. For `drainSeconds` it still accepts requests, and every response closes its connection. Then it
+   * stops accepting, waits for requests in progress, and breaks off those that take longer than `shutdownSeconds`. Safe
+   * to call twice.
    */
   close(): Promise<void>;
   /**
-   * Stops accepting at once, because other processes on the same address continue: every response closes its connection, and idle
-   * connections stay usable for a moment. Health checks still succeed.
+   * Stops accepting immediately, because other processes continue on the same address. Every response closes its
+   * connection, idle connections stay usable for a moment, and health checks still succeed.
    */
   leave(): Promise<void>;
 }
 
-/** Checked once a second; bodies have their own limit (`connectionLimits.requestMs`), because Node's limit cannot exclude streamed bodies. */
+/**
+ * Checked once a second. Bodies have their own limit (`connectionLimits.requestMs`), because Node's limit cannot
+ * exclude streamed bodies.
+ */
 const arrivalLimits: ArrivalLimits = { headersMs: 10_000, longestMs: 3_600_000 };
-/** Load balancers must close first: nginx keeps an idle connection for 60 seconds. */
+/** The service must not close an idle connection before the load balancer does: nginx keeps one for 60 seconds. */
 const KEEP_ALIVE_MS = 65_000;
-/** A client that sends requests regularly has sent one by then and received `Connection: close`. */
+/**
+ * How long idle connections stay usable after `leave` (ms). A client that sends requests regularly has sent one by
+ * then, and its response had `Connection: close`.
+ */
 const LEAVE_MS = 3_000;
 
 /** Starts to accept requests; resolves when the port is open, rejects if it is in use. Slow clients are disconnected. */
@@ -288,7 +301,7 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
     requestTimeout: limits.longestMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Node's own 400 has no problem document.
+    // Off, because Node's own 400 response is not a problem document.
     requireHostHeader: false,
   });
   server.maxConnections = maxConnections;
@@ -298,7 +311,8 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
   const handle = koa.callback();
   const ending = new WeakSet<Socket>();
   server.on('request', (req, res) => {
-    // A proxy may take it for a part of the previous body; the connection closes after that response.
+    // The data after an ambiguous request is ignored: a proxy may take it for a part of that request's body. The
+    // connection closes after the response.
     if (ending.has(req.socket)) return;
     if (isFramedOddly(req)) {
       ending.add(req.socket);
@@ -341,12 +355,12 @@ function edgeOf({ context }: Koa): Edge | undefined {
   return (context as { edge?: Edge }).edge;
 }
 
-/** During a longer turn of the event loop (ms) a connection may have arrived that is not accepted yet. */
+/** A turn of Node's event loop that takes longer than this (ms) may have left a new connection that is not accepted yet. */
 const QUIET_TURN_MS = 0.2;
-/** Limits the wait, because new connections may keep arriving. */
+/** Longest wait for such a short turn (ms), because new connections may keep arriving. */
 const LAST_CALL_MS = 1000;
 
-/** Closes the port after the drain, waits for requests in progress, and breaks off those that take longer. */
+/** Waits for `drained`, closes the port, waits for requests in progress, and breaks off those that take longer. */
 async function stop(server: Server, drained: Promise<void>, shutdownSeconds: number): Promise<void> {
   await drained;
   await acceptAllWaiting(server);
@@ -355,17 +369,17 @@ async function stop(server: Server, drained: Promise<void>, shutdownSeconds: num
   await untilClosed(server, closed, shutdownSeconds);
 }
 
-/** Closes the port for this process; idle connections stay usable for a while. */
+/** Closes the port for this process only; idle connections stay usable for `quietMs`. */
 async function leaveOthers(server: Server, quietMs: number, shutdownSeconds: number): Promise<void> {
   const closed = once(server, 'close');
-  // Node's own `close` would close idle connections immediately, and a client may just be sending a request on one.
+  // Node's own `close` would also close idle connections, on which a client may be sending a request right now.
   NetServer.prototype.close.call(server);
   await Promise.race([closed, delay(quietMs)]);
   await untilClosed(server, closed, shutdownSeconds);
 }
 
 async function untilClosed(server: Server, closed: Promise<unknown>, shutdownSeconds: number): Promise<void> {
-  // A connection becomes idle after its last response, which may be long before the client closes it.
+  // A connection that has become idle is closed here, because its client may keep it open for long.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   const deadline = setTimeout(() => server.closeAllConnections(), shutdownSeconds * 1000);
   await closed;
@@ -374,15 +388,16 @@ async function untilClosed(server: Server, closed: Promise<unknown>, shutdownSec
 }
 
 /**
- * Node accepts one connection per turn of its event loop, and the kernel resets connections that still wait when the port closes; a load
- * balancer that has already sent its request must not repeat it. So the port closes right after a turn without a new connection.
+ * Accepts connections that already wait. Node accepts one connection per turn of its event loop, and the kernel resets
+ * connections that still wait when the port closes. A load balancer that has sent its request on one must not repeat
+ * it. So the port closes right after a turn without a new connection.
  */
 async function acceptAllWaiting(server: Server): Promise<void> {
   const lastCall = performance.now() + LAST_CALL_MS;
   let hasAccepted = false;
   const note = (): void => void (hasAccepted = true);
   server.on('connection', note);
-  // From here a turn lasts from one check phase of the event loop to the next, with a poll in between; the first turn
+  // From here on a turn goes from one check phase of the event loop to the next, with a poll in between. The first turn
   // may end without a poll.
   await nextTurn();
   for (let isQuiet = false; !isQuiet && performance.now() < lastCall;) {

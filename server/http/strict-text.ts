@@ -1,4 +1,4 @@
-// Rejects text with more than one interpretation, and finds members of a body that its schema does not name.
+// Rejects text that two programs may read differently, and finds fields of a body that its schema does not name.
 import { z } from 'zod';
 import { notKnown } from '../../config/nearest.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
@@ -15,7 +15,10 @@ export function requirePlainText(text: string, pointer: string): void {
   if (!isPlainText(text)) throw notPlain(pointer);
 }
 
-/** Throws a 400 if a parsed body is deeper than 20 levels or has text that cannot be stored; returns the number of members of its objects. */
+/**
+ * Throws a 400 if a parsed body is nested deeper than 20 levels or has text that cannot be stored. Returns the number
+ * of fields of its objects.
+ */
 export function requirePlainTree(value: unknown, pointer = '', depth = 0): number {
   if (typeof value === 'string') requirePlainText(value, pointer);
   if (typeof value !== 'object' || value === null) return 0;
@@ -25,7 +28,7 @@ export function requirePlainTree(value: unknown, pointer = '', depth = 0): numbe
   let members = Array.isArray(value) ? 0 : entries.length;
   for (const [key, member] of entries) {
     if (!isPlainText(key)) throw notPlain(pointer);
-    // Builds the pointer only for values that can still contain a fault.
+    // The pointer is only built for values that can still contain a fault.
     if (typeof member === 'string' ? !isPlainText(member) : typeof member === 'object')
       members += requirePlainTree(member, `${pointer}/${escapeName(key)}`, depth + 1);
   }
@@ -44,8 +47,8 @@ function notPlain(pointer: string): InvalidRequest {
 }
 
 /**
- * Parses JSON with exactly one interpretation: throws a 400 for invalid JSON, for a body that is too deep or cannot be stored, for an
- * inexact number, and for a duplicate member.
+ * Parses JSON that every program reads in the same way. Throws a 400 for invalid JSON, for a body that is too deep or
+ * cannot be stored, for a number that would lose digits, and for a duplicate field.
  */
 export function readJson(text: string): unknown {
   let value: unknown;
@@ -55,16 +58,17 @@ export function readJson(text: string): unknown {
     throw new InvalidRequest('The body is not valid JSON.', [], 'body_malformed');
   }
   const members = requirePlainTree(value);
-  // Only after the depth check: a reviver would overflow the stack on a body that is too deep.
+  // Runs only after the depth check, because a reviver would overflow the stack on a body that is too deep.
   if (MAY_BE_INEXACT.test(text)) JSON.parse(text, requireExactNumber);
-  // Every member is written as a name and a colon; equal counts mean that no member is duplicated.
+  // Every field is written as a name and a colon. If the text has as many of them as the parsed body has fields, no
+  // field is duplicated.
   if ((text.match(MEMBER)?.length ?? 0) !== members) requireUniqueMembers(text);
   return value;
 }
 
 /** Up to 15 digits without an exponent are always exact; this pattern matches every text that has a longer number. */
 const MAY_BE_INEXACT = /(?:^|[:,[])\s*-?(?:[\d.]{16}|\d[\d.]*[eE])/;
-/** The end of a member's name, or the same characters inside a string. */
+/** The end of a field's name, or the same characters inside a string. */
 const MEMBER = /"\s*:/g;
 
 /**
@@ -95,8 +99,8 @@ function digitsOf(text: string): string {
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/g;
 
 /**
- * Throws a 400 if an object of a JSON text has a duplicate member: the parser uses the last one, and a proxy may have checked the first.
- * The text must be valid JSON.
+ * Throws a 400 if an object of a JSON text has a duplicate field: the parser uses the last one, and a proxy may have
+ * checked the first. The text must be valid JSON.
  */
 export function requireUniqueMembers(text: string): void {
   const open: (Set<string> | undefined)[] = [];
@@ -121,8 +125,8 @@ function note(members: Set<string> | undefined, written: string | undefined): vo
 }
 
 /**
- * The members of a body, at any depth, that its schema does not name, each with the most similar known name. Parts that accept any member
- * (`record`, `looseObject`, `custom`, `unknown`) are not checked.
+ * Yields the fields of a body, at any depth, that its schema does not name, each with the most similar known name.
+ * Schemas that accept any field (`record`, `looseObject`, `custom`, `unknown`) are not checked.
  */
 export function* unknownMembers(schema: z.ZodType, value: unknown, pointer = ''): Generator<FieldError> {
   if (typeof value !== 'object' || value === null) return;
@@ -148,7 +152,7 @@ function* ofObject({ shape, def }: z.ZodObject, value: object, pointer: string):
   }
 }
 
-/** The value is accepted if one of the possible forms knows all its members. */
+/** Checks a value against the alternatives of a union, and yields the faults of the alternative with the fewest. */
 function* ofUnion(schema: z.ZodUnion, value: object, pointer: string): Generator<FieldError> {
   const faults = (schema.options as readonly z.ZodType[])
     .filter((option) => isMeant(schema, option, value))
@@ -164,7 +168,7 @@ function isMeant(schema: z.ZodUnion, option: z.ZodType, value: object): boolean 
     .success;
 }
 
-/** The schema inside a wrapper that does not change the members. */
+/** The schema inside a wrapper (optional, default, …) that has the same fields. */
 function withinOf(schema: z.ZodType): z.ZodType | undefined {
   if (schema instanceof z.ZodPipe) return schema.in as z.ZodType;
   const wrappers = [

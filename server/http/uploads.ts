@@ -15,7 +15,7 @@ interface Upload {
   bytes: Buffer;
 }
 
-/** The schema of a file member of a multipart body. */
+/** The schema of a file field in a multipart body. */
 export const UploadedFile = z
   .custom<Upload>(isUpload, 'must be a file')
   .meta({ id: 'UploadedFile', type: 'string', format: 'binary' });
@@ -77,12 +77,15 @@ export async function readMultipart(ctx: EdgeContext, body: Buffer, limits = SMA
   return fields;
 }
 
-/** The parser buffers a part's header without a limit and searches it for a file name with an expression of quadratic time, so long headers are refused. */
+/**
+ * Refuses long headers of multipart parts. The parser buffers them without a limit, and its search for a file name
+ * takes quadratic time.
+ */
 function requireShortHeads(body: Buffer, contentType: string): void {
   const [, quoted, plain] = /boundary=(?:"([^"]+)"|([^;]+))/i.exec(contentType) ?? [];
   const mark = Buffer.from(`--${quoted ?? plain ?? ''}`);
   const onOwnLine = Buffer.concat([Buffer.from('\r\n'), mark]);
-  // The first boundary may come after a preamble.
+  // Text before the first boundary is allowed, and this boundary then does not begin at byte 0.
   let at = body.indexOf(mark);
   for (let end = at + mark.length; at >= 0; end = at + onOwnLine.length) {
     const head = body.subarray(end, end + MOST_HEAD);
@@ -92,7 +95,7 @@ function requireShortHeads(body: Buffer, contentType: string): void {
   }
 }
 
-/** The parser stops at a fault between two pieces, not within one. */
+/** Splits the body into pieces, because the parser can stop at a fault only between two pieces. */
 function* piecesOf(body: Buffer): Generator<Buffer> {
   for (let at = 0; at < body.length; at += MOST_TEXT) yield body.subarray(at, at + MOST_TEXT);
 }
@@ -152,7 +155,7 @@ function isStream(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** The progress of a streamed body: the time and byte count from which its speed is measured. */
+/** The progress of a streamed body: the time and the byte count since which its speed is measured. */
 interface Stream {
   at: number;
   bytes: number;
@@ -163,10 +166,10 @@ interface Stream {
 /** Streamed bodies, which may take longer because they are not held in memory. */
 export const streams = new WeakMap<IncomingMessage, Stream>();
 
-/** Minimum bytes of a streamed body within the time limit of other bodies. */
+/** Bytes of a streamed body that must arrive within the time limit that other bodies have in total. */
 const LEAST_BYTES = 64 * 1024;
 
-/** Whether a streamed body made too little progress within `ms`, although the service was ready to read. */
+/** Whether fewer than `LEAST_BYTES` of a streamed body arrived within `ms`, although the service was ready to read. */
 export function hardlyMoves(req: IncomingMessage, stream: Stream, now: number, ms: number): boolean {
   if (now - stream.at <= ms) return false;
   const { bytesRead } = req.socket;
@@ -178,15 +181,15 @@ export function hardlyMoves(req: IncomingMessage, stream: Stream, now: number, m
 }
 
 /**
- * The body of a request while it arrives, for files too large for memory. It may take longer than other bodies while data keeps
- * arriving. Throws a 400 if the connection breaks. After an early end of reading the service can still respond: the rest is discarded for
- * a short time.
+ * The body of a request while it arrives, for files too large for memory. It may take longer than other bodies while
+ * data keeps arriving. Throws a 400 if the connection breaks. If the reader stops before the end, the service can still
+ * respond, and the rest of the body is discarded for a short time.
  */
 export async function* streamedBody(req: IncomingMessage): AsyncGenerator<Uint8Array> {
   const stream: Stream = { at: performance.now(), bytes: req.socket.bytesRead, isOver: false };
   streams.set(req, stream);
   try {
-    // Otherwise the end of the loop would close the connection before the response.
+    // By default the end of the loop would close the connection, and the response could not be sent.
     for await (const piece of req.iterator({ destroyOnReturn: false })) yield piece as Uint8Array;
   } catch {
     throw incomplete();

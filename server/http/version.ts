@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The version in package.json, found from the source tree and from `dist/`. */
+/** The version in package.json; works in the source tree and in `dist/`. */
 export const VERSION: string = readVersion();
 
 function readVersion(): string {

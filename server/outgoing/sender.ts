@@ -12,19 +12,19 @@ interface OutgoingRequest {
   timeoutMs?: number | undefined;
   /** Most bytes that are read of the response; default and maximum 64 KB. */
   maxBytes?: number | undefined;
-  /** Only the status matters: a fault after the response head still returns the response, without its body. */
+  /** If true, only the status matters: a fault after the response head still returns the response, without its body. */
   statusOnly?: boolean | undefined;
 }
 
 /** The response; redirects are returned, not followed. */
 interface OutgoingAnswer {
   status: number;
-  /** Lower-case names. */
+  /** Response headers by lower-case name. */
   headers: Record<string, string>;
   body: Buffer;
 }
 
-/** Why there is no usable response; the first three are decided before anything is sent. */
+/** Why there is no usable response. The first three faults are found before anything is sent. */
 export type OutgoingFault =
   | 'url_invalid'
   | 'scheme_refused'
@@ -60,7 +60,7 @@ export interface SenderOptions {
   /** True in production: plain http is refused. */
   httpsOnly: boolean;
   resolve?: (host: string) => Promise<ResolvedAddress[]>;
-  /** A certificate authority for tests. */
+  /** A certificate authority that tests use. */
   ca?: string;
 }
 
@@ -68,8 +68,9 @@ const MAX_MS = 10_000;
 const MAX_BYTES = 64 * 1024;
 
 /**
- * Creates the only function that calls configured addresses. The name is resolved first, every address of it must be allowed, and
- * the connection goes to the checked address, so a second DNS answer cannot change it. A proxy gets that address, too.
+ * Creates the function that sends requests to configured addresses; no other code may do so. The name is resolved
+ * first, every address of it must be allowed, and the connection goes to the checked address, so that a second DNS
+ * response cannot change it. A proxy also gets that address.
  */
 export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll, ca }: SenderOptions): SendOutgoing {
   const mayReach = addressGuard(allowedNetworks);
@@ -86,7 +87,7 @@ export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll,
     const found = family === 0 ? await withDeadline(resolve(host), deadline) : [{ address: host, family }];
     const [first] = found;
     if (!first) throw new OutgoingFailed('unresolvable', `${url.hostname} has no IP address.`);
-    // A name with an allowed and a refused address is likely an attack.
+    // If only some of a name's addresses are allowed, the request is refused: such a name is likely an attack.
     if (!found.every(({ address }) => mayReach(address)))
       throw new OutgoingFailed(
         'address_refused',
@@ -157,13 +158,13 @@ function exchange(
         else fail(error);
       });
     });
-    // After the response head, the reader of the body handles the fault.
+    // After the response head has arrived, the reader of the body handles the fault.
     sent.on('error', (error) => answered || fail(error));
     sent.end(body);
   });
 }
 
-/** Answers the connection's DNS lookup with the checked address. */
+/** Makes the connection use the checked address, because its DNS lookup always returns that address. */
 function pinned({ address, family }: ResolvedAddress): LookupFunction {
   return (_host, options, callback) => {
     if (options.all) callback(null, [{ address, family }]);
@@ -228,7 +229,10 @@ const REFUSED = [
 
 const refused = listOf(REFUSED);
 
-/** Returns whether an address may be called; `allowed` are exceptions from the refused ranges (Webhook.AllowedNetworks). */
+/**
+ * Returns a function that tells whether an address may be called; `allowed` are exceptions from the refused ranges
+ * (Webhook.AllowedNetworks).
+ */
 export function addressGuard(allowed: readonly string[]): (address: string) => boolean {
   const open = listOf(allowed);
   return (address) => {
@@ -266,9 +270,10 @@ function canonical(address: string): string {
 type Through = Pick<https.RequestOptions, 'agent' | 'hostname' | 'servername'> & { headers: { host: string } };
 
 /**
- * The options for a request through the environment's proxy (NODE_USE_ENV_PROXY=1); undefined without a proxy and for NO_PROXY hosts.
- * The proxy gets the checked address, never the name, which it would resolve itself, perhaps to a refused address.
- * Plain http goes without the proxy: without a tunnel the proxy gets the host name, and a path with two slashes names another host.
+ * The options for a request through the environment's proxy (NODE_USE_ENV_PROXY=1); undefined without a proxy and for
+ * NO_PROXY hosts. The proxy gets the checked address, never the name, because it would resolve the name itself, perhaps
+ * to a refused address. Plain http does not use the proxy: without a tunnel the proxy would get the host name, and a
+ * path with two slashes would name another host.
  */
 function throughProxy(url: URL, { address }: { address: string }): Through | undefined {
   if (url.protocol !== 'https:') return undefined;

@@ -7,10 +7,10 @@ export interface UrlFault {
   detail: string;
 }
 
-/** Checks a URL as the sender would, but without DNS, because a name's addresses may change. */
+/** Checks a URL as the sender would, but does not resolve its name, because the addresses of a name may change. */
 export type UrlRule = (url: string) => UrlFault | undefined;
 
-/** Creates the rule for saved URLs; the sender applies the same one. */
+/** Creates the check for URLs that are saved; the sender applies the same check. */
 export function createUrlRule({ allowedNetworks, httpsOnly }: SenderOptions): UrlRule {
   const mayReach = addressGuard(allowedNetworks);
   return (text) => {
@@ -33,7 +33,10 @@ const FAULTS: Partial<Record<OutgoingFault, UrlFault>> = {
   url_invalid: { code: 'url_invalid', detail: 'must be a URL without a username or password' },
 };
 
-/** The literal address in a URL; `localhost` counts as 127.0.0.1, because resolvers must not look it up. */
+/**
+ * The address that a URL contains literally; undefined for a name. `localhost` counts as 127.0.0.1, because resolvers
+ * must not look it up.
+ */
 function addressIn({ hostname }: URL): string | undefined {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) return host;

@@ -27,7 +27,7 @@ export function htmlDocument({ language, title, body, look, head = '' }: PagePar
 `;
 }
 
-/** Links to a page in each language; `address` is the page's own, without a language. */
+/** Links to the same page in each language; `address` is the page's own address without a language. */
 export function languageSwitch(language: Language, address: string): string {
   const links = LANGUAGES.map((one) =>
     one === language
@@ -42,8 +42,8 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-// Embeddings, overrides, isolates and zero-width characters. Direction marks and joiners stay, because Arabic, Hebrew,
-// Persian and emoji need them.
+// Embeddings, overrides, isolates and zero-width characters. Direction marks and joiners are kept, because Arabic,
+// Hebrew, Persian and emoji need them.
 const UNSEEN = /[\u00AD\u180E\u200B\u202A-\u202E\u2060-\u206F\uFEFF]/g;
 
 /** A merchant's text without characters that reorder it or are invisible. */
@@ -51,7 +51,7 @@ export function plainSight(text: string): string {
   return text.replace(UNSEEN, '');
 }
 
-/** A merchant's text in HTML, isolated: it keeps its own direction and does not move the text around it. */
+/** A merchant's text for HTML, isolated so that its writing direction does not rearrange the text around it. */
 export function merchantHtml(text: string): string {
   return `<bdi>${escapeHtml(plainSight(text))}</bdi>`;
 }
@@ -72,7 +72,7 @@ const parts = ['palette', 'top', 'card', 'guide'] as const;
 /** The stylesheet of all pages: colours for light and dark, the payer's card, the guides. */
 export const STYLESHEET = parts.map(readPart).join('\n');
 
-/** Colours and common styles; the simulator's stylesheet starts with them. */
+/** The part of the stylesheet with colours and common styles; the simulator's stylesheet begins with it. */
 export const PALETTE = readPart('palette');
 
 /** The explorer's stylesheet, added to Swagger UI's; only the build uses it. */
@@ -83,10 +83,10 @@ export function explorerStyle(): string {
 /** Path of the stylesheet: below `/pay/`, which payers can always reach. */
 export const STYLE_PATH = '/pay/assets/pages.css';
 
-/** The URL in pages; it changes with the content, so browsers may cache it without a limit. */
+/** The URL of the stylesheet in pages. It changes with the content, so browsers may cache it forever. */
 const STYLE_ADDRESS = `${STYLE_PATH}?v=${digestOf(STYLESHEET)}`;
 
-/** A short digest for the URL of a file that browsers may cache without a limit. */
+/** A short digest for the URL of a file that browsers may cache forever. */
 export function digestOf(text: string): string {
   return hash('sha256', text).slice(0, 12);
 }

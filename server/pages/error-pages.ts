@@ -1,4 +1,4 @@
-// Pages about errors: the article of each code, the index of codes, and the error page of a request.
+// Pages about errors: the article of each error code, the index of all codes, and the error page that a browser gets.
 import {
   type ErrorCode,
   type ErrorWords,
@@ -52,7 +52,7 @@ const WORDS = {
   },
 } as const satisfies Readonly<Record<Language, Words>>;
 
-/** The place of the index of codes in the guide about errors. */
+/** The guide about errors contains this mark; the index of codes replaces it. */
 export const ERROR_INDEX_MARK = '<!-- error codes -->';
 
 /** The article that the `type` of a problem document links to: HTML for the frame of the guides. */
@@ -107,7 +107,7 @@ interface RefusedPage {
   address?: string | undefined;
 }
 
-/** The text of an error page, independent of the API's text of the error code. */
+/** Title and text of an error page in the reader's language. */
 interface ReaderWords {
   title: string;
   text: string;

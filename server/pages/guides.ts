@@ -46,12 +46,12 @@ export function guidePath(slug: string): string {
 /** The parts of a page in the frame of the guides. */
 interface GuidePageParts {
   language: Language;
-  /** The page's own address, without a language. */
+  /** The page's own address without a language. */
   address: string;
   title: string;
   /** The guide that the menu highlights. */
   slug: string;
-  /** HTML with its own heading. */
+  /** The article as HTML, including its heading. */
   article: string;
   /** Whether the API explorer is served. */
   explorer: boolean;

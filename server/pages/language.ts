@@ -9,16 +9,16 @@ export type Language = (typeof LANGUAGES)[number];
 /** The BCP 47 tag of each language. */
 export const LANGUAGE_TAGS: Readonly<Record<Language, string>> = { en: 'en', zh: 'zh-CN' };
 
-/** The name of each language in itself, for the switch. */
+/** The name of each language in that language, for the links that switch the language. */
 export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 
 /** Sources of the reader's language, the strongest first. */
 interface LanguagePreferences {
-  /** The parameter `lang` of the address. */
+  /** The value of the parameter `lang` in the URL. */
   asked?: string | undefined;
-  /** A stored earlier `lang`. */
+  /** The value of an earlier `lang` that was stored in a cookie. */
   kept?: string | undefined;
-  /** The header Accept-Language. */
+  /** The value of the header Accept-Language. */
   accepted?: string | undefined;
 }
 

@@ -14,20 +14,23 @@ import {
 import { type Language, inLanguage, moneyText } from './language.ts';
 import { PAYER_WORDS_EN, PAYER_WORDS_ZH, type PayerWords, type StateWords } from './payer-words.ts';
 
-/** The payer's place: on the payment page, back from the channel, or back after a cancellation. */
+/**
+ * Where the payer comes from. `pay`: opened the payment page. `returned`: back from the channel. `cancelled`: back
+ * after cancelling at the channel.
+ */
 export type Place = 'pay' | 'returned' | 'cancelled';
 
-/** Other channels that the payer may choose. */
+/** The other channels with which the payer may pay. */
 export interface Choice {
   others: readonly PayWay[];
-  /** The channel that the link requests. */
+  /** The channel that the opened link names, to highlight it. */
   wanted?: PayWay | undefined;
 }
 
 /** Display options of a page. */
 export interface Shown {
   language: Language;
-  /** The page's own address without a language, for the switch. */
+  /** The page's own address without a language, for the language links. */
   address: string;
 }
 
@@ -38,7 +41,7 @@ const CONTINUE_SECONDS = 5;
 /** Without scripts the page reloads after this many seconds. */
 const RELOAD_SECONDS = 5;
 
-/** Inputs of the parts of a page. */
+/** The data that the parts of a page need. */
 interface Scene extends Shown {
   order: PayerOrder;
   words: PayerWords;
@@ -122,7 +125,7 @@ function money({ order: { currency }, language }: Scene, amount: string): string
   return moneyText(amount, currency, language);
 }
 
-/** Yen and yuan share the sign ¥, so the currency code is shown, too. */
+/** The currency code is also shown, because yen and yuan share the sign ¥. */
 function bill(scene: Scene): string {
   const { merchant, payWay, subject, amount, currency } = scene.order;
   return `<header class="bill">${merchant === null ? '' : merchantLine(merchant)}
@@ -147,7 +150,7 @@ async function howToPay(scene: Scene, place: Place, { others, wanted }: Choice):
   return `<section class="pay">${await credential(scene)}${buttons.join('')}</section>`;
 }
 
-/** A form and not a link, because it closes this order and creates another. */
+/** A form and not a link, because choosing a channel closes this order and creates another. */
 function wayButton({ order: { orderNo }, words, language }: Scene, payWay: PayWay, isWanted: boolean): string {
   const name = words.channels[payWay];
   const action = inLanguage(`/pay/${orderNo}/choose/${payWay}`, language);
@@ -162,13 +165,16 @@ async function credential(scene: Scene): Promise<string> {
   if (payment?.qrCode !== undefined) return code(scene, payment.qrCode);
   const url = webAddress(payment?.url);
   const href = isBrief ? inLanguage(`/pay/${orderNo}/open`, scene.language) : escapeHtml(url?.href ?? '');
-  // The policy of this page limits the `Referer` header to the origin.
+  // If the channel needs a `Referer`, it gets only the origin: the policy of this page ensures that.
   const rel = CHANNELS[payWay].needsReferrer ? '' : ' rel="noreferrer"';
   if (url) return `<a class="button go"${rel} href="${href}">${words.payWith(channel)}</a>`;
   return `<p>${payment?.type === 'code' ? words.confirmOnPhone(app) : words.finishInApp}</p>`;
 }
 
-/** A code that is a web address can open the app on a phone; any other code must be scanned. */
+/**
+ * A payment code that is a web address becomes a link, because it can open the app on a phone. Any other code must be
+ * scanned.
+ */
 async function code({ order: { payWay }, words, channel }: Scene, qrCode: string): Promise<string> {
   const [app, address] = [words.apps[payWay], webAddress(qrCode)];
   return `${await qrImage(qrCode, words.codeOf(channel))}
@@ -210,7 +216,10 @@ function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undef
   return url?.href;
 }
 
-/** The script of the payer page: counts the time down, polls the state, and replaces the page's content after a change. The page also works without it. */
+/**
+ * The script of the payer page: counts the remaining time down, polls the order's state, and replaces the page's
+ * content after a change. The page also works without scripts.
+ */
 export const PAYER_SCRIPT = `'use strict';
 (() => {
   const main = () => document.querySelector('main');
@@ -279,7 +288,7 @@ export const PAYER_SCRIPT = `'use strict';
 /** Path of the script. */
 export const PAYER_SCRIPT_PATH = '/pay/assets/payer.js';
 
-/** The URL in pages; it changes with the content. */
+/** The URL of the script in pages; it changes with the content. */
 const PAYER_SCRIPT_ADDRESS = `${PAYER_SCRIPT_PATH}?v=${digestOf(PAYER_SCRIPT)}`;
 
 /** A QR code, always dark on light, as a PNG image, so that phones can save and scan it. */

@@ -18,11 +18,11 @@ export interface PayerWords {
   states: Readonly<Record<PayerState, StateWords>>;
   /** Replaces `{channel}` in a state's text with the channel's name. */
   about(text: string, channel: string): string;
-  /** For a paid order with a return URL. */
+  /** The text for a paid order with a return URL. */
   paidAndLeaving: StateWords;
-  /** For a payer who returned before the channel reported a result. */
+  /** The text for a payer who returned before the channel reported a result. */
   returned: StateWords;
-  /** For a payer who cancelled at the channel. */
+  /** The text for a payer who cancelled at the channel. */
   cancelled: StateWords;
   unknown: Pick<StateWords, 'title' | 'text'>;
   payNow: string;
@@ -33,7 +33,7 @@ export interface PayerWords {
   openApp(app: string): string;
   /** Alternative text of the QR code. */
   codeOf(channel: string): string;
-  /** For a payer with only this phone and a code that the channel's app must scan. */
+  /** The text for a payer whose only phone shows the page, with a code that the channel's app must scan. */
   onThisPhone: string;
   confirmOnPhone(app: string): string;
   finishInApp: string;
@@ -230,7 +230,7 @@ function spaced(text: string): string {
   return text.replaceAll(/(?<=\p{Script=Han})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=\p{Script=Han})/gu, ' ');
 }
 
-/** The name of WeChat Pay already contains the word for paying. */
+/** Avoids a doubled word: the Chinese name of WeChat Pay already contains the word for paying. */
 function paying(channel: string): string {
   return channel.endsWith('支付') ? channel : `${channel}支付`;
 }

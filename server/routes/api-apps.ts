@@ -39,7 +39,10 @@ const AppFilter = z.object({
   name: SafeText(1, 128).optional(),
 });
 
-/** API applications; for administrators only, so that the first one needs no client. */
+/**
+ * API applications. Only administrators may use these routes, so that the first application can be created without
+ * another one.
+ */
 export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   const router = routeGroup();
 
@@ -261,7 +264,7 @@ const Limit = z
   })
   .meta({ id: 'Limit' });
 
-/** The limits of an application with their remaining amounts: for the application itself, and for administrators. */
+/** The payment limits of an application with their remaining amounts, for the application itself and for administrators. */
 export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Promise<LimitView[]> }): RouteGroup {
   const router = routeGroup();
 

@@ -40,7 +40,7 @@ const Approval = z
 /** The response to an operation that waits for another administrator; nothing has been done yet. */
 export const WAITS = { 202: { 'application/json': z.object({ data: Approval }) } } as const;
 
-/** Responds with the result, or with 202 and the approval that the operation waits for. */
+/** Responds with the result, or with 202 and the approval for which the operation waits. */
 export function orWaiting<View>(made: { done: View } | { waits: z.input<typeof Approval> }): Reply<View> {
   return 'waits' in made
     ? new Reply({

@@ -40,9 +40,9 @@ const which = {
 
 /** Channel, account and day of the bill to fetch. */
 const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
-/** The same as query parameters of an upload. */
+/** Channel, account and day of an uploaded bill, as query parameters. */
 const ImportQuery = z.object(which);
-/** The reason for treating unknown numbers at an account as another installation's. */
+/** The reason for an administrator's statement that unknown order numbers at an account belong to another installation. */
 const QuietAccount = z
   .object({ reason: SafeText(1, 500).describe('Recorded with your name.') })
   .meta({ id: 'QuietAccountRequest' });

@@ -17,7 +17,7 @@ const NewCoin = z
   .object({ code: Code, name: SafeText(1, 128), clawback: Clawback.default('refuse') })
   .meta({ id: 'NewCoin' });
 
-/** A change of a coin; absent members keep their value. */
+/** A change of a coin; absent fields keep their value. */
 const CoinChange = z
   .object({ name: SafeText(1, 128), clawback: Clawback })
   .partial()

@@ -54,7 +54,7 @@ const Diagnosis = z
   })
   .meta({ id: 'Diagnosis' });
 
-/** The service's own findings for `payctl doctor`. */
+/** The checks that only the running service can make, for `payctl doctor`. */
 export function diagnosisRoutes({ diagnose }: { diagnose: () => Promise<z.input<typeof Diagnosis>> }): RouteGroup {
   const router = routeGroup();
 

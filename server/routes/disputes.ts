@@ -62,7 +62,7 @@ const AnswerRequest = z
     file: z.array(UploadedFile).optional().describe('Evidence files, as parts of a form: images, at PayPal PDF, too.'),
   })
   .meta({ id: 'AnswerDisputeRequest' });
-/** The largest upload of any channel; each channel checks its own smaller limits. */
+/** Limits for evidence files: the largest that any channel accepts. Each channel checks its own smaller limits. */
 const EVIDENCE = { several: 'file', mostFiles: 10, mostBytes: 10 * 1024 * 1024, mostBytesInAll: 50 * 1024 * 1024 };
 const AcceptRequest = z
   .object({ note: SafeText(1, 500).describe('Sent to the channel, which may show it to the payer.') })

@@ -21,13 +21,13 @@ import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';
 
 /** The settings of the service that the guides show. */
 interface GuideSettings {
-  /** Replaces the local address in every sample. */
+  /** The guides show this address instead of the local one in every sample. */
   publicUrl: string;
   /** Whether the API explorer is served. */
   explorer: boolean;
 }
 
-/** The address in the samples as written. */
+/** The local address that the samples of the guides contain. */
 const LAPTOP = 'http://127.0.0.1:8080';
 
 /** The guides, and the page of each error code. */
@@ -77,7 +77,7 @@ function html(language: Language, body: string): Reply {
   return new Reply({ headers, body });
 }
 
-/** The OpenAPI document at the address where agents look for payable resources (draft-payment-discovery-01). */
+/** The OpenAPI document at the address where agents look for resources that can be paid (draft-payment-discovery-01). */
 export function discoveryRoutes(): RouteGroup {
   const router = routeGroup();
   const read = once(() => readExplorerFile('doc.json'));
@@ -158,7 +158,7 @@ function serve(name: ExplorerFile, caching: string): () => Promise<Reply> {
   return async () => new Reply({ headers, ...(await read()) });
 }
 
-/** Joins the route groups, and if enabled the explorer that describes them, in one router. */
+/** Joins the route groups in one router. If enabled, adds the API explorer, which describes them. */
 export function buildRouter(groups: readonly RouteGroup[], explorer: { enabled: boolean }): RouteGroup {
   return joinGroups(explorer.enabled ? [...groups, explorerRoutes(), discoveryRoutes()] : groups);
 }

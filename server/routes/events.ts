@@ -23,7 +23,7 @@ export const Sequence = z
   .regex(/^\d{1,18}$/, 'must be a sequence number')
   .transform((text) => BigInt(text));
 
-/** Types of events, comma-separated. */
+/** A comma-separated list of event types. */
 const EventTypes = z
   .string()
   .max(512)
@@ -31,7 +31,7 @@ const EventTypes = z
   .refine((types) => types.every((type) => knownTypes.has(type)), `must be among ${EVENT_TYPES.join(', ')}`)
   .meta({ description: 'Types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
 
-/** Reads the log from a sequence number on. */
+/** The query of a reader that continues after a sequence number. */
 const EventsQuery = z.object({
   after: Sequence.optional().describe('Sequence of the last received event; returns the events after it.'),
   cursor: Sequence.optional().describe('Same as `after`: `page.nextCursor` of the previous page.'),
@@ -39,7 +39,7 @@ const EventsQuery = z.object({
   limit: Limit,
 });
 
-/** The console's filters of events. */
+/** Filters of the event log for administrators. */
 const EventFilters = {
   clientId: Id.optional(),
   project: Code.optional(),
@@ -58,7 +58,7 @@ const Event = z
   })
   .meta({ id: 'Event' });
 
-/** An event in the console. */
+/** An event as administrators see it, with its application and project. */
 const ConsoleEvent = Event.extend({ clientId: z.string(), project: z.string(), objectNo: z.string() }).meta({
   id: 'ConsoleEvent',
 });
@@ -101,7 +101,7 @@ const Webhook = z
   })
   .meta({ id: 'Webhook' });
 
-/** A change of a webhook; absent members keep their value. */
+/** A change of a webhook; absent fields keep their value. */
 const WebhookInput = z
   .object({
     url: HttpUrl.optional(),
@@ -247,7 +247,7 @@ const CredentialChange = z
   .meta({ id: 'CredentialChange' });
 const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPosting' });
 
-/** The events that merchants receive: their conditions, and the schemas of their objects. */
+/** The events that merchants receive: when each is sent, and the schema of its object. */
 const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContract>> = {
   'order.paid': { when: 'An order was paid.', object: OrderEntry },
   'order.paid_late': { when: 'A payment arrived for an order that had ended, and is refunded.', object: OrderEntry },

@@ -50,7 +50,7 @@ const ResolveRequest = z
   })
   .meta({ id: 'ResolveExceptionRequest' });
 
-/** Exceptions that a person must review. */
+/** Exceptions: cases that an operator must review. */
 export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 

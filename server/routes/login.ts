@@ -18,7 +18,7 @@ const NewSession = z
   .object({
     token: z.string(),
     tokenType: z.literal('Bearer'),
-    /** Seconds. */
+    /** Seconds until the session ends. */
     expiresIn: z.int(),
     username: z.string(),
     role: Role,
@@ -29,7 +29,7 @@ const NewSession = z
 const LoggedOut = z.object({ loggedOut: z.literal(true) }).meta({ id: 'LoggedOut' });
 const LogoutRequest = z.object({ everywhere: z.boolean().default(false) }).optional();
 
-/** Cookies that remove a session. */
+/** Cookies that remove a session from the browser. */
 export const noCookies = [
   { name: SESSION_COOKIE, value: null, hostToo: true },
   { name: CSRF_COOKIE, value: null, hostToo: true, httpOnly: false },

@@ -35,7 +35,7 @@ const Confirmed = z
     confirmedUntil: Timestamp,
     token: z.string().describe('Of the session that begins; the token of the request is over.'),
     tokenType: z.literal('Bearer'),
-    /** Seconds. */
+    /** Seconds until the token expires. */
     expiresIn: z.int(),
   })
   .meta({ id: 'PasswordConfirmed' });
@@ -211,7 +211,7 @@ const AppMe = z
   })
   .meta({ id: 'AppMe' });
 
-/** The application behind a token. */
+/** The application to which the token of the request belongs. */
 export function appMeRoutes(): RouteGroup {
   const router = routeGroup();
 

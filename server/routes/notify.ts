@@ -6,7 +6,10 @@ import type { PaymentOperations } from '../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './schemas/fields.ts';
 
-/** The acknowledgement in the channel's format: Alipay and PayPal read a word, WeChat Pay an object. */
+/**
+ * The response that acknowledges a notification, in the channel's format: Alipay and PayPal read a word, WeChat Pay an
+ * object.
+ */
 const acknowledgement = {
   'text/plain': 'text',
   'application/json': z.object({ code: z.enum(['SUCCESS', 'FAIL']), message: z.string() }).meta({ id: 'WeChatAck' }),
@@ -14,7 +17,7 @@ const acknowledgement = {
 
 /** Receives the channels' notifications; only the channel's signature authenticates them. */
 export function notifyRoutes({ receiveNotification }: Pick<PaymentOperations, 'receiveNotification'>): RouteGroup {
-  // A person types the address into the channel's console, and some consoles and proxies add a final slash.
+  // Also accepts a final slash: the address is typed into the channel's console, and some consoles and proxies add one.
   const router = routeGroup('/notify', { strict: false });
 
   /**
@@ -55,7 +58,7 @@ export function notifyRoutes({ receiveNotification }: Pick<PaymentOperations, 'r
   return router;
 }
 
-/** Drops headers that were sent more than once, because it is unclear which value was signed. */
+/** Removes headers that were sent more than once, because the signature covers only one of the values. */
 function singleHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Record<string, string | undefined> {

@@ -15,8 +15,8 @@ interface SentClient {
 }
 
 /**
- * Reads the client of a token request from HTTP Basic or from the body (RFC 6749 §2.3.1); throws 400 if both were sent, and 401 for a
- * header that is not Basic.
+ * Reads client id and secret of a token request from HTTP Basic or from the body (RFC 6749 §2.3.1). Throws 400 if both
+ * were sent, and 401 for a header that is not Basic.
  */
 function readClient(
   authorization: string | string[] | undefined,
@@ -45,7 +45,10 @@ function readBasic(header: string): ClientCredentials {
   return { clientId: decode(pair.id), clientSecret: decode(pair.secret), basic: true };
 }
 
-/** RFC 6749 requires form encoding of both parts; many clients send them unencoded. */
+/**
+ * RFC 6749 requires form encoding of client id and secret, but many clients send them unencoded. So a text that cannot
+ * be decoded is used as it is.
+ */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -64,7 +67,7 @@ interface OAuthOperations {
 
 const Parameter = z.string().max(4096);
 
-/** Credentials must not be in the URL, because URLs are logged (RFC 6749 §2.3.1). */
+/** Parameters that must not be in the URL, because URLs are logged (RFC 6749 §2.3.1). */
 const bodyOnly = ['client_id', 'client_secret', 'token', 'grant_type'];
 
 const TokenRequest = z
@@ -222,7 +225,7 @@ function requireClient(credentials: ClientCredentials | undefined): ClientCreden
   throw new AppError('invalid_client', 401, 'client_id and client_secret are required.');
 }
 
-/** An empty parameter counts as absent. */
+/** Throws 400 if the URL has a parameter of `bodyOnly`. An empty parameter counts as absent. */
 function requireNoCredentials(search: string): void {
   if (search === '') return;
   const sent = new URLSearchParams(search);
@@ -246,7 +249,7 @@ interface PublishedKeys {
   didDocument: () => Promise<Record<string, unknown>>;
 }
 
-/** Public keys of payment codes and receipts. */
+/** Serves the public keys that verify payment codes and receipts. */
 export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGroup {
   const router = routeGroup('/.well-known');
 

@@ -41,7 +41,7 @@ import {
 
 const status = z.enum(ORDER_STATUSES).optional();
 
-/** Filters of the merchant's own order list. */
+/** Filters of the order list for applications, which contains their own orders. */
 const OwnOrdersQuery = z.object({
   ...Paging,
   ...TimeRange,
@@ -50,7 +50,7 @@ const OwnOrdersQuery = z.object({
   userId: UserId.optional(),
 });
 
-/** Filters of the console's order list. */
+/** Filters of the order list for administrators. */
 const OrdersQuery = z.object({
   ...Paging,
   ...TimeRange,
@@ -72,7 +72,7 @@ const OrdersQuery = z.object({
   amountMax: z.string().max(16).optional(),
 });
 
-/** Converts a console query to an order filter; amounts are major units, in the currency of each order. */
+/** Converts a query of an administrator to an order filter; amounts are major units, in the currency of each order. */
 function orderFilter(
   query: Partial<Omit<z.output<typeof OrdersQuery>, 'project'>> & Pick<OrderFilter, 'project'>,
 ): OrderFilter {
@@ -110,7 +110,7 @@ const OrderRefundRequest = z
   })
   .meta({ id: 'OrderRefundRequest' });
 
-/** Orders in the console: list, read, timeline, sync, close, refund. No operation edits money fields. */
+/** Orders for administrators: list, read, timeline, sync, close, refund. No operation edits amounts. */
 export function orderRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 
@@ -260,7 +260,10 @@ const anyOrder = {
 const own = forApplications('/api/v2/payment', 'payment:read', 'payment:write');
 const ownOrder = { ...own, place: own.write, request: PlacePaymentRequest, refundErrors: REFUND_ERRORS };
 
-/** Payments of the console: pay uses the project's `console` application, the other operations act on any order. */
+/**
+ * Payment routes for administrators. A new order belongs to the project's `console` application; the other operations
+ * act on any order.
+ */
 export function consolePaymentRoutes(ports: PaymentPorts): RouteGroup {
   return buildRoutes(ports, anyOrder);
 }

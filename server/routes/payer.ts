@@ -55,7 +55,10 @@ const PayerStatus = z
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** The pages for payers: the payment page, the return page of the channel, and the state that both poll. */
+/**
+ * The payment page, and the page to which the channel returns the payer. Also the state of an order, which both pages
+ * poll.
+ */
 export function payerRoutes(
   { order, progress, addressOf, returned }: PayerOperations,
   choice: PayerChoice,
@@ -159,7 +162,7 @@ export function payerRoutes(
       async ({ params: { orderNo }, query, request }) => {
         const location =
           (await addressOf(orderNo)) ?? inLanguage(addressOfPage(orderNo), payerLanguage(query.lang, request).language);
-        // With this policy the browser sends the origin of the payment page to the channel.
+        // With this policy the browser sends the origin of the payment page to the channel, because some channels require it.
         const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'origin' };
         return new Reply({ status: 303, headers, body: '' });
       },
@@ -197,7 +200,7 @@ export function payerRoutes(
         const found = payWay && (await readable(params.orderNo, (orderNo) => returned(payWay, orderNo, token)));
         // A reload of this address would report another approval, so the payer is redirected to the payment page.
         if (found?.state === 'declined') return goTo(found.orderNo, language);
-        // Omits PayPal's token, because a reload with it would report another approval.
+        // The page's address omits PayPal's token, because a reload with it would report another approval.
         const isBack = query.cancelled === undefined;
         const address = `/return/${encodeURIComponent(params.payWay)}/${encodeURIComponent(params.orderNo)}`;
         return page(found, {
@@ -222,13 +225,13 @@ export function payerRoutes(
 
 const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
 
-/** A page; unknown orders get one, too. */
+/** The contract of a page: an unknown order gets a page and not a problem document. */
 const htmlPage = {
   raw: 'html',
   answers: { 200: { 'text/html': 'text' }, 303: { 'text/html': 'text' }, 404: { 'text/html': 'text' } },
 } as const;
 
-/** A number that cannot be an order's is not looked up, and gets the same page. */
+/** A text that cannot be an order number is not looked up, and the payer gets the page for unknown orders. */
 async function readable(
   orderNo: string,
   read: (orderNo: string) => Promise<PayerOrder | undefined>,
@@ -236,7 +239,7 @@ async function readable(
   return Code.safeParse(orderNo).success ? read(orderNo) : undefined;
 }
 
-/** The payment page of a number, valid or not. */
+/** The path of the payment page for a text from a URL, which need not be an order number. */
 function addressOfPage(orderNo: string): string {
   return `/pay/${encodeURIComponent(orderNo)}`;
 }

@@ -73,7 +73,7 @@ const optional = {
 /** A new product. */
 const NewProduct = z.object({ code: Code, kind: Kind, ...required, ...optional }).meta({ id: 'NewProduct' });
 
-/** A change of a product; absent members keep their value, `null` clears. */
+/** A change of a product; absent fields keep their value, `null` clears. */
 const ProductChange = z
   .object({ ...required, ...optional })
   .partial()
@@ -303,7 +303,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   return router;
 }
 
-/** Defaults of a new product. */
+/** Values of the fields that a new product omits. */
 const nothing = {
   description: null,
   stock: null,

@@ -28,15 +28,15 @@ interface PublicOperations {
   info(): Promise<z.input<typeof ServiceInfo>>;
   /** Resolves if the database responds, otherwise rejects. */
   pingDatabase(): Promise<void>;
-  /** The service is about to stop, so a load balancer must send no new requests. */
+  /** Whether the service is about to stop. If so, load balancers must send no new requests. */
   isDraining?(): boolean;
-  /** Whether the explorer is served; the root redirects to it, otherwise to the guides. */
+  /** Whether the API explorer is served. If so, `/` redirects to it, otherwise to the guides. */
   explorer?: boolean;
-  /** Whether pages have the ribbon of staging, whose stylesheet is then served. */
+  /** Whether this is a staging service. If so, the stylesheet of the ribbon on its pages is served. */
   staging?: boolean;
 }
 
-/** Load balancers wait at most three seconds, so the response must come earlier. */
+/** Time limit of the database check (ms): load balancers wait at most three seconds for the response. */
 const pingMs = 2500;
 
 /** Health checks for load balancers, information for administrators, and the redirect of the root. */

@@ -46,7 +46,7 @@ const PresentCode = z
 
 const Removal = z.object({ password: PasswordText, code: CodeText }).meta({ id: 'SecondFactorRemoval' });
 
-/** For the own account; also allowed for administrators who must still enrol a second factor. */
+/** For an administrator's own account; also allowed for administrators who must still enrol a second factor. */
 const OWN = { admin: 'viewer', projectScope: 'own', enrolling: true } as const;
 const OWN_CONFIRMED = { ...OWN, confirmed: 'always' } as const;
 
@@ -57,7 +57,7 @@ interface SecondFactorOperations {
   required: boolean;
 }
 
-/** The own second factor: one-time codes of an authenticator (RFC 6238). */
+/** The second factor of the calling administrator: one-time codes of an authenticator app (RFC 6238). */
 export function secondFactorRoutes({ secondFactors, sessions, required }: SecondFactorOperations): RouteGroup {
   const router = routeGroup();
 

@@ -17,7 +17,7 @@ const OutTradeNo = z
   .regex(/^X\d{14}[0-9A-Z]{10}$/, 'must be the outTradeNo of a pay-per-call order')
   .meta({ id: 'OutTradeNo', examples: ['X20300101000000ABCDEFGHJK'] });
 
-/** The body of a call; a repeated call may omit it. */
+/** The body of a call; it may be absent when the call is repeated with a proof. */
 const SkillRequest = z
   .object({
     resource: Code.optional().describe('Code of a skill; may be omitted if the project has only one, or in Debug.'),
@@ -80,7 +80,7 @@ const SkillContent = z
   })
   .meta({ id: 'SkillContent' });
 
-/** Members beside `data` for agents of Alipay, as named in Alipay's product document. */
+/** Fields next to `data` for agents of Alipay, as named in Alipay's product document. */
 const AgentContent = z.object({
   resource_id: z.string().optional().describe("The resource, for orders that an agent of Alipay's paid."),
   content: z.unknown().optional().describe('The content of `data`, for these agents.'),

@@ -31,7 +31,7 @@ const settings = {
 /** A payer to create, or to change if it exists. */
 const UserInput = z.object({ userId: UserId, ...settings }).meta({ id: 'UserInput' });
 
-/** A change of a payer; absent members keep their value, `null` clears. */
+/** A change of a payer; absent fields keep their value, `null` clears. */
 const UserChange = z.object(settings).meta({ id: 'UserChange' });
 
 /** Filters of the payer list. */
@@ -109,12 +109,12 @@ const ownProject = { ...forApplications('/api/v2/users', 'user:read', 'user:writ
 
 const existing = { 200: { 'application/json': z.object({ data: User }) } };
 
-/** Payers of every project. */
+/** Routes for administrators: payers of every project. */
 export function userRoutes(ports: { users: Users }): RouteGroup {
   return buildRoutes(ports, anyProject);
 }
 
-/** Payers of the calling application's project. */
+/** Routes for applications: payers of the calling application's project. */
 export function ownUserRoutes(ports: { users: Users }): RouteGroup {
   return buildRoutes(ports, ownProject);
 }
@@ -231,7 +231,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
   return router;
 }
 
-/** Changes by merchants are not recorded in the audit log, so they have no actor. */
+/** The administrator of a request, for the audit log; undefined for an application, whose changes are not recorded. */
 function auditedActor({ caller, request }: { caller: Caller; request: RequestFacts }) {
   return caller.kind === 'admin' ? actorOf(caller, request) : undefined;
 }

@@ -8,7 +8,7 @@ import type { Actor } from '../identity/ports.ts';
 import type { Mode } from '../payments/channel.ts';
 import { agentKeyPlace, type AskCode } from './schemes/wechat.ts';
 
-/** A change by an administrator; omitted members stay as they are. */
+/** A change by an administrator; absent fields keep their value. */
 interface AgentPayChange {
   developerId?: string | undefined;
   keyId?: string | undefined;
@@ -59,7 +59,7 @@ export function agentPaySettings({
   ask,
 }: SettingPorts) {
   return {
-    /** Throws NotFound. */
+    /** Returns the settings; throws NotFound if there are none. */
     show: (project: string): Promise<AgentPayView> => store.read(async (tx) => viewOf(await read(tx, project))),
     /** Creates or changes the settings of a project. */
     async set({ actor, project }: Acting, change: AgentPayChange): Promise<AgentPayView> {
@@ -97,7 +97,10 @@ export function agentPaySettings({
         await note(tx, actor, 'agent-pay.delete', project, [row, undefined]);
         return viewOf(row);
       }),
-    /** Requests a code for payment data that does not exist: WeChat's error shows whether the key is valid. */
+    /**
+     * Tests the stored key: requests a code for payment data that does not exist, and WeChat's error shows whether the
+     * key is valid.
+     */
     async test(project: string): Promise<AgentPayTest> {
       const row = await store.read((tx) => read(tx, project));
       const [skill] = Object.values(row.skills);
@@ -145,7 +148,7 @@ export function agentPaySettings({
   }
 }
 
-/** The members that a change may omit; the key of another mode or developer is never reused. */
+/** The stored values for fields that a change omits. The key of another mode or developer is never kept. */
 function kept(before: AgentPayRow | undefined, mode: Mode, developerId: string | undefined): Partial<AgentPayRow> {
   if (!before) return { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} };
   if (before.mode === mode && (developerId ?? before.developerId) === before.developerId) return before;

@@ -20,21 +20,21 @@ export interface Redeemed {
     refundReason?: string;
   };
   headers: Record<string, string>;
-  /** Members beside `data`, for clients that read them there. */
+  /** Fields that are sent next to `data`, for clients that read them there. */
   beside?: Record<string, unknown>;
 }
 
-/** The reason for a 402. */
+/** Why a call gets a 402. */
 interface Occasion {
-  /** The fault of the call's proofs. */
+  /** Why the call gets no content; absent = the order is unpaid. */
   why?: Failure;
-  /** The ended offer that the caller named and that the order replaces. */
+  /** The expired order that the call named, and that the new order replaces. */
   ended?: SkillPair;
-  /** Further members of the problem document. */
+  /** Additional fields of the error response (problem document). */
   members?: object;
 }
 
-/** The 402 of an order in every payment scheme; a repeat has the same number and codes. */
+/** Creates the 402 of an order, with the data of every payment scheme. A repeat has the same order number and codes. */
 export async function paymentRequired(
   { publicUrl, schemes }: Pick<SkillPorts, 'publicUrl' | 'schemes'>,
   unprepared: SkillPair,
@@ -70,7 +70,10 @@ export async function paymentRequired(
   });
 }
 
-/** The additions to an answer to a proof without content: headers of all schemes, `type` of the proof's own scheme. */
+/**
+ * The headers and `type` that the payment schemes add to a response that refuses a proof: headers of all schemes,
+ * `type` of the scheme of the proof.
+ */
 export function failedBy(schemes: readonly PaymentScheme[], { proofs }: Call, pair: SkillPair, why: Failure): Failed {
   if (proofs.length === 0) return {};
   const type = proofs.map(({ scheme }) => scheme.failed?.(pair, why).type).find((one) => one !== undefined);
@@ -91,7 +94,7 @@ function merged<Value>(parts: readonly (Record<string, Value> | undefined)[]): R
   return Object.assign({}, ...parts) as Record<string, Value>;
 }
 
-/** The 200 with the stored content; byte for byte the same on every repeat. */
+/** The 200 with the stored content. Content and receipt are the same on every repeat. */
 export function contentAnswer(
   { schemes }: Pick<SkillPorts, 'schemes'>,
   pair: SkillPair,

@@ -1,4 +1,5 @@
-// The claim of paid work: one at a time, the limits of retries, and the wait of a call for a result.
+// Claims: before a process runs a paid order's handler, it leases the work. Also the limits of retries, and the wait of
+// a call for a result.
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import { offerPair } from '../db/queries/skillpay.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -6,22 +7,28 @@ import { NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/** Lease of a claim (seconds); longer than any handler may take. */
+/** How long a claim is valid (seconds); longer than any handler may take. */
 const LEASE_SECONDS = 30;
 /** Attempts before the order is refunded. */
 export const MAX_ATTEMPTS = 5;
-/** Time limit of the work from the first attempt (seconds); an unclaimed order raises an exception after the same time. */
+/**
+ * Time limit of the work from the first attempt (seconds). If no call fetches paid content, an exception is opened
+ * after the same time.
+ */
 export const PATIENCE_SECONDS = 86_400;
 /** Seconds between a failed attempt and the next. */
 const BACKOFF = [2, 10, 60, 600] as const;
 
-/** A claim, or the obstacle to it. */
+/** A claim, or why the work cannot be claimed. */
 export type Claimed =
   | { kind: 'claimed'; pair: SkillPair }
   | { kind: 'done' | 'running' | 'failed' | 'refunded' | 'unpaid' | 'exhausted'; pair: SkillPair }
   | { kind: 'later'; pair: SkillPair; seconds: number };
 
-/** Locks both rows. Refunds take the order's lock too, so a claim and a refund cannot run at once. */
+/**
+ * Locks the order and its pay-per-call row. Refunds also lock the order, so a claim and a refund cannot be made at the
+ * same time.
+ */
 export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
   const order = await tx.orders.lock({ orderNo });
   const skill = order && (await tx.skillOrders.lock({ orderNo }));
@@ -29,7 +36,10 @@ export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
   return { order, skill };
 }
 
-/** Reads both rows in one snapshot without a lock; with `owner`, only an order of that application. Throws NotFound. */
+/**
+ * Reads the order and its pay-per-call row in one snapshot, without a lock. With `owner`, only an order of that
+ * application. Throws NotFound.
+ */
 export async function readPair(tx: ReadTx, orderNo: string, owner?: { clientId: string }): Promise<SkillPair> {
   const pair = await offerPair(tx, owner ? { orderNo, clientId: owner.clientId } : { orderNo });
   if (!pair) throw new NotFound('order');
@@ -45,9 +55,10 @@ export function isRefunded({ order }: SkillPair): boolean {
 const ALIVE = ['pending', 'processing', 'succeeded', 'abnormal'] as const;
 
 /**
- * Whether undelivered content will never be delivered: the payment is refunded in full or being refunded, a part was
- * refunded on the application's request, or the payer won a dispute. A refund by the operator (as administrator or in the
- * channel's portal) does not forfeit the content, and a failed refund makes it due again.
+ * Whether content that is not delivered yet must never be delivered. That is so if the payment is refunded in full (or
+ * is being refunded), if a part was refunded on the application's request, or if the payer won a dispute. A partial
+ * refund by an administrator or in the channel's portal does not count, and after a failed refund the content may be
+ * delivered again.
  */
 export async function isForfeited(tx: ReadTx, pair: SkillPair): Promise<boolean> {
   const { order, skill } = pair;
@@ -65,8 +76,8 @@ export function isLive(skill: Pick<SkillOrderRow, 'fulfilment' | 'leasedUntil'>,
 }
 
 /**
- * Claims the work under the order's lock: one claim at a time, each with its own fencing number.
- * `due`: the job comes at the retry time and need not wait for the pause.
+ * Claims the work under the order's lock: one claim at a time, each with its own fencing number, which must be current
+ * to store a result. `due`: called by the job at the retry time, so the pause between attempts is over.
  */
 export async function claimWork(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,
@@ -94,16 +105,16 @@ function obstacleOf(pair: SkillPair, forfeited: boolean, now: Date, due: boolean
   return obstacle && { ...obstacle, pair };
 }
 
-/** The columns that show the progress of the work. */
+/** The columns that record the progress of the work. */
 type Progress = Pick<
   SkillOrderRow,
   'fulfilment' | 'fencing' | 'attempts' | 'firstAttemptAt' | 'leasedUntil' | 'nextAttemptAt'
 >;
 
-/** The obstacle to work that is neither done nor failed. */
+/** Why work that is neither done nor failed cannot be claimed. */
 export type Obstacle = { kind: 'running' | 'exhausted' } | { kind: 'later'; seconds: number };
 
-/** Returns the obstacle to a claim; undefined = the work may be claimed now. */
+/** Returns why the work cannot be claimed now; undefined = it can. */
 export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | undefined {
   if (isLive(work, now)) return { kind: 'running' };
   if (work.attempts >= MAX_ATTEMPTS || isOverdue(work, now)) return { kind: 'exhausted' };
@@ -113,7 +124,7 @@ export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | 
   return undefined;
 }
 
-/** The columns that a claim writes, with its own fencing number. */
+/** The columns that a claim writes, with the next fencing number. */
 export function claimPatch(work: Progress, now: Date): Progress {
   const leasedUntil = later(now, LEASE_SECONDS);
   return {

@@ -1,4 +1,4 @@
-// Calls paid with coins: the operations, the work, the coin members of a 402, and the view.
+// Calls that are paid with coins: the operations, the running of handlers, the coin fields of a 402, and the view.
 import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
@@ -22,15 +22,18 @@ import { type Skill, findSkill } from './resource.ts';
 /** The operations on calls paid with coins. */
 export interface CoinCalls {
   /**
-   * Debits the coins and creates the order in one commit; for a static product with content and receipt. Returns undefined and
-   * writes nothing when the call must be paid with money.
+   * Debits the coins and creates the order in one commit; for a static product also the content and the receipt.
+   * Returns undefined and writes nothing if the call must be paid with money.
    */
   pay(caller: SkillCaller, request: SkillRequest, claim?: KeyClaim): Promise<Redeemed | undefined>;
-  /** Returns the content of an application's call; undefined when the number belongs to no such call. */
+  /**
+   * Returns the content of a call that the application paid with coins; undefined if the order number belongs to no
+   * such call.
+   */
   replay(caller: SkillCaller, orderNo: string, request: SkillRequest | undefined): Promise<Redeemed | undefined>;
-  /** Returns the present state of a call; undefined when the number belongs to no such call. */
+  /** Returns the current state of a call; undefined if the order number belongs to no such call. */
   query(caller: SkillCaller, orderNo: string): Promise<CoinCallView | undefined>;
-  /** Refunds all coins of a call once; a repeat returns the same. Undefined when the number belongs to no such call. */
+  /** Refunds all coins of a call once; a repeat returns the same. undefined if the order number belongs to no such call. */
   refund(caller: SkillCaller, orderNo: string, how: RefundHow): Promise<CoinCallView | undefined>;
 }
 
@@ -88,7 +91,10 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     },
   };
 
-  /** A running claim is fenced off, so that it can no longer store a result. */
+  /**
+   * Refunds the coins. If a claim with an expired lease exists, its fencing number becomes invalid, so that it can no
+   * longer store a result.
+   */
   async function giveBack(tx: Tx, row: CoinCallRow): Promise<CoinCallRow> {
     const { orderNo, fulfilment, fencing } = row;
     if (isLive(row, now())) throw new FulfilmentInProgress(orderNo, 2);
@@ -122,7 +128,10 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     }
   }
 
-  /** A disabled project accepts no coin payment; the ordinary call then returns the error. */
+  /**
+   * Whether the application's project may take coin payments. If not, the call continues as one paid with money, which
+   * returns the error.
+   */
   async function isOpen({ clientId, project }: SkillCaller): Promise<boolean> {
     return store.read(async (tx) => {
       const app = await tx.apps.find({ clientId });
@@ -167,7 +176,10 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   }
 }
 
-/** An empty body means the stored one; members that are sent must match the paid call. */
+/**
+ * Throws unless the request is for the paid call. An empty body stands for the stored one; fields that are sent must be
+ * equal.
+ */
 function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void {
   if (!request) return;
   const { userId = row.userId, resource, input } = request;
@@ -176,24 +188,24 @@ function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void 
   if (userId !== row.userId || !isSame) throw new ResourceMismatch();
 }
 
-/** The obstacle to the work, or the started work. */
+/** The started work, or why it could not be started. `over`: it is done, or the coins were refunded. */
 type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' };
 
-/** The work of calls paid with coins, one result per call; the rules are those of calls paid with money. */
+/** Runs the handlers of calls paid with coins, one result per call, under the same rules as for calls paid with money. */
 interface CoinWork {
   /** Runs the work of a claimed row. Resolves when the attempt has ended, and never rejects. */
   perform(row: CoinCallRow): Promise<void>;
-  /** Claims the work and starts it. `due`: the job comes at the retry time and need not wait for the pause. */
+  /** Claims the work and starts it. `due`: called by the job at the retry time, so the pause between attempts is over. */
   begin(orderNo: string, options?: { due?: boolean }): Promise<Begun>;
-  /** The work of a call that is running in this process. */
+  /** The running work of a call; undefined if none is running in this process. */
   underWay(orderNo: string): Promise<void> | undefined;
-  /** Runs the due step of one claimed row. */
+  /** Runs the next step of one leased row. */
   resume(orderNo: string): Promise<void>;
   /** Resolves when no work is running in this process. */
   idle(): Promise<void>;
 }
 
-/** Creates the work. A permanent failure and the refund of its coins are one commit. */
+/** Creates the work. If the handler fails permanently, the failure and the refund of the coins are stored in one commit. */
 export function coinWork(ports: SkillPorts): CoinWork {
   const { store, now, codes, log } = ports;
   const running = new Map<string, Promise<void>>();
@@ -356,7 +368,7 @@ interface CoinsWanted {
   packs: { product: string; name: string; price: number; currency: string; payWays: string[]; coins: number }[];
 }
 
-/** Returns the coin members of a 402; none when the call has no coin price or names no user. */
+/** Returns the coin fields of a 402; empty if the resource has no coin price or the call names no user. */
 export async function coinsWanted(
   ports: SkillPorts,
   { project }: SkillCaller,
@@ -411,5 +423,4 @@ function viewCoinCall(row: CoinCallRow) {
   };
 }
 
-/** The type of that view. */
 type CoinCallView = ReturnType<typeof viewCoinCall>;

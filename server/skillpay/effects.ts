@@ -13,9 +13,10 @@ interface EffectPorts {
 }
 
 /**
- * The effects of order and refund transitions on pay-per-call. `refundReserved` runs in the commit that creates the refund,
- * under the order's lock, for every kind of refund: none while the work is running. Unless the product allows it, a merchant
- * gets none after delivery, and only a full refund before. `isForfeited` in `claim.ts` decides what a refund means for the content.
+ * The effects of state changes of orders and refunds on pay-per-call. `refundReserved` runs in the commit that creates
+ * a refund, under the order's lock. It rejects every refund while the handler is running. Unless the product allows
+ * more, it also rejects a merchant's refund after delivery, and a merchant's partial refund before. `isForfeited` in
+ * `claim.ts` decides whether the content is still delivered.
  */
 export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {
@@ -45,13 +46,16 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
       await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: null });
     },
     async refundFailed(tx, { orderNo }) {
-      // While the refund was open the work was not scheduled; now it is due again.
+      // No work was scheduled while the refund was open; now the work is due again.
       const rested = { orderNo, fulfilment: 'none', nextAttemptAt: null } as const;
       await tx.skillOrders.update(rested, { nextAttemptAt: later(now(), PATIENCE_SECONDS) });
     },
   };
 
-  /** Opens an exception if a failed refund succeeds after all and the content was delivered meanwhile. */
+  /**
+   * Opens an exception (a case for an operator) if a failed refund succeeds after all, but the content was delivered
+   * meanwhile.
+   */
   async function listDelivered(tx: Tx, order: OrderRow, { refundNo, createdAt }: RefundRow): Promise<void> {
     const skill = await tx.skillOrders.find({ orderNo: order.orderNo });
     if (!skill?.fulfilledAt || skill.fulfilledAt <= createdAt) return;

@@ -3,9 +3,9 @@ import { AppError, Conflict, InvalidRequest, TooManyRequests, Unavailable } from
 /** Seconds after which a retry makes sense. */
 const RETRY_SECONDS = 3;
 
-/** The parts of a 402: `data`, and members, headers and perhaps a `type` of the payment schemes. */
+/** The parts of a 402: `data`, and the fields, headers and `type` that payment schemes add. */
 interface Ask {
-  /** The ended offer that this one replaces; the caller knows only its number. */
+  /** The number of the ended offer that this one replaces: the caller knows only that number. */
   inPlaceOf?: string | undefined;
   data: Record<string, unknown>;
   members: Record<string, unknown>;
@@ -33,7 +33,10 @@ export class PaymentRequired extends AppError {
   }
 }
 
-/** The offer ended unpaid and no new one can be made now (402): without number and code, so the caller must call again. */
+/**
+ * The offer ended unpaid, and no new one can be made now (402). The response has no order number and no code, so the
+ * caller must call again.
+ */
 export class PaymentExpired extends AppError {
   constructor({ headers, type }: Pick<Ask, 'type'> & Partial<Pick<Ask, 'headers'>> = {}) {
     super('payment_expired', 402, 'The offer has expired without a payment.', {
@@ -81,7 +84,7 @@ export class OrderRefunded extends AppError {
   }
 }
 
-/** The work is running at this moment (409). */
+/** The handler of the order is running at this moment (409). */
 export class FulfilmentInProgress extends Conflict {
   constructor(orderNo: string, retryAfter = 1) {
     super('fulfilment_in_progress', 'The order is being fulfilled.', {
@@ -92,7 +95,7 @@ export class FulfilmentInProgress extends Conflict {
   }
 }
 
-/** The work failed temporarily (503); the order stays paid and a retry is free. */
+/** The handler failed temporarily (503). The order stays paid, and a retry costs nothing. */
 export class FulfilmentUnavailable extends Unavailable {
   constructor(orderNo: string, retryAfter: number) {
     super('fulfilment_unavailable', 'The order could not be fulfilled yet; retrying is free of charge.', {
@@ -102,7 +105,7 @@ export class FulfilmentUnavailable extends Unavailable {
   }
 }
 
-/** The work failed permanently and the refund is on its way (500). */
+/** The handler failed permanently, and the refund is in progress (500). */
 export class FulfilmentFailed extends AppError {
   constructor(orderNo: string, refundNo: string | null, reason: string) {
     super('fulfilment_failed_refund_pending', 500, 'Fulfilment failed permanently; the payment is being refunded.', {
@@ -113,7 +116,7 @@ export class FulfilmentFailed extends AppError {
   }
 }
 
-/** The work failed permanently and its refund failed too; an operator must review it (500). */
+/** The handler failed permanently, and the refund failed as well. An operator must review the order (500). */
 export class FulfilmentNotRefunded extends AppError {
   constructor(orderNo: string, refundNo: string, reason: string) {
     super(
@@ -141,7 +144,7 @@ export class PartialRefundBeforeDelivery extends Conflict {
   }
 }
 
-/** A partial refund of coins (400). */
+/** Coins can only be refunded in full (400). */
 export class CoinsWhole extends InvalidRequest {
   constructor() {
     super('refundAmount is not allowed: coins are refunded in full.', [
@@ -159,7 +162,7 @@ export class TooManyOffers extends TooManyRequests {
   }
 }
 
-/** The client's own key of a payment was sent with another payload before (409). */
+/** The client's own key of a payment was sent before with another payload (409). */
 export class PaymentIdUsed extends Conflict {
   constructor() {
     super('payment_id_used', 'This payment identifier was already used with another payment.', {

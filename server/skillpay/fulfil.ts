@@ -1,4 +1,5 @@
-// Fulfilment of paid orders: one result per order; the job resumes interrupted work.
+// Fulfilment: runs the handler of a paid order to get its content. Each order gets one result; a job resumes
+// interrupted work.
 import { claimDueRefund } from '../db/queries/due.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { later } from '../payments/core/plan.ts';
@@ -17,16 +18,19 @@ import {
 import { type Content, HandlerFailed, asFailure, runHandler } from './handlers.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/** Seconds until the refund is tried again while an exception blocks refunds. */
+/** Seconds until the refund is tried again while an exception (a case for an operator) blocks refunds of the order. */
 const BLOCKED_SECONDS = 3600;
 
 /** Runs the handlers of paid orders, one result per order. */
 export interface Fulfilment {
-  /** Claims the work and starts it, or returns the obstacle. `work` resolves when the attempt has ended, and never rejects. */
+  /**
+   * Claims the work and starts it, or returns why it cannot be claimed. `work` resolves when the attempt has ended, and
+   * never rejects.
+   */
   begin(orderNo: string, options?: { due?: boolean }): Promise<{ claimed: Claimed; work?: Promise<void> }>;
-  /** The fulfilment of an order that is running in this process. */
+  /** The running fulfilment of an order; undefined if none is running in this process. */
   underWay(orderNo: string): Promise<void> | undefined;
-  /** Fails an order permanently and refunds it, or opens a refund that was blocked before. */
+  /** Marks an order as failed permanently and refunds it. If it failed before and its refund was blocked, creates the refund. */
   giveUp(orderNo: string): Promise<void>;
   /** Sends a due refund now instead of waiting for its job. */
   hurryRefund(refundNo: string): Promise<void>;
@@ -34,7 +38,7 @@ export interface Fulfilment {
   idle(): Promise<void>;
 }
 
-/** Creates the fulfilment. The work is independent of the HTTP request, so a closed connection does not stop it. */
+/** Creates the fulfilment. It does not depend on the HTTP request, so a closed connection does not stop it. */
 export function createFulfilment(ports: SkillPorts): Fulfilment {
   const { store, now, payments, codes, log } = ports;
   const running = new Map<string, Promise<void>>();
@@ -72,7 +76,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     ports.checkpoint('fulfil.kept');
   }
 
-  /** Only the newest claim may store a result, and only while the order is not forfeited. */
+  /** Stores the content. Only the newest claim may do so, and only if the order may still be delivered (see `isForfeited`). */
   async function keep(tx: Tx, orderNo: string, fencing: number, { text, contentType }: Content): Promise<void> {
     const pair = await lockPair(tx, orderNo);
     const { order, skill } = pair;
@@ -158,7 +162,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     if (refundNo) await hurryRefund(refundNo);
   }
 
-  /** Stores the failure and opens the refund in one commit. Returns the refund's number if a refund was opened. */
+  /** Stores the failure and creates the refund in one commit. Returns the number of the refund if one was created. */
   async function failForGood(tx: Tx, pair: SkillPair, failure: HandlerFailed): Promise<string | undefined> {
     const { order, skill } = pair;
     const { orderNo } = order;
@@ -176,7 +180,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     return giveBack(tx, pair);
   }
 
-  /** Opens the refund once, under a fixed number; while an exception blocks refunds the job retries. */
+  /** Creates the refund once, under a fixed number. While an exception blocks refunds, the job tries again later. */
   async function giveBack(tx: Tx, pair: SkillPair): Promise<string | undefined> {
     const { order } = pair;
     const { orderNo } = order;
@@ -211,8 +215,8 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
 }
 
 /**
- * Job for one claimed order: resumes work after a crash, retries after a pause, gives up, or raises `unclaimed`
- * for paid content that no call has fetched.
+ * Job for one leased order: resumes work after a crash, retries after a pause, or gives up. For paid content that no
+ * call has fetched, it opens the exception `unclaimed`.
  */
 export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilment: Fulfilment) {
   return async (orderNo: string): Promise<void> => {
@@ -228,7 +232,7 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
     await work;
   };
 
-  /** Raises the exception `unclaimed` for an operator; the content can still be fetched. */
+  /** Opens the exception `unclaimed` (a case for an operator). The content can still be fetched. */
   async function unclaimed(orderNo: string): Promise<void> {
     await store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });
@@ -237,7 +241,10 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
     });
   }
 
-  /** Checked again under the lock, because a refund that fails meanwhile makes the work due. An expired claim ends here, too. */
+  /**
+   * Ends the schedule of an order that needs no more work. Checked again under the lock, because a refund that fails
+   * meanwhile makes the work due again. An expired claim also ends here.
+   */
   async function rest(orderNo: string): Promise<void> {
     await store.transaction(async (tx) => {
       const pair = await lockPair(tx, orderNo);
@@ -249,7 +256,7 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
   }
 }
 
-/** Whether neither work nor, after it failed, a refund is due. */
+/** Whether the order needs neither work nor, if the work failed, a refund. */
 async function isOver(tx: ReadTx, pair: SkillPair): Promise<boolean> {
   const { order, skill } = pair;
   if (skill.fulfilment === 'failed') return skill.refundNo !== null || isRefunded(pair);

@@ -7,7 +7,7 @@ export interface Content {
   contentType: string;
 }
 
-/** A handler returned no content. `transient`: a retry may succeed. */
+/** The handler returned no content. `transient`: a retry may succeed. */
 export class HandlerFailed extends Error {
   readonly code: string;
   readonly transient: boolean;
@@ -19,13 +19,13 @@ export class HandlerFailed extends Error {
   }
 }
 
-/** Largest content that is stored and replayed (bytes). */
+/** Largest content that is stored, and sent again on repeated calls (bytes). */
 const MAX_CONTENT = 64 * 1024;
 
 /** The part of an order that a handler receives. */
 type HandledCall = Pick<SkillOrderRow, 'orderNo' | 'resource' | 'input' | 'handler'>;
 
-/** Faults of the sender that a retry cannot fix. */
+/** Faults of the HTTP sender that a retry cannot fix. */
 const TERMINAL: ReadonlySet<string> = new Set(['url_invalid', 'scheme_refused', 'address_refused', 'too_large']);
 
 /** Runs the handler that was stored with the order; throws HandlerFailed. */
@@ -60,7 +60,10 @@ function staticContent({ content, contentType }: Static): Content {
   return { text: JSON.stringify(content ?? null), contentType: contentType ?? 'application/json' };
 }
 
-/** POSTs the caller's input. The order number as `Idempotency-Key` lets the upstream recognise a retry. */
+/**
+ * POSTs the caller's input to the URL of the resource's handler. The order number is sent as `Idempotency-Key`, so that
+ * the receiver can recognise a retry.
+ */
 async function callUpstream(
   send: SendOutgoing,
   { orderNo, resource, input }: HandledCall,
@@ -94,7 +97,7 @@ function sendFailed(error: unknown): HandlerFailed {
   });
 }
 
-/** Redirects are never followed. Overload and server errors of the upstream are transient. */
+/** Redirects are never followed. After overload, a timeout or a server error of the receiver, a retry may succeed. */
 function refusedBy(status: number): HandlerFailed {
   const transient = status >= 500 || status === 408 || status === 425 || status === 429;
   const code = status >= 300 && status < 400 ? 'upstream_redirected' : 'upstream_refused';

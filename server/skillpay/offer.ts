@@ -1,4 +1,5 @@
-// Offers: the order of a first call, and the successor of an offer that ended unpaid.
+// Offers: an offer is the unpaid order that a first call creates. Also the order that replaces an offer that ended
+// unpaid (its successor).
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { OfferEntry, SkillOrderRow } from '../db/entities/skillpay.ts';
 import { countOpenOffers } from '../db/queries/skillpay.ts';
@@ -25,25 +26,31 @@ interface Offered {
   channel: Channel;
 }
 
-/** Within this distance of the limit, the offers of one app are counted one after another. */
+/**
+ * If the number of unpaid offers of an application is within this distance of the limit, new offers are counted one
+ * after another.
+ */
 const NEAR = 100;
 
-/** Further parts of the commit of an offer. */
+/** Further writes in the transaction that creates an offer. */
 interface OfferOptions {
   claim?: KeyClaim | undefined;
-  /** The ended offer that this one replaces. */
+  /** The number of the ended offer that this one replaces. */
   inPlaceOf?: string;
 }
 
-/** Creates the order of a first call; its commit fixes price, handler and code. */
+/** Creates the order of a first call. Its commit fixes price, handler and payment code. */
 export type MakeOffer = (caller: SkillCaller, request: SkillRequest, options?: OfferOptions) => Promise<SkillPair>;
 
-/** Whether the payer still has no credential, so that the create must be sent again under the same number. */
+/**
+ * Whether the order is open but has no payment data for the payer yet, so that the channel must be called again under
+ * the same number.
+ */
 export function isUnplaced({ state, credential, expiresAt }: OrderRow, now: Date): boolean {
   return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now;
 }
 
-/** Creates the operation. */
+/** Creates the operation that makes offers. */
 export function makeOffer(ports: SkillPorts): MakeOffer {
   const { store, payments, codes, now } = ports;
   return async (caller, request, { claim, inPlaceOf } = {}) => {
@@ -70,7 +77,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       { kind: 'skillpay', active, claim, also },
     );
     const { orderNo } = order;
-    // The offer of a pending order never changes, so it is not read again.
+    // The stored offer of a pending order never changes, so it need not be read again.
     if (written && order.state === 'pending') return { order, skill: written };
     return afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
   };
@@ -143,7 +150,10 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     return offered;
   }
 
-  /** Without a bill the offer can be paid in every other way; the next 402 tries again. */
+  /**
+   * Returns the bill for Alipay's agents. A failure is only logged: the offer can be paid in every other way, and the
+   * next 402 tries again.
+   */
   async function billOf(channel: Channel, order: OrderRow, resource: string): Promise<string | null> {
     return agentBill(channel, order, resource).catch((error: unknown) => {
       ports.log('warn', 'an offer has no bill for Alipay agents; the next 402 tries again', {
@@ -154,7 +164,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     });
   }
 
-  /** Decided under the order's lock: a paid offer gets no successor, and no offer gets two. */
+  /** Stores the successor in the ended offer, under the order's lock. A paid offer gets no successor, and no offer gets two. */
   async function replace(tx: Tx, ended: string, successor: string): Promise<void> {
     const { order, skill } = await lockPair(tx, ended);
     const isEnded = order.state === 'closed' || (order.state === 'closing' && order.closeReason === 'payer');
@@ -166,7 +176,10 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     await tx.skillOrders.update({ orderNo: ended }, { successor });
   }
 
-  /** Includes the new order. The lock serialises the count only near the limit, so that most offers need not wait. */
+  /**
+   * Throws if the application has too many unpaid offers; the new one is included. The lock is taken only near the
+   * limit, so that most offers need not wait.
+   */
   async function requireRoom(tx: Tx, clientId: string): Promise<void> {
     const limit = ports.unpaidOffersPerApp;
     let open = await countOpenOffers(tx, clientId, now());
@@ -180,16 +193,19 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
 
 const route = 'offer in place of another';
 
-/** The channels that may pay a successor. */
+/** The channels with which a successor may be paid. */
 interface Wanted {
-  /** Only this channel; omitted = all channels of the product. */
+  /** Only this channel; absent = all channels of the product. */
   payWay?: PayWay | undefined;
 }
 
-/** Returns the offer that replaces one that ended unpaid; the same on every call. Undefined when none can be made. */
+/** Returns the order that replaces an offer that ended unpaid; the same on every call. undefined if none can be created. */
 export type SuccessorOf = (caller: SkillCaller, ended: SkillPair, wanted: Wanted) => Promise<SkillPair | undefined>;
 
-/** Creates the operation. The successor's number is stored in the ended offer's row, in the successor's intent commit. */
+/**
+ * Creates the operation. The number of the new order is stored in the ended offer's row, in the transaction that
+ * creates the new order.
+ */
 export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf {
   const { store, now, log } = ports;
   return async (caller, ended, wanted) => {
@@ -217,7 +233,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     return offer(caller, request, { claim, inPlaceOf: orderNo });
   }
 
-  /** Returns undefined when the offer was deleted, which happens to old unpaid offers. */
+  /** Returns undefined if the offer was deleted, which happens to old unpaid offers. */
   async function find(orderNo: string | null): Promise<SkillPair | undefined> {
     if (orderNo === null) return undefined;
     return store

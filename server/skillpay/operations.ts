@@ -1,4 +1,5 @@
-// The pay-per-call operations as routes and jobs see them, with the first call, the choice of another channel, and the view of an order.
+// The pay-per-call operations that routes and jobs call. Also the first call, the choice of another channel, and the
+// view of an order.
 import { hash } from 'node:crypto';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
@@ -22,13 +23,13 @@ import { type Redeem, redeemOffer } from './redeem.ts';
 import { ProofInvalid } from './errors.ts';
 import { findSkill, skillsOnSale } from './resource.ts';
 
-/** The transport facts of a call. */
+/** The headers, body and key of the HTTP request of a call. */
 interface CallFacts {
   /** The headers that the payment schemes read. */
   headers: CallHeaders;
   /** The raw body bytes. */
   rawBody: Uint8Array;
-  /** Only called when no proof names an order; throws when the key is malformed. */
+  /** Returns the request's Idempotency-Key. Called only if no proof of payment names an order; throws if the key is malformed. */
   idempotencyKey: () => string | undefined;
 }
 
@@ -53,7 +54,10 @@ export function skillOperations(ports: SkillPorts) {
   const first = firstCall(ports, { offer, redeem, coins });
 
   return {
-    /** Calls a resource: the first call throws an offer (402), a call with a valid proof returns the paid content. */
+    /**
+     * Calls a resource. The first call throws a 402 with the payment terms; a call with a valid proof of payment
+     * returns the paid content.
+     */
     async call(caller: SkillCaller, request: SkillRequest | undefined, facts: CallFacts): Promise<Redeemed> {
       const { headers, rawBody } = facts;
       const read = ports.schemes.map((scheme) => scheme.read?.(headers, caller)).filter((one) => one !== undefined);
@@ -63,7 +67,7 @@ export function skillOperations(ports: SkillPorts) {
       const call = { headers, proofs, bodyDigest };
       if (outTradeNo === undefined) return first(caller, request ?? {}, facts.idempotencyKey(), call);
       return redeem(caller, outTradeNo, request, call).catch(async (error: unknown) => {
-        // Checked second, because most calls are paid with money.
+        // Orders paid with coins are looked up second, because most calls are paid with money.
         const paid = error instanceof NotFound ? await coins.replay(caller, outTradeNo, request) : undefined;
         if (!paid) throw error;
         return paid;
@@ -81,7 +85,7 @@ export function skillOperations(ports: SkillPorts) {
         return viewSkillOrder(pair, refunds, stale);
       });
     },
-    /** Refunds an order on request of its application; refused while the work is running. */
+    /** Refunds an order on request of its application; refused while its handler is running. */
     async refund(caller: SkillCaller, { outTradeNo, ...request }: SkillRefundRequest, claim?: KeyClaim) {
       const isPart = request.refundAmount !== undefined;
       const back = await coins.refund(caller, outTradeNo, { isPart, claim });
@@ -134,7 +138,7 @@ export function skillOperations(ports: SkillPorts) {
   };
 }
 
-/** Adds the order number to a proof that only the channel can resolve. */
+/** Completes a proof that does not name its order: the channel finds the order. */
 async function found(proof: Proof): Promise<Proof> {
   return proof.find ? { ...proof, outTradeNo: await proof.find() } : proof;
 }
@@ -157,17 +161,20 @@ function priceOf(minor: bigint, currency: string): number {
 
 const route = 'POST /api/v2/skillpay/resource';
 
-/** The first call throws an offer (402). With an idempotency key whose order exists, that order's present answer is returned. */
+/**
+ * Throws a 402 with the payment terms of a new order. If the Idempotency-Key was used before, returns the current
+ * response for that order.
+ */
 type FirstCall = (caller: SkillCaller, request: SkillRequest, key: string | undefined, call: Call) => Promise<Redeemed>;
 
-/** The operations that a first call may continue with. */
+/** The operations with which a first call may continue. */
 interface Ways {
   offer: MakeOffer;
   redeem: Redeem;
   coins: CoinCalls;
 }
 
-/** Creates the operation. A 402 is never stored as an answer: the idempotency key only points to the order. */
+/** Creates the operation. A 402 is never stored as the response of an Idempotency-Key; the key only refers to the order. */
 function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall {
   const { store, now } = ports;
   return async (caller, request, key, call) => {
@@ -204,7 +211,7 @@ function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall
 }
 
 /**
- * Lets the payer of an offer choose another channel: the order is closed, and a new order on the other channel
+ * Lets the payer of an unpaid order choose another channel. The order is closed, and a new order on the other channel
  * replaces it. Money that arrives for the closed order is handled as a late payment.
  */
 function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
@@ -241,7 +248,7 @@ function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
     });
   }
 
-  /** Returns undefined if the order was paid before it could be closed. */
+  /** Closes the order; returns undefined if it was paid first. */
   async function close({ order }: SkillPair) {
     if (!isOpen(order.state)) return order;
     try {

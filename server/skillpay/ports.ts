@@ -16,20 +16,20 @@ export type { SkillCaller, SkillPair } from './schemes/scheme.ts';
 
 /** The payment operations that pay-per-call uses; its orders are ordinary orders. */
 export interface SkillPayments {
-  /** Settles a payment that the channel has just confirmed. */
+  /** Marks an order as paid by a payment that the channel has just confirmed. */
   settleProven: (order: OrderRow, outcome: Extract<Outcome, { kind: 'paid' }>) => Promise<OrderRow>;
   close: ClosePayment;
   place: PlacePayment;
-  /** Queries the channel while the order is open and the last answer is not fresh. */
+  /** Queries the channel if the order is open and its last response is not fresh. */
   query: QueryPayment;
-  /** Queries the channel in any state and settles the outcome. */
+  /** Queries the channel in any state of the order and stores the result. */
   refresh: (order: OrderRow, via: { cause: string; actor: string }) => Promise<Seen>;
   /** Captures a payment that the payer approved (PayPal). */
   capture: (order: OrderRow, cause: string) => Promise<unknown>;
   refund: PaymentOperations['refund'];
   /** Creates the refund in the caller's transaction, under the order's lock. */
   openRefund: (tx: Tx, order: OrderRow, intent: RefundIntent) => Promise<unknown>;
-  /** Runs the due step of a refund that the caller has claimed. */
+  /** Runs the next step of a refund that the caller has leased. */
   checkRefund: (refundNo: string) => Promise<void>;
   raise: (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 }
@@ -52,7 +52,7 @@ interface CoinCharges {
   giveBack: (tx: Tx, charge: CoinCharge) => Promise<void>;
 }
 
-/** The ports of this folder's operations. */
+/** What the operations of this folder need from other folders. */
 export interface SkillPorts extends Pick<
   Ports,
   'store' | 'reports' | 'now' | 'recordEvent' | 'publicUrl' | 'patience' | 'checkpoint' | 'log'
@@ -68,14 +68,14 @@ export interface SkillPorts extends Pick<
   send: SendOutgoing;
   /** The payment schemes; each 402 contains all of them. */
   schemes: readonly PaymentScheme[];
-  /** Life of an offer when its product sets none (seconds). */
+  /** Seconds in which an offer can be paid, unless its product sets another time. */
   offerTtlSeconds: number;
   unpaidOffersPerApp: number;
   /** With Debug, a call without a resource name calls the skill `demo`. */
   debug: boolean;
-  /** DevMode: makes the simulator pay an order; undefined = off. */
+  /** DevMode: makes the simulator pay an order; undefined = DevMode is off. */
   paySimulated: ((orderNo: string) => Promise<void>) | undefined;
-  /** Whether the simulator is enabled; without it, its orders cannot be redeemed. */
+  /** Whether the simulator is enabled. If not, content for orders of the simulator cannot be fetched. */
   simulated: boolean;
 }
 
@@ -88,7 +88,7 @@ export interface SkillRequest {
   userId?: string | undefined;
 }
 
-/** The requester of an application. */
+/** Returns the requester for an application: it may act on its own orders. */
 export function requesterOf({ clientId }: { clientId: string }): Requester {
   return { owner: { clientId }, actor: `app:${clientId}` };
 }

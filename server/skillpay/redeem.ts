@@ -1,4 +1,5 @@
-// Repeats of a call with an order number, and the client's own key of a payment.
+// Repeated calls with an order number: they return the content after payment. Also the client's own key of a payment
+// (`payment-identifier`).
 import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError } from '../errors.ts';
 import { afterIntent } from '../payments/call-channel.ts';
@@ -21,10 +22,10 @@ import {
   ResourceMismatch,
 } from './errors.ts';
 
-/** Limit of successors that are followed from the offer that the caller named. */
+/** Most successors (replacing orders) that are followed, starting from the offer that the caller named. */
 const MAX_LINKS = 8;
 
-/** A repeated call with its order number: returns the content or throws the obstacle. */
+/** Handles a repeated call with its order number: returns the content, or throws why there is none. */
 export type Redeem = (
   caller: SkillCaller,
   outTradeNo: string,
@@ -32,7 +33,7 @@ export type Redeem = (
   call: Call,
 ) => Promise<Redeemed>;
 
-/** An offer in its present state at the channel. */
+/** An offer in its current state at the channel. */
 interface Look extends Omit<Seen, 'order'> {
   pair: SkillPair;
 }
@@ -58,7 +59,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     // Throws for an order of the simulator if the simulator is disabled.
     if (stored.order.mode === 'simulator' && !ports.simulated) await ports.channels.forOrder(stored.order);
     requireSameBody(stored, request);
-    // A proof for another offer is refused; the channel decides whether the order is paid.
+    // Refuses a proof for another offer. Whether the order is paid is decided by the channel below.
     const fault = firstFault(call, stored, now());
     if (fault !== 'unpaid') throw await paymentRequired(ports, stored, call, { why: fault });
     for (const { once } of call.proofs) if (once) await bindPaymentId(ports, caller, once, outTradeNo);
@@ -83,7 +84,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (digest(named) !== skill.bodyDigest) throw new ResourceMismatch();
   }
 
-  /** The state comes from the channel and its notifications, never from the caller. */
+  /** Reads the order's state from the channel and its notifications, never from the caller. */
   async function look(caller: SkillCaller, { order, skill }: SkillPair): Promise<Look> {
     const { order: now, ...seen } = await lookAt(caller, order);
     return { pair: { order: now, skill }, ...seen };
@@ -96,19 +97,22 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (ports.paySimulated && order.mode === 'simulator' && !order.closeAsked)
       return skipScan(ports.paySimulated, order);
     const seen = await payments.query(requesterOf(caller), order.orderNo);
-    // The order may have been closed meanwhile.
+    // The query may have found that the order is closed.
     if (seen.order.state === 'closed') return { ...(await lookLate(seen.order)), ...skipped };
     return { order: seen.order, silent: seen.stale, ...skipped };
   }
 
-  /** An order closed by expiry may have been paid, so the channel is queried; an order closed by the merchant or an administrator is not. */
+  /**
+   * Queries the channel for an order that expired, because it may have been paid. An order that the merchant or an
+   * administrator closed is not queried.
+   */
   async function lookLate(order: OrderRow): Promise<{ order: OrderRow; silent: boolean }> {
     if (isOnPurpose(order) || order.paid > 0n) return { order, silent: false };
     const seen = await payments.refresh(order, { cause: 'redeem', actor: `app:${order.clientId}` });
     return { order: seen.order, silent: seen.stale };
   }
 
-  /** DevMode: the simulator's payer pays; the rest is the same as for any payer. */
+  /** DevMode: makes the simulator pay the order; then everything is the same as for any payer. */
   async function skipScan(pay: (orderNo: string) => Promise<void>, order: OrderRow): Promise<Seen> {
     const { orderNo } = order;
     await pay(orderNo).catch((error: unknown) => ports.log('warn', 'the simulator did not pay', { orderNo, error }));
@@ -130,7 +134,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return paymentRequired(ports, pair, call, isSame ? {} : { why: 'expired', ended: named });
   }
 
-  /** Runs the work or waits for the process that runs it; every call returns the stored result. */
+  /** Runs the handler, or waits for the process that runs it. Every call returns the stored result. */
   async function deliver(found: SkillPair, scanSkipped: boolean, call: Call): Promise<Redeemed> {
     const { orderNo } = found.order;
     const end = performance.now() + ports.patience.work;
@@ -153,7 +157,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     }
   }
 
-  /** Throws the obstacle; returns when the row must be read again. */
+  /** Throws why the work cannot be claimed. Returns if the row must be read again. */
   async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>, call: Call): Promise<void> {
     const { order, skill } = claimed.pair;
     if (claimed.kind === 'refunded') throw new OrderRefunded(order.orderNo);
@@ -163,7 +167,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (claimed.kind === 'failed' && order.refunded < order.paid) throw await notRefunded(order, skill);
   }
 
-  /** Returns the error of a failed order: its refund is still open, or the refund failed as well. */
+  /** Returns the error for a failed order whose money was not refunded: the refund is in progress, or it failed as well. */
   async function notRefunded({ orderNo }: OrderRow, { refundNo, failureMessage }: SkillPair['skill']): Promise<Error> {
     const reason = failureMessage ?? '';
     const refund = refundNo === null ? undefined : await store.read((tx) => tx.refunds.find({ refundNo }));
@@ -178,7 +182,10 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return isEnding && closeReason !== 'payer' && (closeAsked || closeReason === 'merchant' || closeReason === 'admin');
   }
 
-  /** Whether the order ended unpaid without being closed by the merchant or an administrator, or its payer chose another channel. */
+  /**
+   * Whether another order may replace this one: it ended unpaid, and neither merchant nor administrator closed it. If
+   * its payer chose another channel, the order for that channel replaces it.
+   */
   function isReplaceable({ order, skill }: SkillPair, silent: boolean): boolean {
     if (order.paid > 0n || isOnPurpose(order)) return false;
     if (order.closeReason === 'payer' && skill.successor !== null) return true;
@@ -189,8 +196,8 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
 const route = 'payment-identifier';
 
 /**
- * Binds a client's own key of a payment, in the application's scope, to the first payload sent with it; throws
- * PaymentIdUsed when the payload differs. The answer is found by the order, so nothing else is stored.
+ * Binds the client's own key of a payment to the first payload sent with it, per application; throws PaymentIdUsed if
+ * the payload differs. No response is stored, because the order determines it.
  */
 async function bindPaymentId(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,

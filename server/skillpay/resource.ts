@@ -43,7 +43,10 @@ interface PayableWay extends OfferEntry {
   active: ActiveChannel;
 }
 
-/** Returns the requested channel, or all channels of the product that take orders, in its order and with their present mode. Never empty. */
+/**
+ * Returns the requested channel, or all channels of the product that accept orders, in the sequence of the product and
+ * with their current mode. Throws if there is none.
+ */
 export async function payableWays(
   { channels }: Pick<SkillPorts, 'channels'>,
   skill: Skill,
@@ -76,10 +79,13 @@ function isOnSale({ saleFrom, saleTo }: ProductRow, now: Date): boolean {
 /** Code of the skill that exists while Debug is on. */
 const DEMO = 'demo';
 
-/** Distinguishes the row that Debug created from a merchant's product named `demo`. */
+/** The id of the row that Debug created, to distinguish it from a merchant's product with the code `demo`. */
 const DEMO_ID = '00000000-0000-4000-8000-0000000de000';
 
-/** With Debug, creates the skill `demo` (0.10 CNY) in the project `default`; without Debug, deletes it. Safe on every start. */
+/**
+ * With Debug, creates the skill `demo` (0.10 CNY) in the project `default`. Without Debug, deletes it. May run at every
+ * start.
+ */
 export async function seedDemo(store: Store, debug: boolean, now: Date): Promise<void> {
   await store.transaction(async (tx) => {
     if (debug) await tx.products.insertIfNew(demoRow(now));

@@ -6,11 +6,20 @@ import type { Mode } from '../payments/channel.ts';
 
 /** The keys that sign payment codes and receipts: one Ed25519 pair per mode, private keys encrypted. */
 export interface SigningKeys {
-  /** Ensures that the mode has a committed key; never call it inside a transaction. */
+  /**
+   * Creates the key of a mode if it has none, and loads it. Must not be called inside a transaction, because the key
+   * must be committed first.
+   */
   ensure(mode: Mode): Promise<void>;
-  /** Returns a compact JWS of the claims; throws `changed_meanwhile` (409) when `ensure` was not called. `signer`: DID of the key's owner. */
+  /**
+   * Returns a compact JWS of the claims. Throws `changed_meanwhile` (409) if `ensure` was not called for the mode.
+   * `signer`: the DID for the `kid`.
+   */
   sign(mode: Mode, typ: string, claims: object, signer?: string): Promise<string>;
-  /** Returns all public keys ever used, newest first (RFC 7517); the simulator's only where the simulator is enabled. */
+  /**
+   * Returns all public keys ever used, newest first (RFC 7517). Keys of the simulator are included only if the
+   * simulator is enabled.
+   */
   publicKeys(): Promise<{ keys: Record<string, unknown>[] }>;
 }
 
@@ -23,7 +32,7 @@ interface LoadedKey {
 /** A replica uses another replica's newer key after at most this time (ms). */
 const KEPT_MS = 60_000;
 
-/** Creates the signing keys. */
+/** Creates the signing of payment codes and receipts. */
 export function createSigningKeys({
   store,
   encryption,
@@ -63,7 +72,7 @@ export function createSigningKeys({
     },
   };
 
-  /** The lock lets only one of two replicas create the first key. */
+  /** Creates the first key of a mode, under a lock, so that only one of several replicas does. */
   async function make(mode: Mode) {
     const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
     const { kty, crv, x } = await exportJWK(pair.publicKey);

@@ -1,4 +1,5 @@
-// The OpenAPI document: operations and webhooks from the contracts, texts from the comments.
+// Builds the OpenAPI document: operations and webhooks from the contracts of the routes, texts from the `openapi`
+// comments.
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../error-codes/error-codes.ts';
@@ -14,8 +15,8 @@ interface DocumentInfo {
 }
 
 /**
- * Builds the OpenAPI 3.1 document: schemas, authentication and codes from the contracts, texts and examples from the comments. Texts of
- * paths that are not served are omitted.
+ * Builds the OpenAPI 3.1 document. Schemas, authentication and codes come from the contracts of the routes, texts and
+ * examples from the `openapi` comments. Texts of paths that are not served are omitted.
  */
 export function mergeDocument(routes: readonly Route[], words: Words, { version }: DocumentInfo): Json {
   const schemas = collectSchemas();
@@ -139,7 +140,10 @@ function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas
   return contract.raw === 'html' ? { ...problem, 'text/html': { schema: { type: 'string' } } } : problem;
 }
 
-/** Adds the handler's own response forms. A refusal may also have the general form, because the HTTP layer may refuse before the handler runs. */
+/**
+ * Adds the response bodies that a contract lists itself. An error response may also have the general form, because the
+ * HTTP layer may refuse a request before the handler runs.
+ */
 function ownAnswers({ answers = {} }: Contract, schemas: SchemaCollector, headers: Json, refusal: Json): Json {
   return Object.fromEntries(
     Object.entries(answers).map(([status, media]) => {
@@ -196,7 +200,10 @@ function envelope({ list, bare, style }: Contract, data: Json, { properties: bes
   return { type: 'object', required: ['data'], properties: { data: described, ...(beside as Json) } };
 }
 
-/** Texts from the comments override generated ones: objects are merged, parameters are merged by name, other values are replaced. */
+/**
+ * Merges the texts of comments into the generated document. Objects are merged, parameters are merged by name, other
+ * values are replaced.
+ */
 function merge(base: unknown, over: unknown): Json {
   const merged: Json = { ...(base as Json) };
   for (const [key, value] of Object.entries(over as Json)) {

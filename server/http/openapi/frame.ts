@@ -82,7 +82,7 @@ const oauthText =
 const cookieText =
   'Session cookie of `POST /api/v1/login`, over https from browsers `__Host-auth_token`; methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token` (over https of `__Host-csrf_token`).';
 
-/** The parts of the document that no single route defines. */
+/** Returns the parts of the document that no single route defines. */
 export function openapiFrame(
   version: string,
   paths: Record<string, Record<string, Json>>,
@@ -189,7 +189,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const ORDER = Object.values(GROUPS).flatMap((tags) => Object.keys(tags));
 
-/** The used tags with their descriptions, and the groups by which the explorer splits the document. */
+/** The tags that operations use, with their descriptions, and the tag groups into which the API explorer divides the document. */
 function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
   const used = new Set(Object.values(paths).map(tagOf));
   const groups = Object.entries(GROUPS).map(([name, tags]) => ({
@@ -201,7 +201,7 @@ function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
   return { tags, 'x-tagGroups': groups.filter((group) => group.tags.length > 0) };
 }
 
-/** Merchant paths first, then console paths; within a tag the order is kept. */
+/** Sorts paths: those for merchants first, then those for the console. Within a tag the sequence does not change. */
 function inOrder(paths: Record<string, Record<string, Json>>): Record<string, Record<string, Json>> {
   return Object.fromEntries(Object.entries(paths).toSorted(([, one], [, other]) => byPlace(tagOf(one), tagOf(other))));
 }
@@ -256,7 +256,7 @@ export function headersOf(method: string, contract: Contract, kind: 'answer' | '
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Only requests of applications are rate-limited. */
+/** Whether requests of an operation are rate-limited: only those of applications are. */
 function isLimited({ auth }: Contract): boolean {
   return auth === 'any-token' || (typeof auth === 'object' && 'scope' in auth);
 }

@@ -1,4 +1,4 @@
-// Descriptions and examples of members, from the glossary.
+// Adds descriptions and examples of fields to the OpenAPI document, from the glossary.
 import { catalogWords } from './glossary/catalog.ts';
 import { identityWords } from './glossary/identity.ts';
 import { operationsWords } from './glossary/operations.ts';
@@ -6,9 +6,9 @@ import { paymentWords } from './glossary/payments.ts';
 import { type Entry, type Glossary, type Json, LEFT_OUT, isJson } from './schemas.ts';
 
 /**
- * Gives every schema member and every parameter the description from the glossary, unless it has its own. The owner of a member is its
- * named schema, or the operation for inline schemas; an anonymous schema is named by the path from there (`Order.settlement.fee`). The
- * owner of a parameter is its place: `path`, `query` or `header`.
+ * Gives every field and every parameter the description from the glossary, unless it has its own. The glossary lists
+ * fields by owner: the named schema, or the operation for inline schemas. An anonymous schema has the path from there
+ * (`Order.settlement.fee`). The owner of a parameter is `path`, `query` or `header`.
  */
 export function describeMembers(document: Json): void {
   const { components, paths } = document as {
@@ -38,12 +38,12 @@ function describeSchema(schema: Json, owner: string): void {
   for (const part of partsOf(schema)) describeSchema(part, owner);
 }
 
-/** The parts of a composed schema, without its own members. */
+/** The schemas that a composed schema consists of, without those of its own properties. */
 export function partsOf({ items, additionalProperties, anyOf, oneOf, allOf }: Json): Json[] {
   return [items, additionalProperties, anyOf, oneOf, allOf].flat().filter(isJson);
 }
 
-/** The comment key that overrides members of `data` in a generated example. */
+/** In an `openapi` comment: the key whose values replace fields of `data` in the generated example. */
 const OTHERWISE = 'x-example';
 
 /** Bodies by media type. */
@@ -83,7 +83,7 @@ function exemplifyBodies({ content = {} }: Bodies, schemas: Schemas, owner: stri
 
 type Schemas = Readonly<Record<string, Json>>;
 
-/** Owner and name of a member in the glossary. */
+/** The entry of a field in the glossary: its owner and its name. */
 interface Place {
   owner: string;
   member?: string;
@@ -103,7 +103,10 @@ const BY_TYPE: Readonly<Record<string, unknown>> = {
   null: null,
 };
 
-/** An example value of a schema, composed of its members' examples: the schema's own, otherwise the glossary's, otherwise the first valid value. */
+/**
+ * An example value of a schema: the schema's own example, otherwise the glossary's, otherwise one built from the
+ * examples of its parts.
+ */
 function exampleOf(schema: Json, schemas: Schemas, place: Place): unknown {
   const own = (schema['examples'] as unknown[] | undefined)?.[0] ?? schema['const'];
   if (own !== undefined) return own;
@@ -140,7 +143,10 @@ function ofParts(schema: Json, schemas: Schemas, { owner, member }: Place): unkn
   return BY_FORMAT[String(format)] ?? BY_TYPE[Array.isArray(type) ? String(type[0]) : String(type)] ?? null;
 }
 
-/** Whether a glossary example matches the schema: a name may be text in one place and an object in another. */
+/**
+ * Whether a glossary example matches the schema, because a field of one name may be text in one place and an object in
+ * another.
+ */
 function fits(value: unknown, schema: Json, schemas: Schemas): boolean {
   if (schema['properties']) return false;
   if (typeof schema['$ref'] === 'string') return fits(value, schemas[nameOf(schema['$ref'])] ?? {}, schemas);
@@ -168,10 +174,10 @@ export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** All glossary entries by owner and member (`Order.status`). */
+/** All glossary entries by owner and field (`Order.status`). */
 export const entries = entriesOf([catalogWords, identityWords, operationsWords, paymentWords]);
 
-/** The glossary entry of a member; undefined if there is none. */
+/** The glossary entry of a field; undefined if there is none. */
 function entryOf(owner: string, member: string): Entry | undefined {
   return entries.get(`${owner}.${member}`);
 }

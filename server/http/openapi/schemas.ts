@@ -1,4 +1,5 @@
-// Schemas of the OpenAPI document: from the contracts, of error codes and of problems; and the form of a glossary.
+// Schemas of the OpenAPI document: from the contracts of the routes, of error codes, and of error responses. Also the
+// type of a glossary.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../../error-codes/error-codes.ts';
 import type { AdminAuth, Auth, Contract } from '../contract.ts';
@@ -15,13 +16,16 @@ export function isJson(value: unknown): value is Json {
 export interface SchemaCollector {
   readonly components: Record<string, Json>;
   /**
-   * The JSON schema of a zod schema for requests (`input`) or responses (`output`); named parts become references. Request schemas are
-   * closed, because unknown members are refused, unless `open`.
+   * The JSON schema of a zod schema for requests (`input`) or responses (`output`); named parts become references.
+   * Request schemas forbid unknown fields, because the service refuses them, unless `open` is set.
    */
   schemaOf(schema: z.ZodType, io: 'input' | 'output', open?: boolean): Json;
 }
 
-/** Creates an empty collector; a name with two forms gets a second component, `…Input` or `…Output`. */
+/**
+ * Creates an empty collector. If a named schema differs between requests and responses, it becomes two components:
+ * `…Input` and `…Output`.
+ */
 export function collectSchemas(): SchemaCollector {
   const components: Record<string, Json> = {};
   const schemaOf = (schema: z.ZodType, io: 'input' | 'output', open = false): Json => {
@@ -29,7 +33,7 @@ export function collectSchemas(): SchemaCollector {
       io,
       unrepresentable: 'any',
       override: ({ jsonSchema }) => {
-        // Responses may gain members later, so clients must not treat them as closed.
+        // Responses may gain fields later, so clients must accept unknown ones.
         if (io === 'output') delete jsonSchema.additionalProperties;
         else if (jsonSchema.properties && !open) jsonSchema.additionalProperties ??= false;
       },
@@ -65,7 +69,7 @@ function pointToComponents<T>(node: T, names: ReadonlyMap<string, string>): T {
   }) as T;
 }
 
-/** Codes of any request: credentials, form, limits, and failures of the service. */
+/** Error codes that any request may get: authentication, malformed input, limits, and failures of the service. */
 export const GENERAL_CODES = [
   'body_incomplete',
   'body_malformed',
@@ -90,7 +94,7 @@ export const GENERAL_CODES = [
   'unauthenticated',
 ] as const satisfies readonly ErrorCode[];
 
-/** Codes of the `Idempotency-Key`. */
+/** Error codes of requests with an `Idempotency-Key`. */
 const KEY_CODES: readonly ErrorCode[] = ['idempotency_conflict', 'idempotency_in_progress'];
 
 /** The codes of an operation beyond the general ones. */
@@ -135,15 +139,15 @@ export function problemOf(codes: readonly ErrorCode[]): Json {
   };
 }
 
-/** The description of a member, and an example value; without one the first valid value is used. */
+/** The description of a field, and an example value. Without an example, the first valid value is used. */
 export type Entry = readonly [words: string, example?: unknown];
 
-/** In the place of an example: omits the member from examples. */
+/** Used as the example of a field that generated examples must not contain. */
 export const LEFT_OUT: unique symbol = Symbol('left out');
 
 /**
- * The entries that several owners share, by the owners' names, separated by blanks. An owner is a named schema (`Order`), an anonymous
- * schema by the path from the nearest named one (`Order.settlement.fee`), an operation by its `operationId`, or the place of a parameter
- * (`path`, `query`, `header`).
+ * Glossary entries by owner. A key may list several owners that share its entries, separated by blanks. An owner is a
+ * named schema (`Order`), an anonymous schema by the path from the nearest named one (`Order.settlement.fee`), an
+ * operation by its `operationId`, or the place of a parameter (`path`, `query`, `header`).
  */
 export type Glossary = Readonly<Record<string, Readonly<Record<string, Entry>>>>;

@@ -25,7 +25,7 @@ const settings = { name: SafeText(1, 128), remark: SafeText(0, 1000).nullable().
 /** A new project. */
 export const NewProject = z.object({ code: Code, ...settings }).meta({ id: 'NewProject' });
 
-/** A change of a project; absent members keep their value. */
+/** A change of a project; absent fields keep their value. */
 export const ProjectChange = z.object(settings).partial().meta({ id: 'ProjectChange' });
 
 /** Filters of the project list. */
@@ -43,7 +43,7 @@ export function presentProject(row: ProjectRow): z.input<typeof Project> {
   return { code, name, enabled, remark, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
 }
 
-/** The cursor position of a row in a list ordered by `(createdAt, id)`. */
+/** The position of a row in a list ordered by `(createdAt, id)`, for the cursor of the next page. */
 export function placeOf({ createdAt, id }: { createdAt: Date; id: string }): { createdAt: Date; id: string } {
   return { createdAt, id };
 }
@@ -61,7 +61,10 @@ export function forAdministrators(prefix: string) {
   } as const;
 }
 
-/** For changes of a project's credentials and trust; with Debug no confirmation is needed, because no real money moves. */
+/**
+ * For changes of a project's channel configuration, certificates and trust. With Debug no confirmation is needed,
+ * because no real money moves.
+ */
 export const CONFIRMED_WHERE_LIVE = { admin: 'admin', projectScope: 'query', confirmed: 'where-live' } as const;
 
 /** For changes of administrators and of their rights, by an administrator of all projects. */
@@ -80,7 +83,7 @@ interface Addressed<Named> {
 
 /** The project of a request: an application's own, or the one in an administrator's query. */
 export function projectOf<Named extends string | undefined>({ caller, query }: Addressed<Named>): string | Named {
-  // The schema has filled in a required project of an administrator's query.
+  // The schema has filled in the project if it is required.
   return caller.kind === 'app' ? caller.project : (query.project as Named);
 }
 
@@ -91,7 +94,10 @@ export function actingIn<Named extends string | undefined>(
   return { actor: actorOf(input.caller, input.request), project: projectOf(input) };
 }
 
-/** The orders that a caller may act on, and the caller's name: an application acts on its own orders, an administrator on any. */
+/**
+ * Returns the orders that a caller may act on, and the caller's name. An application acts on its own orders, an
+ * administrator on any.
+ */
 export function requesterOf(caller: Caller, request: RequestFacts): Requester {
   return caller.kind === 'app'
     ? { owner: { clientId: caller.clientId }, actor: `app:${caller.clientId}` }

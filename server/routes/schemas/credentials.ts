@@ -27,10 +27,10 @@ export const ByPayWay = z.object({ payWay: PayWayName });
 /** The path of a certificate. */
 export const ByCertId = z.object({ id: z.uuid() });
 
-/** The optional project of an administrator's request about an object with an id. */
+/** The query of an administrator's request about an object with an id; without `project` the object may be in any project. */
 export const MaybeInProject = z.object({ project: Code.optional() });
 
-/** A channel as the public sees it. */
+/** A channel as it is shown without authentication. */
 export const PublicChannelEntry = z
   .object({
     payWay: PayWayName,
@@ -43,14 +43,17 @@ export const PublicChannelEntry = z
   })
   .meta({ id: 'PublicChannel' });
 
-/** A new version of a configuration: `mode`, and fields and certificate kinds by name. */
+/** A new version of a configuration: `mode`, and the values of fields and certificate kinds by name. */
 export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
   id: 'ChannelConfigChange',
   description:
     'The fields are those of the schema of the channel. Omitted or `***` keeps the value, null clears it; a PEM text under the name of a certificate kind becomes the default certificate of that kind.',
 });
 
-/** The same for an application; its token determines the project. */
+/**
+ * A new version of a configuration, sent by an application. It may not have `project`, because the token determines the
+ * project.
+ */
 export const OwnConfigBody = ConfigBody.refine(hasNoProject, {
   path: ['project'],
   message: 'is determined by the token',
@@ -83,7 +86,7 @@ const ToRegister = z
   })
   .meta({ id: 'ChannelRegistration' });
 
-/** Refused notifications of a channel in one project. */
+/** Notifications of a channel that the service refused, in one project. */
 export const RefusedNotices = z
   .object({
     why: z.string().describe('A stable code, the same as in the metric `channel_notices_refused_total`.'),
@@ -178,7 +181,7 @@ export const ConfigSchema = z
   })
   .meta({ id: 'ChannelConfigSchema' });
 
-/** Tests beyond the credentials. */
+/** The body of a configuration test: the payment products to test in addition to the configuration itself. */
 export const TestBody = z
   .object({
     products: z
@@ -285,7 +288,7 @@ export const Certificate = z
   })
   .meta({ id: 'Certificate' });
 
-/** An uploaded certificate or key, as a file or as text. */
+/** An uploaded certificate or key: either `file` or `content` (text). */
 export const CertUploadBody = z
   .object({
     payWay: PayWayName,
@@ -415,7 +418,7 @@ export function downloadOf({ kind, id, publicPem }: CertView): Reply<unknown> {
   return new Reply({ body: publicPem ?? '', headers });
 }
 
-/** A list in a single page. */
+/** Puts a complete list into a single page. */
 export function wholePage<T>(data: readonly T[]): Page<T> {
   return { data, page: { nextCursor: null, hasMore: false } };
 }

@@ -1,8 +1,9 @@
 import type { ErrorCode } from '../../error-codes/error-codes.ts';
 
 /**
- * The error codes of each operation beyond the general ones (credentials, limits, malformed input, missing objects, a key in use, database
- * failures). Every route of an operation uses its list, so a client handles one set of codes.
+ * The error codes of each operation beyond those that any operation may return (authentication, limits, malformed
+ * input, missing objects, a key in use, database failures). All routes of one operation use the same list, so that a
+ * client handles one set of codes.
  */
 type Errors = readonly ErrorCode[];
 
@@ -39,13 +40,19 @@ export const PAY_ERRORS: Errors = [
   'profit_sharing_unsupported',
 ];
 
-/** Closing an order; it may be paid first. 504: the close was requested, but its result could not be stored. */
+/**
+ * Closing an order; `order_already_paid`: the payer paid before the close. 504: the close was requested, but its result
+ * could not be stored.
+ */
 export const CLOSE_ERRORS: Errors = ['order_already_paid', 'channel_outcome_unknown'];
 
 /** Capturing an approved payment; 504: the result could not be stored. */
 export const CAPTURE_ERRORS: Errors = ['channel_outcome_unknown'];
 
-/** Refunding an order, by an application or an administrator; 504: it was accepted, but the result could not be stored. */
+/**
+ * Refunding an order, by an application or an administrator. 504: the refund was accepted, but the result could not be
+ * stored.
+ */
 export const REFUND_ERRORS: Errors = [
   'limit_exceeded',
   'amount_invalid',
@@ -57,7 +64,10 @@ export const REFUND_ERRORS: Errors = [
   'channel_outcome_unknown',
 ];
 
-/** An administrator must confirm password and second factor to refund more than `Approval.RefundAbove`, or to continue refunds beside an accepted dispute. */
+/**
+ * An administrator must confirm password and second factor to refund more than `Approval.RefundAbove`. The same applies
+ * to refunds that continue although a dispute about the order was accepted.
+ */
 const confirmedAbove: Errors = ['password_confirmation_required'];
 
 /** Refunding an order, by an administrator. */
@@ -77,7 +87,7 @@ export const APPROVE_ERRORS: Errors = [
   'refund_in_progress',
   ...channelCall,
 ];
-/** Rejecting it. */
+/** Rejecting a refund, a dispute or an exception that waits for approval. */
 export const REJECT_ERRORS: Errors = ['approval_decided'];
 /** Resolving an abnormal refund manually. */
 export const RESOLVE_REFUND_ERRORS: Errors = [
@@ -92,7 +102,7 @@ export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...chann
 export const ACCEPT_DISPUTE_ERRORS: Errors = [...DISPUTE_ERRORS, 'refund_in_progress', ...confirmedAbove];
 /** Fetching a bill. */
 export const FETCH_BILL_ERRORS: Errors = ['bills_not_configured'];
-/** Importing a bill; a file that is not that bill is rejected completely. */
+/** Importing a bill. A file that is not the expected bill is rejected as a whole. */
 export const IMPORT_BILL_ERRORS: Errors = ['bills_not_configured', 'bill_malformed', 'bill_being_read'];
 /** Comparing a bill again. */
 export const RERUN_BILL_ERRORS: Errors = ['bill_not_read'];
@@ -101,7 +111,10 @@ export const RESOLVE_EXCEPTION_ERRORS: Errors = ['exception_resolved', 'order_al
 /** Listing orders by amount. */
 export const FIND_ORDERS_ERRORS: Errors = ['amount_invalid'];
 
-/** Calling a paid resource; only its first call accepts an Idempotency-Key, so the codes of the key are listed here. */
+/**
+ * Calling a paid resource. Only the first call accepts an Idempotency-Key, so the route is not marked as idempotent,
+ * and the codes of the key are listed here.
+ */
 export const CALL_SKILL_ERRORS: Errors = [
   'payment_required',
   'payment_expired',

@@ -87,7 +87,10 @@ export const Cursor = z
   .optional()
   .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
 
-/** A URL from a caller. User name and password are refused, because they would be stored, audited and sent. */
+/**
+ * A URL from a caller. A user name or password in it is refused, because it would be stored, written to the audit log
+ * and sent.
+ */
 export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
   .max(512)
@@ -122,24 +125,30 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** The query members `createdFrom` and `createdTo`; spread into the shape of a list's query. */
+/** The query parameters `createdFrom` and `createdTo`; spread into the shape of a list's query. */
 export const TimeRange = { createdFrom: Instant.optional(), createdTo: Instant.optional() };
 
-/** The query members that every list has; spread into the shape of a list's query. */
+/** The query parameters that every list has; spread into the shape of a list's query. */
 export const Paging = { limit: Limit, cursor: Cursor };
 
-/** An amount in major units as sent, a JSON number or a decimal string; only its form is checked here, the rest depends on the currency. */
+/**
+ * An amount in major units as sent, a JSON number or a decimal string. Only its form is checked here; how many decimals
+ * are valid depends on the currency.
+ */
 export const Amount = z
   .union([z.number(), z.string().max(32)])
   .meta({ id: 'Amount', description: 'Major units; a number or a decimal string.', examples: [12.5, '12.50'] });
 
-/** A switch in a query, `true` or `false`. */
+/** A flag in a query, `true` or `false`. */
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /** Any JSON value; every parsed body value is one. */
 export const JsonValue = z.custom<z.core.util.JSONType>((value) => value !== undefined, 'is required');
 
-/** Converts a list that was read with one entry more than `limit` to a page; the cursor is the position of the last shown entry. */
+/**
+ * Converts rows to a page. The caller has read one row more than `limit`, which shows whether there is a next page. The
+ * cursor is the position of the last returned row.
+ */
 export function page<R, T>(
   rows: readonly R[],
   limit: number,
@@ -182,7 +191,7 @@ export function pageOf<Item>({ items, next }: PageOf<Item>): Page<Item> {
   return { data: items, page: { nextCursor: next ? writeCursor(next) : null, hasMore: next !== null } };
 }
 
-/** Whether the CSV begins with the UTF-8 mark. */
+/** The query parameter for a byte order mark (UTF-8) at the beginning of a CSV file. */
 export const Bom = Flag.optional().describe(
   '`true` = the CSV begins with the UTF-8 mark (BOM), without which Excel on a Chinese Windows takes it for GBK. NDJSON never has one.',
 );

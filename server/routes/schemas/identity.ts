@@ -9,7 +9,7 @@ import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
 const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code');
 const AmountLimit = Amount.nullable().optional();
 
-/** Limits of an application by currency as sent; null clears a limit, a currency, or all. */
+/** Payment limits of an application by currency, as sent. null clears one limit, the limits of a currency, or all limits. */
 const LimitsInput = z
   .record(
     CurrencyCode,
@@ -32,7 +32,7 @@ const LimitsInput = z
 
 const ShownLimit = z.number().nullable();
 
-/** Limits of an application by currency in a response; null = not limited. */
+/** Payment limits of an application by currency, in a response; null = not limited. */
 const ShownLimits = z
   .record(
     z.string(),
@@ -48,7 +48,7 @@ const ShownLimits = z
 
 const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
 
-/** The limits of an application in major units. */
+/** Converts the limits of an application to the wire form, in major units. */
 function presentLimits(limits: ApiAppRow['limits']): z.input<typeof ShownLimits> | null {
   if (limits === null) return null;
   const presented = Object.entries(limits).map(([currency, known]) => {
@@ -94,7 +94,7 @@ export const Role = z.enum(ROLES).meta({
     'A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills), too; an admin may do everything.',
 });
 
-/** The projects that an administrator is limited to. */
+/** The projects that an administrator may access; null = all. */
 export const OnlyProjects = z.array(Code).min(1).max(200).nullable().meta({
   id: 'OnlyProjects',
   description: 'Codes of the only projects that the account reaches; null = all projects. An empty list is refused.',
@@ -127,7 +127,7 @@ export const FactorState = z.enum(['used', 'none', 'missing']).meta({
     '`used`: a code was given. `none`: the account has none. `missing`: it has none and must enrol one first.',
 });
 
-/** The `enabled` of a toggle; without a body the state is inverted. */
+/** The body of an operation that enables or disables. Without a body the state is inverted. */
 export const Toggle = z.object({ enabled: z.boolean().optional() }).optional().meta({ id: 'Toggle' });
 
 /** An administrator in a response. */
@@ -164,7 +164,7 @@ export const AppSettingsInput = z.object({
   remark: SafeText(0, 1000).nullable().optional(),
 });
 
-/** An application in a response; of its secret only prefix and last four characters. */
+/** An application in a response. Of its secret only the prefix and the last four characters are shown. */
 export const ApiApp = z
   .object({
     client_id: Id,
@@ -187,7 +187,7 @@ export const ApiApp = z
   })
   .meta({ id: 'ApiApp' });
 
-/** The two steps of a rotation in which the old secret stays valid until the new one is confirmed. */
+/** Body fields of a secret rotation in two steps: the old secret stays valid until the new one is confirmed. */
 export const PreparedSecret = {
   prepare: z.boolean().optional().describe('Only makes the new secret; nothing ends before it comes back as `secret`.'),
   secret: z.string().min(1).max(128).optional().describe('The prepared secret, which takes effect with this request.'),
@@ -274,7 +274,7 @@ export const SessionEntry = z
     ip: z.string().nullable(),
     userAgent: z.string().nullable(),
     createdAt: Timestamp,
-    /** To the minute. */
+    /** Stored to the minute. */
     lastUsedAt: Timestamp,
     expiresAt: Timestamp,
   })

@@ -9,7 +9,7 @@ export const Lang = z
   .optional()
   .describe('Language of the page: `en` or `zh`. Without it the header Accept-Language decides.');
 
-/** Stores the chosen language while the payer is at the channel, because the return address does not include it. */
+/** The cookie with the chosen language. The channel's return address has no language, so the page reads it from here. */
 const LANGUAGE_COOKIE = 'pay_lang';
 const KEPT_SECONDS = 30 * 86_400;
 
@@ -17,11 +17,14 @@ const KEPT_SECONDS = 30 * 86_400;
 export interface PageLanguage {
   language: Language;
   headers: Record<string, string>;
-  /** Only for a payer who chose a language other than the browser's. */
+  /** Set only if the payer chose a language other than the browser's. */
   cookies: ReplyCookie[];
 }
 
-/** The language of a payer page: the parameter `lang`, the stored earlier `lang`, or Accept-Language. */
+/**
+ * Returns the language of a payer page: from the parameter `lang`, else from the cookie of an earlier `lang`, else from
+ * Accept-Language.
+ */
 export function payerLanguage(asked: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): PageLanguage {
   const [kept] = readCookies(textOf(headers['cookie']), LANGUAGE_COOKIE);
   const accepted = textOf(headers['accept-language']);
@@ -33,7 +36,7 @@ export function payerLanguage(asked: string | undefined, { headers }: Pick<Reque
   };
 }
 
-/** The language of a page whose links all include it. */
+/** The language of a page whose links all have the parameter `lang`, so that it needs no cookie. */
 export function pageLanguage(asked: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): Language {
   return chooseLanguage({ asked, accepted: textOf(headers['accept-language']) });
 }

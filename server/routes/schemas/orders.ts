@@ -3,7 +3,7 @@ import { CLOSE_REASONS, EXCEPTION_KINDS, ORDER_STATUSES, REFUND_STATUSES } from 
 import { PAY_HINTS, PAY_WAYS, SCENES } from '../../payments/channel.ts';
 import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 
-/** Letters and digits that need no escaping in any channel's format. */
+/** Text of letters and digits that no channel's format has to escape. */
 const Word = (max: number) =>
   z.string().regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), `must be 1 to ${max} letters, digits, "_" or "-"`);
 

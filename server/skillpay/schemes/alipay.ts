@@ -10,16 +10,16 @@ import type { PaymentScheme, SkillCaller, SkillPair } from './scheme.ts';
 import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 const HEADER = 'Payment-Proof';
-/** Room for a session of 4 KB in base64 and the rest; common proxies accept as much in one header. */
+/** Largest proof header: a session of 4 KB in base64 and the rest. Common proxies accept as much in one header. */
 const MAX_HEADER_BYTES = 8192;
 const MAX_PROOF_BYTES = 2048;
 const MAX_SESSION_BYTES = 4096;
 
 /** The operations that the scheme needs. */
 interface AlipayAgents {
-  /** Adds the bill for agents, if the account accepts payments by agents. */
+  /** Adds the bill for Alipay's agents if the account accepts payments by agents. */
   withBill(pair: SkillPair): Promise<SkillPair>;
-  /** Settles the order that a proof pays and returns its number; throws when the proof is refused. */
+  /** Marks the order that a proof pays as paid, and returns its number. Throws if the proof is refused. */
   orderOf(caller: SkillCaller, proof: AgentProof): Promise<string>;
 }
 
@@ -85,7 +85,7 @@ function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** Seconds between attempts to confirm a delivery; after the last one an exception is raised. */
+/** Seconds between attempts to confirm a delivery. After the last one an exception is opened. */
 const PAUSES = [5, 30, 120, 600, 3600, 6 * 3600, 12 * 3600] as const;
 
 type Needs = Pick<SkillPorts, 'store' | 'now' | 'log' | 'checkpoint'> & {
@@ -97,7 +97,10 @@ type Needs = Pick<SkillPorts, 'store' | 'now' | 'log' | 'checkpoint'> & {
 export function alipayAgents({ store, now, log, checkpoint, channels, payments }: Needs) {
   return { withBill, orderOf, confirm } satisfies AlipayAgents & { confirm: unknown };
 
-  /** Creates a missing bill once and stores it, so that it never changes. An account without agents gets an empty bill and is not looked up again. */
+  /**
+   * Creates a missing bill once and stores it, so that it never changes. If the account accepts no agents, an empty
+   * bill is stored, so that it is not requested again.
+   */
   async function withBill(pair: SkillPair): Promise<SkillPair> {
     const { order, skill } = pair;
     if (order.payWay !== 'alipay' || order.state !== 'pending' || skill.paymentNeeded !== null) return pair;
@@ -116,7 +119,10 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     return store.read((tx) => readPair(tx, orderNo));
   }
 
-  /** A verified proof is not sent to Alipay again. Alipay's answer names the order, and the payment is settled from it. */
+  /**
+   * Returns the order of a proof. A proof that was verified before is not sent to Alipay again. Otherwise Alipay's
+   * response names the order, which is then marked as paid.
+   */
   async function orderOf(caller: SkillCaller, proof: AgentProof): Promise<string> {
     const { clientId, project } = caller;
     const { tradeNo } = proof;
@@ -136,14 +142,14 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     }
     if (answer.kind === 'refused') throw invalid(`was refused by Alipay (${answer.code})`);
     const { order, skill } = await pairOf(answer.orderNo, caller);
-    // An account's answer only counts for orders of the same account and mode.
+    // The proof was verified with the current account, so it does not count for orders of another account or mode.
     if (order.mode !== mode || order.account !== account) throw invalid('belongs to another account');
     if (order.payWay !== 'alipay' || answer.resourceId !== skill.resource) throw invalid('belongs to another resource');
     checkpoint('agent.verified');
     const { channelNo, amount, at } = answer;
     const settled = await payments.settleProven(order, { kind: 'paid', channelNo, amount, at, payer: undefined });
     checkpoint('agent.settled');
-    // The payment was settled for another order.
+    // The order was not paid by this payment.
     if (settled.paid === 0n && settled.channelTradeNo !== channelNo) throw invalid('belongs to another payment');
     return noteProof(order.orderNo, tradeNo);
   }
@@ -156,7 +162,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     }
   }
 
-  /** After the first proof, the delivery must be confirmed once the content exists. */
+  /** Stores the first proof of an order. After that, the delivery must be confirmed once the content exists. */
   async function noteProof(orderNo: string, tradeNo: string): Promise<string> {
     await store.transaction(async (tx) => {
       const skill = await tx.skillOrders.lock({ orderNo });
@@ -167,7 +173,10 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     return orderNo;
   }
 
-  /** Job: confirms a delivery to Alipay. A failure is retried; after the last attempt an exception is raised. */
+  /**
+   * Job: confirms a delivery to Alipay. A failure is retried. After the last attempt an exception (a case for an
+   * operator) is opened.
+   */
   async function confirm(orderNo: string): Promise<void> {
     const { order, skill } = await store.read((tx) => readPair(tx, orderNo));
     const tradeNo = skill.agentTradeNo;
@@ -227,7 +236,7 @@ function invalid(detail: string): ProofInvalid {
   return new ProofInvalid('Payment-Proof', detail);
 }
 
-/** The name is part of a header, so it is short. */
+/** Shortens the name, because it is part of a header. */
 function nameOf(subject: string): string {
   return [...subject].slice(0, 16).join('');
 }

@@ -7,7 +7,7 @@ import type { Mode } from '../../payments/channel.ts';
 import type { SigningKeys } from '../signing-keys.ts';
 import type { PaymentScheme, Proof } from './scheme.ts';
 
-/** The service's own scheme: a signed payment code under the operator's brand; the proof is the order number. */
+/** The service's own scheme: a signed payment code in a header with the operator's brand. The proof is the order number. */
 export function codeScheme(brand: string | undefined): PaymentScheme {
   const scheme: PaymentScheme = {
     name: 'code',
@@ -32,18 +32,18 @@ function brandHeaders(brand: string | undefined): string[] {
   return [...new Set(PAY_WAYS.map((payWay) => brandHeader(brand, payWay)))];
 }
 
-/** The part of an offer that its code signs. */
+/** The part of an offer that its payment code signs. */
 type CodeSubject = Pick<SkillOrderRow, 'resource' | 'bodyDigest'>;
 
-/** Port: creates payment codes and receipts, so that an operator can replace the service's own code. */
+/** Creates payment codes and receipts. It is an interface so that an operator can replace the service's own code. */
 export interface PaymentCodes {
   /** Prepares for a mode; call it before the transaction that creates the code. */
   prepare(mode: Mode): Promise<void>;
-  /** The L1 payment code of an order: one line that fits into a header. */
+  /** Returns the payment code of an order: one line that fits into a header. */
   code(order: OrderRow, subject: CodeSubject): Promise<string>;
   /** Returns the receipt for the content of an order. */
   receipt(order: OrderRow, resource: string, content: string): Promise<string>;
-  /** Returns the receipt of a call paid with coins; coins have no mode, so the `live` key signs. */
+  /** Returns the receipt of a call paid with coins. Coins have no mode, so it is signed with the `live` key. */
   coinReceipt(call: CoinCallRow, content: string): Promise<string>;
 }
 

@@ -1,4 +1,5 @@
-// The payment scheme MPP (HTTP authentication scheme `Payment`): challenges, credentials, and the methods that a client prefers.
+// The payment scheme MPP (HTTP authentication scheme `Payment`): challenges, the client's credentials (proofs of
+// payment), and the methods that a client prefers.
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { PayWay } from '../../payments/channel.ts';
@@ -66,7 +67,10 @@ export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme
     return { headers: { 'WWW-Authenticate': texts.join(', ') } };
   }
 
-  /** An unreadable or foreign credential names no order: the call is answered like a first one, with the fault in `type`. */
+  /**
+   * A credential that is unreadable, or whose challenge the service did not make for this application, names no order.
+   * The call is then handled like a first one, with the fault in `type`.
+   */
   function proofOf(header: string, { clientId }: SkillCaller): Proof {
     const common = { scheme, header: CREDENTIAL_HEADER };
     let credential: Credential;
@@ -100,12 +104,12 @@ function reject(why: Failure): never {
   throw new ProofRejected(why);
 }
 
-/** RFC 9530. */
+/** The value of a `Content-Digest` (RFC 9530). */
 function digestText(bodyDigest: string): string {
   return `sha-256=:${bodyDigest}:`;
 }
 
-/** The draft's problem types. */
+/** The problem types of the draft, by the service's reasons. */
 const PROBLEMS: Readonly<Record<Failure, string>> = {
   malformed: 'malformed-credential',
   invalid: 'invalid-challenge',
@@ -117,7 +121,7 @@ const PROBLEMS: Readonly<Record<Failure, string>> = {
   refunded: 'verification-failed',
 };
 
-/** The field that carries credentials: `Authorization` is the application's own token. */
+/** The header with the client's credential. It is not `Authorization`, which has the application's own token. */
 const CREDENTIAL_HEADER = 'Payment-Authorization';
 
 /** A challenge of the scheme `Payment` (draft-httpauth-payment-01), with its parameters as sent. */
@@ -158,7 +162,7 @@ export function challengeKeys(masterKeys: readonly { key: Buffer }[]): Challenge
   };
 }
 
-/** The draft's eight slots joined by `|`, under a key of the application. */
+/** Joins the draft's eight slots with `|` and signs them, with a key for the application. */
 function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string): Buffer {
   const { realm, method, intent, request, expires = '', digest = '', header } = challenge;
   const slots = [realm, method, intent, request, expires, digest, ''];
@@ -192,10 +196,10 @@ function challengeText(challenge: Challenge): string {
   return `Payment ${members.flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${value}"`])).join(', ')}`;
 }
 
-/** A credential as it was sent. */
+/** A parsed credential. */
 interface Credential {
   challenge: Challenge;
-  /** Undefined when the payload does not name an order. */
+  /** undefined = the payload has no order number. */
   outTradeNo: string | undefined;
 }
 
@@ -237,7 +241,8 @@ const RANGE = /^([a-z]+|\*)\/([A-Za-z\d-]+|\*)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\
 
 /**
  * Returns the methods that a client accepts for the intent `charge`, highest weight first (`Accept-Payment`,
- * draft-httpauth-payment-01). Without a valid header, or if it accepts none, all methods in their own order.
+ * draft-httpauth-payment-01). If the header is absent or invalid, or accepts none, returns all methods in their given
+ * sequence.
  */
 export function preferred<Method extends string>(header: string | undefined, methods: readonly Method[]): Method[] {
   const ranges = header === undefined ? undefined : readRanges(header);
@@ -253,7 +258,7 @@ function readRanges(header: string): Range[] | undefined {
   return found.map((match) => ({ method: match![1]!, intent: match![2]!, q: Number(match![3] ?? 1) }));
 }
 
-/** The weight of the most specific range that matches. */
+/** The weight that a client gives a method: that of the most specific matching range. */
 function weightOf(ranges: readonly Range[], method: string): number {
   const fitting = ranges.filter((one) => fits(one.method, method) && fits(one.intent, 'charge'));
   const [best] = fitting.toSorted((a, b) => wildcards(a) - wildcards(b));

@@ -5,12 +5,12 @@ const MAX_DEPTH = 20;
 /** The fault of a header, worded as the end of a sentence. */
 export class HeaderMalformed extends Error {}
 
-/** The encoding of a header; `either` = either alphabet, with or without padding. */
+/** The encoding of a header. `either`: base64 or base64url, with or without padding. */
 type HeaderEncoding = 'base64' | 'base64url' | 'either';
 
 /**
- * Decodes the JSON object of a base64 header: at most 4 KB unless the scheme allows more, at most 20 levels, canonical encoding,
- * no member twice. Throws HeaderMalformed.
+ * Decodes the JSON object in a base64 header. Allowed are 4 KB unless the scheme allows more, 20 levels, only the
+ * canonical encoding, and no duplicate field. Throws HeaderMalformed.
  */
 export function readHeaderObject(
   header: string,
@@ -55,12 +55,12 @@ function parse(bytes: Buffer, encoding: string): unknown {
   } catch {
     throw new HeaderMalformed(`is not ${encoding}-encoded JSON`);
   }
-  // JSON.parse keeps the last of two equal members; another reader might keep the first.
+  // JSON.parse keeps the last of two fields with the same name; another program might keep the first.
   if (writtenMembers(text) !== membersOf(value)) throw new HeaderMalformed('names a member twice');
   return value;
 }
 
-/** Counts the members in a JSON text: its strings that are followed by a colon. */
+/** Counts the fields in a JSON text: its strings that are followed by a colon. */
 function writtenMembers(text: string): number {
   return [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;
 }
@@ -71,7 +71,7 @@ function membersOf(value: unknown): number {
   return Array.isArray(value) ? inside : inside + Object.keys(value).length;
 }
 
-/** 8 KB of brackets are at most 6144 levels, which recursion can handle. */
+/** Recursion is safe: 8 KB of brackets are at most 6144 levels. */
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));

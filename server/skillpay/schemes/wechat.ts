@@ -34,10 +34,10 @@ export function weixinAgentScheme(withAgentCode: WithAgentCode, now: () => Date)
 /** Longest life of a payment code (seconds), as WeChat documents it. */
 const MOST_SECONDS = 900;
 
-/** Time without requests after a timeout, in which no 402 waits for a code (ms). */
+/** After a timeout, no code is requested for this time (ms), so that no 402 waits for one. */
 const SILENCE_MS = 30_000;
 
-/** A request for a code that represents the order's ordinary payment data. */
+/** A request for a code that WeChat issues for an order's ordinary payment data. */
 interface CodeRequest {
   orderNo: string;
   mode: AgentPayRow['mode'];
@@ -46,20 +46,20 @@ interface CodeRequest {
   seconds: number;
 }
 
-/** The developer account that requests codes. */
+/** The developer account with which codes are requested, and its key. */
 interface AgentCredentials {
   developerId: string;
   keyId: string;
   key: KeyObject;
 }
 
-/** WeChat's answer: a code, or the reason why there is none. */
+/** WeChat's response: a code, or the reason why there is none. */
 export type CodeAnswer = { code: string } | { fault: string };
 
-/** Port: requests a payment code from WeChat; never throws. */
+/** Requests a payment code from WeChat; never throws. */
 export type AskCode = (agent: AgentCredentials, request: CodeRequest) => Promise<CodeAnswer>;
 
-/** The ports for requesting and storing codes. */
+/** What requesting and storing codes needs. */
 interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'patience'> {
   open: (place: Place, encrypted: string) => string;
   readKey: (pem: string) => KeyObject;
@@ -68,10 +68,10 @@ interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'pat
   count: (result: 'given' | 'failed') => void;
 }
 
-/** Adds a valid code if the project is configured for it; a failure leaves the pair as it is. */
+/** Adds a valid code to an order if the project is configured for it. If that fails, returns the order unchanged. */
 export type WithAgentCode = (pair: SkillPair) => Promise<SkillPair>;
 
-/** The encryption context of a project's private key. */
+/** The place of a project's private key in the database, to which its encryption is bound. */
 export function agentKeyPlace(project: string): Place {
   return { table: 'agent_pays', id: project, column: 'encrypted', version: 1 };
 }
@@ -82,10 +82,13 @@ function liveAgentCode({ skill }: SkillPair, now: Date): string | undefined {
   return agentCode !== null && agentCodeUntil !== null && agentCodeUntil > now ? agentCode : undefined;
 }
 
-/** Creates the operation: the request runs outside any transaction; of two answers the first one stored under the row's lock wins. */
+/**
+ * Creates the operation. The request runs outside any transaction. If two responses arrive, the first one stored under
+ * the row's lock is used.
+ */
 export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
   const { store, now, log, count } = ports;
-  /** By project and mode: the time until which no code is requested. */
+  /** By project and mode: the time until which no code is requested after a timeout. */
   const silent = new Map<string, Date>();
   return async (pair) => {
     const { order, skill } = pair;
@@ -108,7 +111,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     return pair;
   };
 
-  /** Continues after the 402 stopped waiting, so that the next 402 has the code. */
+  /** Requests a code and stores it. This continues after the 402 stopped waiting, so that the next 402 has the code. */
   async function askAndKeep(row: AgentPayRow, request: CodeRequest, pair: SkillPair, until: Date): Promise<SkillPair> {
     const answer = await ask(row, request);
     if ('code' in answer) return keep(pair, answer.code, until);
@@ -125,7 +128,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     count('code' in answer ? 'given' : 'failed');
     const seen =
       'code' in answer ? { lastSuccessAt: now() } : { lastFailureAt: now(), lastFailure: answer.fault.slice(0, 500) };
-    // A failed write of this status must not stop an offer.
+    // If this status cannot be stored, the offer is still made.
     await store
       .autocommit((tx) => tx.agentPays.update({ project: row.project }, seen))
       .catch((error: unknown) => log('warn', 'the status of agent pay was not stored', { error }));

@@ -59,16 +59,19 @@ function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: 
   });
 }
 
-/** The extensions require a schema; this one is minimal to keep the header small. */
+/** The extensions require a schema. This minimal one keeps the header small. */
 const SCHEMA = { type: 'object' };
 
-/** Cuts a text to 40 characters, or to 16 if it is not ASCII, because `encode` needs six bytes for each of those. */
+/**
+ * Cuts a text to 40 characters. A text that is not ASCII is cut to 16, because `encode` needs six bytes for each such
+ * character.
+ */
 function short(text: string): string {
   const characters = [...text];
   return characters.slice(0, characters.slice(0, 40).every((one) => one < '\u007f') ? 40 : 16).join('');
 }
 
-/** The value of `PAYMENT-RESPONSE` in an answer with content. */
+/** The value of `PAYMENT-RESPONSE` in a response with content. */
 function settledHeader({ order, skill }: SkillPair): string {
   const { signedReceipt: signature } = skill;
   return encode({
@@ -82,7 +85,7 @@ function settledHeader({ order, skill }: SkillPair): string {
   });
 }
 
-/** The `errorReason` of a proof that brought no content. */
+/** The `errorReason` of a response to a proof for which there is no content. */
 const REASONS: Readonly<Record<Failure, string>> = {
   malformed: 'invalid_payload',
   invalid: 'invalid_payload',
@@ -94,7 +97,7 @@ const REASONS: Readonly<Record<Failure, string>> = {
   refunded: 'refunded',
 };
 
-/** The value of `PAYMENT-RESPONSE` in an answer without content (SettleResponse of x402 version 2). */
+/** The value of `PAYMENT-RESPONSE` in a response without content (SettleResponse of x402 version 2). */
 function unsettledHeader(order: OrderRow, errorReason: string): string {
   return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
 }
@@ -108,17 +111,17 @@ function encode(value: object): string {
   return Buffer.from(ascii).toString('base64');
 }
 
-/** The network of an entry: its channel and mode. */
+/** The network of a payment option: its channel and mode. */
 function networkOf({ payWay, mode }: OfferEntry): string {
   return `${payWay}:${mode}`;
 }
 
-/** The address of a resource; all are called at one path, and the fragment names the resource. */
+/** The address of a resource. All resources are called at one path, and the fragment names the resource. */
 function resourceUrlOf(publicUrl: string, resource: string): string {
   return `${publicUrl}/api/v2/skillpay/resource#${resource}`;
 }
 
-/** The terms of payment for an x402 client; they stay the same for the life of the order. */
+/** The terms of payment for an x402 client. They stay the same for the life of the order. */
 interface Terms {
   scheme: 'exact';
   network: string;
@@ -130,7 +133,7 @@ interface Terms {
   extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number; mode: Mode };
 }
 
-/** The terms of an offer, one for each entry, the order's own first (`accepts` of x402 version 2). */
+/** Returns the terms of an offer, one for each channel, the order's own first (`accepts` of x402 version 2). */
 export function termsOf(pair: SkillPair, publicUrl: string): Terms[] {
   return pair.skill.entries.map((entry) => termsOfEntry(pair, entry, publicUrl));
 }
@@ -160,14 +163,14 @@ function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string): boole
   return termsOf(pair, publicUrl).some((one) => digest(one) === sent);
 }
 
-/** The header that carries the proof. */
+/** The header that contains the proof. */
 const PROOF_HEADER = 'PAYMENT-SIGNATURE';
 
-/** A proof of payment as it was sent. */
+/** A parsed proof of payment. */
 interface X402Proof {
   outTradeNo: string;
   accepted: unknown;
-  /** `payment-identifier`: the client's own key of the payment. */
+  /** The extension `payment-identifier`: the client's own key of the payment. */
   paymentId: string | undefined;
   /** The whole payload. */
   payload: Record<string, unknown>;
@@ -205,7 +208,10 @@ const MALFORMED = 'has a malformed payment-identifier';
 export interface SignedTerms {
   /** Signs the terms of an offer. */
   offer(terms: Terms, order: OrderRow, resource: string): Promise<string>;
-  /** Signs that the order was paid and delivered; names the order, so that both sides can find it. */
+  /**
+   * Signs that the order was paid and delivered. The receipt contains the order number, so that client and merchant can
+   * find the order.
+   */
   receipt(order: OrderRow, resource: string, at: Date): Promise<string>;
 }
 

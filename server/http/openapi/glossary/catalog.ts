@@ -1,6 +1,6 @@
 import type { Glossary } from '../schemas.ts';
 
-/** Projects, products, users, coins and statistics, by their owners. */
+/** Descriptions of the fields of projects, products, users, coins and statistics, by schema or operation. */
 export const catalogWords: Glossary = {
   'AgentPay ApiApp ApiAppWithSecret AppMe Approval Bill Bill.sums BillDifference Certificate ChannelConfig Coin ConsoleEvent Diagnosis.silentNotices Dispute LiveEvent Order OrderEntry OrderException Product Settlement.days Settlement.missing Settlement.pendingRefunds SkillFigures StatsOverview User path query':
     { project: ['Code of the project.', 'default'] },

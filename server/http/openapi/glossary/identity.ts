@@ -1,6 +1,9 @@
 import type { Glossary } from '../schemas.ts';
 
-/** Administrators, applications, tokens, limits, webhooks and the audit log, by their owners. */
+/**
+ * Descriptions of the fields of administrators, applications, tokens, limits, webhooks and the audit log, by schema or
+ * operation.
+ */
 export const identityWords: Glossary = {
   Admin: { lastLoginAt: ['When the account was last logged in, RFC 3339 UTC; null = never.', null] },
   'Admin AdminChange AdminMe AdminSession NewAdmin': { role: ['`viewer`, `operator` or `admin`.', 'viewer'] },

@@ -2,7 +2,10 @@ import type { Glossary } from '../schemas.ts';
 
 const AT = '2030-01-31T08:00:00.000Z';
 
-/** Channels, certificates, bills, exceptions, explanations and live figures, by their owners. */
+/**
+ * Descriptions of the fields of channels, certificates, bills, exceptions, explanations and live figures, by schema or
+ * operation.
+ */
 export const operationsWords: Glossary = {
   AgentPay: {
     updatedBy: ['Who changed it last.', 'alice'],

@@ -3,7 +3,7 @@ import { type Glossary, LEFT_OUT } from '../schemas.ts';
 
 const AT = '2030-01-31T08:00:00.000Z';
 
-/** Orders, refunds, disputes, pay-per-call and events, by their owners. */
+/** Descriptions of the fields of orders, refunds, disputes, pay-per-call and events, by schema or operation. */
 export const paymentWords: Glossary = {
   'AdminSessionEntry Order.payment SkillOffered': {
     expiresAt: ['Until when it is valid, RFC 3339 UTC.', '2030-01-31T10:00:00.000Z'],
