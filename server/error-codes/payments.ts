@@ -188,7 +188,7 @@ export const skillpayCodes = {
   order_refunded: {
     title: 'Order refunded',
     meaning:
-      'The payment was refunded or is being refunded: in full, or before delivery the part that the application refunded or that was lost to a dispute. The content is no longer delivered.',
+      'The payment was refunded in full, or is being refunded. Before delivery, a partial refund by the application or a partial loss in a dispute counts as well. The content is no longer delivered.',
     remedy:
       'Call the resource without X-Out-Trade-No for a new offer. The rest of the payment can be refunded. If the refund fails, the same call returns the content.',
   },

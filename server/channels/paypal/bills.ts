@@ -320,7 +320,8 @@ async function* written(
   try {
     for (let one: Rows | undefined = first; one; one = (await windows.next()).value as Rows | undefined) {
       const { account, infos } = one;
-      if (account !== head.account) throw new BillMalformed('wrong_account', `The report is about ${account}, too.`);
+      if (account !== head.account)
+        throw new BillMalformed('wrong_account', `The report also has rows of the account ${account}.`);
       rows += infos.length;
       // About half a megabyte per piece.
       for (let at = 0; at < infos.length; at += PIECE_ROWS) yield lines(infos.slice(at, at + PIECE_ROWS));

@@ -348,6 +348,6 @@ export async function replaceEncryptedText(
   encrypted: string,
 ): Promise<void> {
   const place = SEALED.find((one) => one.table === table && one.column === column);
-  if (!place) throw new TypeError(`${table}.${column} has no encrypted texts`);
+  if (!place) throw new TypeError(`${table}.${column} is no column of encrypted texts`);
   await tx.sql`update ${sql.table(place.table)} set ${sql.ref(place.column)} = ${encrypted} where ${sql.ref(place.key)}::text = ${id}`;
 }
