@@ -54,7 +54,10 @@ export async function leaveModes(
   return left;
 }
 
-/** Runs `leaveModes` for every channel of every project, at start and offline. */
+/**
+ * Ends the trust in keys that belong to another mode than the channel has now, for every channel of every project. Called when the
+ * service starts, and by the offline commands of payctl.
+ */
 export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promise<CertRow[]> {
   const { store, simulated } = ports;
   const verifying = [...ports.kinds.values()].flatMap((kind) => [...verifyingKinds(kind)]);

@@ -243,7 +243,7 @@ function opens<Form extends string>(der: Buffer, read: ReadDer<Form>, forms: rea
 }
 
 const TAG = { integer: 0x02, octets: 0x04, sequence: 0x30 };
-/** The object identifier 1.3.6.1.4.1.11591.4.11 (scrypt, RFC 7914 §7). The cost of scrypt is a product of several parameters. */
+/** The object identifier 1.3.6.1.4.1.11591.4.11 (scrypt, RFC 7914 §7). */
 const SCRYPT = Buffer.from('2b06010401da47040b', 'hex');
 
 /**

@@ -161,7 +161,7 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
     if (values.length > 0) statement.name = nameOf(text);
     let isSent = false;
     const prepare = () => {
-      // A statement without time left is not sent, so its failure does not concern the connection.
+      // A statement without time left is not sent, so the connection stays usable.
       if (time) limit(statement, time.leftFor(text), own);
       time?.startWaiting();
       isSent = true;
@@ -252,8 +252,8 @@ const BACK = /^rollback to /i;
 /** Runs the statements of one connection. */
 interface HeldStatements {
   /**
-   * Sends a statement in one message together with the statements that were held before it. A statement that can be held is not sent yet
-   * and returns at once. `prepare` runs right before anything is sent, and may throw.
+   * Sends a statement, in one message with the statements that are held. A statement that begins a transaction or a savepoint is not
+   * sent but held until the next one, and this returns at once. `prepare` runs right before a message is sent, and may throw.
    */
   run(statement: QueryConfig, prepare: () => void): Promise<Pick<QueryResult, 'command' | 'rowCount' | 'rows'>>;
 }
@@ -343,7 +343,7 @@ const Query = pg.Query as unknown as new (config: QueryConfig, done: Done) => Wi
 class Following extends Query {
   /** Timeout of pg (ms). */
   readonly query_timeout: number | undefined;
-  /** The names of the prepared statements before it. */
+  /** The names of the prepared statements that are sent before this one, in the same message. */
   readonly names: readonly string[];
   #open: number;
 

@@ -304,7 +304,7 @@ export interface ChannelInput {
   pems: Readonly<Record<string, readonly string[]>>;
   /** The stored row of each verifying PEM text, and since when it is trusted. */
   origins?: ReadonlyMap<string, KeyOrigin>;
-  /** Verifying PEM texts, by kind, that an administrator distrusts; the channel may still supply them. */
+  /** Keys and certificates (PEM, by kind) with which responses are verified and which an administrator distrusts. The channel may still supply them. */
   distrusted?: Readonly<Record<string, readonly string[]>>;
   /** Stores a certificate that the channel supplied and that was proven, for every replica; never throws. */
   keep?: (kind: string, pem: string) => void;

@@ -75,7 +75,7 @@ const EFFECT = [
   'refused',
   'refused-in-gbk',
 ] as const;
-/** Faults of a delivery of a notification; the call is always `notice`. */
+/** Faults that apply when a notification is delivered. Their `call` is always `notice`. */
 const ON_NOTIFICATION = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
 
 /** Every fault the simulator knows, by its stable name. */

@@ -68,8 +68,9 @@ export const BillEntity = defineEntity({
     lines: p.integer(),
     /** The highest number of lines of any reading that was used. Fewer lines in a later reading mean that the bill has become shorter. */
     mostLines: p.integer(),
-    /** The number of unreadable lines, and the shortfall against the bill's own sums that they cause. */
+    /** The number of lines of the file that could not be read. */
     unreadable: p.integer().default(0),
+    /** The differences between the bill's own sums and its readable lines, as text; null = none. */
     shortfall: text().nullable(),
     /** The number of lines about payments of other systems that use the same account. */
     notOurs: p.integer(),

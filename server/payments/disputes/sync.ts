@@ -53,7 +53,7 @@ export async function settleDispute(
   const from = facts.dispute?.state ?? null;
   const isPossible = rule === null ? from === dispute.state : isListed(DISPUTE_TRANSITIONS, rule, from, dispute.state);
   if (!isPossible) throw new ImpossibleTransition(rule, from, dispute.state);
-  // The dispute is written first, so that a concurrent transaction finds it or waits for the order.
+  // The dispute is written first, so that a concurrent transaction finds its row or waits for the lock on the order row.
   if (facts.dispute) await tx.disputes.update({ disputeNo: dispute.disputeNo }, dispute);
   else await tx.disputes.insert(dispute);
   const { order: after } = await apply(ports, tx, { order, refund }, money, via);
