@@ -168,7 +168,7 @@ async function redeem(ctx: Context, app: Record<string, unknown>, outTradeNo: st
 }
 
 const OFFER = `insert into skill_orders (order_no, client_id, project, resource, product_version, body_digest, handler,
-  refund_after_fulfilment, fulfilment, fencing, attempts, content, entries, lane, offered_at)
+  refund_after_fulfilment, fulfilment, fencing, attempts, content, entries, queue_key, offered_at)
   values ($1, $2, $3, 'demo', 1, $4, '{}', true, 'done', 0, 0, '{"message":"Paid content."}', '[]', 'alipay simulator 1', now())`;
 
 const INSERT = `insert into orders (order_no, kind, client_id, project, mode, pay_way, account, config_version, scene,

@@ -20,7 +20,7 @@ export async function seedOrders(service: Service, from: number, to: number): Pr
   const dropped = rebuilds ? await dropIndexes(service) : [];
   for (let first = from + 1; first <= to; first += PART) await seedPart(service, first, Math.min(to, first + PART - 1));
   for (const { definition } of dropped) await sql(definition);
-  for (const table of ['orders', 'moves', 'events']) await sql(`vacuum analyze ${table}`);
+  for (const table of ['orders', 'transitions', 'events']) await sql(`vacuum analyze ${table}`);
   await sql('checkpoint');
 }
 
