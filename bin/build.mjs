@@ -1,5 +1,6 @@
-// Builds dist/, which an installed package runs, because Node strips no types below node_modules.
-// `npm ci` runs this in `prepare` on the machine's Node: plain JavaScript, Node 18 and newer.
+// Builds dist/. An installed package runs dist/, because Node.js does not strip types from files below node_modules.
+// `npm ci` runs this script (`prepare`) with the Node.js of the machine, so the script is plain JavaScript for Node.js
+// 18 and newer.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +12,7 @@ const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const draft = `${out}.${process.pid}`;
 const guides = join(root, 'server', 'pages', 'guides');
 
-/** The TypeScript compiler; undefined in a production install, which uses the packaged dist/. */
+/** The path of the TypeScript compiler; undefined in a production install, which uses the packaged dist/. */
 function findCompiler() {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
@@ -30,9 +31,9 @@ function compile(compiler) {
   return status === 0;
 }
 
-/** Copies all files that are neither sources nor documents. */
+/** Copies all files except source code and Markdown into the new build. */
 function copyAssets() {
-  // Guides are shipped as rendered pages instead.
+  // The Markdown of the guides is not copied, because `makeGuides` writes the rendered pages.
   const isAsset = (path) =>
     path !== guides && (statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$/.test(path));
   for (const folder of ['config', 'server', 'cli']) {
@@ -47,8 +48,8 @@ function copyAssets() {
 const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerFiles', 'server/explorer');
 
 /**
- * Builds the API client and its types from the OpenAPI document, with compiler settings of its own that are stricter. The generated
- * operations are not committed to git, so they are also copied to the checkout.
+ * Builds the API client and its types from the OpenAPI document, with stricter compiler settings than the service. The
+ * generated operations are not committed to git, so this function also copies them into the checkout.
  */
 function makeClient(compiler) {
   const source = join(draft, 'client.src');
@@ -75,7 +76,7 @@ const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', '
 /** Builds the help of every command, so that it is shown without loading the command. */
 const makeHelp = () => make('cli/help-files', 'writeHelpFiles', 'cli/help');
 
-/** Runs a compiled function that writes files, on the Node version of the service. */
+/** Runs a function of the new build that writes files. The function runs on the Node.js version of the service. */
 function make(program, write, folder, ...more) {
   const run = `import(process.argv[1]).then((made) => made.${write}(...process.argv.slice(2)))`;
   const args = ['--eval', run, pathToFileURL(join(draft, `${program}.js`)).href, join(draft, folder), ...more];
@@ -84,7 +85,10 @@ function make(program, write, folder, ...more) {
   return status === 0;
 }
 
-/** The Node binary of the development packages, if installed, because the machine's own Node may be too old. */
+/**
+ * The path of the Node.js binary in the development packages, because the machine's own Node.js may be too old. Without
+ * the development packages, the path of the running Node.js.
+ */
 function findNode() {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
@@ -93,13 +97,16 @@ function findNode() {
   }
 }
 
-/** Whether a path is local configuration, or is packaged beside dist/. */
+/**
+ * Whether a path must not be copied: a local configuration file, or config/deploy, which the package contains outside
+ * dist/.
+ */
 function isLocal(path) {
   if (path === join('config', 'deploy')) return true;
   return path.startsWith('config') && path.endsWith('.toml') && !path.endsWith('default.toml');
 }
 
-/** Removes the drafts of killed builds. */
+/** Deletes the temporary folders (`dist.<pid>`) of builds that were killed. */
 function removeLeftDrafts() {
   const [folder, name] = [dirname(out), basename(out)];
   for (const found of existsSync(folder) ? readdirSync(folder) : []) {
@@ -126,7 +133,7 @@ function main() {
     copyAssets();
     if (!makeClient(compiler) || !makeExplorer() || !makeGuides() || !makeHelp()) return false;
     chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
-    // Replaced as a whole, so that a running process never sees a mixture.
+    // The new build replaces dist/ as a whole, so that dist/ never mixes files of two builds.
     rmSync(out, { recursive: true, force: true });
     renameSync(draft, out);
     return true;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 // If both are set, payctl follows NO_COLOR. Node.js would follow FORCE_COLOR and print a warning on stderr.
 if (process.env['NO_COLOR']) delete process.env['FORCE_COLOR'];
-// FORCE_COLOR has precedence over NODE_DISABLE_COLORS. Deleting NODE_DISABLE_COLORS avoids the same warning.
+// FORCE_COLOR has precedence over NODE_DISABLE_COLORS. If both are set, Node.js prints a warning on stderr.
 if (process.env['FORCE_COLOR']) delete process.env['NODE_DISABLE_COLORS'];
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -13,7 +13,8 @@ if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`payctl needs Node.js 24.15 or newer; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else if (!(await answerAtOnce(process.argv.slice(2)).catch(outputLost))) {
-  // The cache is in the user's own folder, because code from a folder that other users can write to must not run.
+  // The compile cache is in the user's own folder. payctl must not run code from a folder that other users can write
+  // to.
   const cache =
     process.env['NODE_COMPILE_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'payctl');
   module.enableCompileCache(cache);
@@ -32,13 +33,16 @@ if (major < 24 || (major === 24 && minor < 15)) {
     signals: {
       on: (name, listener) => process.on(name, listener),
       off: (name, listener) => process.off(name, listener),
-      // 0 is the process group.
+      // Process id 0 means the whole process group.
       raise: (name, to) => void process.kill(to === 'group' ? 0 : process.pid, name),
     },
   });
 }
 
-/** Prints version and help without the parser and the compile cache, whose loading would take longer than the output. */
+/**
+ * Prints the version or the help without loading the parser and the compile cache, because loading takes longer than
+ * printing. Returns false for all other arguments.
+ */
 async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
   const last = argv.at(-1) ?? '--help';
   if (argv.length === 1 && (last === '--version' || last === '-V')) {

@@ -1,6 +1,7 @@
-// The parts list of a package (CycloneDX): writes sbom.cdx.json from the production part of package-lock.json before `npm pack`, and
-// removes it afterwards. The same package-lock.json always gives the same bytes. Not `npm sbom --omit=dev`, which omits packages that a
-// development package also needs. Plain JavaScript, like build.mjs.
+// Writes sbom.cdx.json, the list of the package's dependencies (CycloneDX), before `npm pack`, and removes the file
+// afterwards. The list comes from the production part of package-lock.json. The same package-lock.json always gives the
+// same bytes. `npm sbom --omit=dev` is not used, because it omits packages that a development package also needs. Plain
+// JavaScript, like build.mjs.
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -18,7 +19,7 @@ function write() {
   for (const [path, entry] of Object.entries(needed)) {
     const component = componentOf(nameOf(path), entry);
     const ref = component['bom-ref'];
-    // The same version may be installed at several paths; it counts as required if it is required at any of them.
+    // A package version may be installed at several paths. If it is required at one path, it counts as required.
     if (components.get(ref)?.scope !== 'required') components.set(ref, component);
     graph.set(ref, [...(graph.get(ref) ?? []), ...refsOf(path, entry, needed)]);
   }
@@ -81,7 +82,10 @@ function licensesOf(license) {
   };
 }
 
-/** Resolves dependencies as Node does: beside the package, or in a node_modules further up. Optional dependencies may be missing. */
+/**
+ * Finds the installed versions of the dependencies as Node.js does: in the node_modules of the package, then in the
+ * node_modules of each parent folder. Missing packages are skipped, because optional dependencies may be missing.
+ */
 function refsOf(path, { dependencies = {}, optionalDependencies = {}, peerDependencies = {} }, packages) {
   const wanted = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   return wanted.flatMap((name) => {
@@ -93,7 +97,7 @@ function refsOf(path, { dependencies = {}, optionalDependencies = {}, peerDepend
   });
 }
 
-/** A UUID derived from a text; version 8 = custom. */
+/** A UUID of version 8 (custom) that is derived from the hash of a text. */
 function uuidOf(text) {
   const hex = createHash('sha256').update(text).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,5 +1,6 @@
-// Locks the dependencies of the package: writes npm-shrinkwrap.json, the production part of package-lock.json, before `npm pack`, and
-// removes it afterwards, because in a checkout it would replace package-lock.json. Plain JavaScript, like build.mjs.
+// Writes npm-shrinkwrap.json, which locks the dependencies of the package, before `npm pack`, and removes the file
+// afterwards. The content is the production part of package-lock.json. The file must not stay, because npm would use it
+// instead of package-lock.json. Plain JavaScript, like build.mjs.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -35,7 +35,7 @@ export interface Action {
   flags?: (command: Command) => unknown;
   /** HTTP method; POST by default. */
   method?: Change['method'];
-  /** Last segment of the path, after the id; the name of the subcommand by default. */
+  /** Last segment of the API path, after the id; by default the name of the subcommand. */
   below?: string;
   /** Computes parts of the request from the id, the body or the state of the service. */
   request?: (id: string, body: Row, context: Context, flags: ActionFlags) => Partial<Change> | Promise<Partial<Change>>;
@@ -45,7 +45,7 @@ export interface Action {
   view?: View;
   /** The message that payctl prints on stderr after the response. */
   done?: (answer: Row, id: string) => string;
-  /** Prints the response instead of `view` and `done`. */
+  /** Prints the response. If this function is given, payctl ignores `view` and `done`. */
   print?: (context: Context, answer: Row, id: string, flags: ActionFlags) => Promise<void>;
 }
 
@@ -139,7 +139,7 @@ export function addUpdate(noun: Command, context: ContextOf, resource: Editable,
   );
 }
 
-/** Sends only the fields that have a flag on the command line. */
+/** Sends only the fields whose flag is on the command line. */
 async function runUpdate(
   { api, change, print }: Context,
   resource: Editable,

@@ -67,13 +67,16 @@ export interface ClientSetup {
   /** The `payctl login` command that the hint of a 401 names. */
   loginCommand(): Promise<string>;
   /**
-   * Requests the operator's password after the service demanded a confirmation of the change. The caller runs the returned
-   * function after the repeated request. Throws without a terminal.
+   * Confirms a change with the operator's password, because the service demanded a confirmation. The caller repeats the
+   * request and then runs the returned function, which cleans up. Throws if there is neither a password file nor a
+   * terminal.
    */
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
   /** Loads a newer token after a 401. Returns false if the session file has no newer token. */
   renew?(): Promise<boolean>;
-  /** Whether payctl may send tokens and passwords over plain HTTP to this server on another machine. */
+  /**
+   * Whether payctl may send tokens and passwords over plain HTTP to this server, if the server is on another machine.
+   */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
   authorities(origin: string): Promise<string | undefined>;
@@ -85,7 +88,7 @@ export interface ClientSetup {
 
 const TRIES = 3;
 const LONGEST_PAUSE_MS = 5000;
-/** Read timeout of a stream. Event streams send heartbeats more often than that. */
+/** Read timeout of a stream in milliseconds. Event streams send heartbeats at shorter intervals. */
 const STREAM_SILENCE_MS = 60_000;
 
 /** Creates a client. The client resolves the address of the server at the first call. */
@@ -112,7 +115,10 @@ export function createApiClient(setup: ClientSetup): ApiClient {
   };
 
   const tried = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
-  /** Retries once with a newer token, because another payctl process may have renewed the session. */
+  /**
+   * After a 401 repeats the request once with a newer token, because another payctl process may have renewed the
+   * session.
+   */
   const renewing = async <T>(request: Call, send: () => Promise<T>): Promise<T> => {
     try {
       return await send();
@@ -330,10 +336,10 @@ function redirected(answer: RefusedAnswer): CliError {
   return new CliError(
     'redirected',
     EXIT.failed,
-    `The server redirects to ${place}. Redirects are not followed, to protect the token.`,
+    `The server redirects to ${place}. payctl does not follow redirects, to protect the token.`,
     {
       status: answer.status,
-      hint: 'use that address with --server',
+      hint: 'if the redirect is correct, give its address with --server',
     },
   );
 }

@@ -43,11 +43,13 @@ export interface Context {
   readonly runSimulator: RunSimulator | undefined;
   /** Milliseconds before the next attempt to open a stream, by the number of failed attempts. */
   readonly retryPause: (tries: number) => number;
-  /** Creates a client for the same server that sends these headers instead of the saved token. */
+  /** Creates a client for the same server. The client sends the headers from `authorize` instead of the saved token. */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
   /** Creates a client for another server that sends no token. */
   apiAt(server: string): ApiClient;
-  /** Whether payctl may send tokens and passwords over plain HTTP to this server on another machine. */
+  /**
+   * Whether payctl may send tokens and passwords over plain HTTP to this server, if the server is on another machine.
+   */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
   authorities(origin: string): Promise<string | undefined>;

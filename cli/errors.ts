@@ -73,13 +73,18 @@ export class Cancelled extends CliError {
 /** Error code: the service created a secret, but payctl could not write the secret to the file or stdout. */
 export const SECRET_LOST = 'secret_lost';
 
-/** For polling: returns undefined if the server is unreachable, and rethrows all other errors. */
+/**
+ * For polling: returns undefined for an error after which a retry makes sense (no response, HTTP 408, 429 or 5xx), and
+ * rethrows all other errors.
+ */
 export function ignoreUnreachable(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.tryAgain) return undefined;
   throw error;
 }
 
-/** The exit code for an HTTP status. Statuses that call for the same reaction of a script share a code. */
+/**
+ * The exit code for an HTTP status. Statuses after which a script should react in the same way have the same exit code.
+ */
 export function exitCodeFor(status: number): number {
   if (status === 404) return EXIT.notFound;
   if (status === 401) return EXIT.notLoggedIn;

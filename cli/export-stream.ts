@@ -45,7 +45,7 @@ export function addExport(
 export async function exportStream(context: Context, path: string, query: Query, flags: ExportFlags): Promise<void> {
   const { api, terminal, print } = context;
   const { format = 'csv', bom } = flags;
-  if (bom && format !== 'csv') throw new UsageError('--bom is for CSV alone.', 'remove it, or --format');
+  if (bom && format !== 'csv') throw new UsageError('--bom requires the format CSV.', 'remove --bom or --format');
   const file = flags.file ? await reserveStream(resolve(terminal.cwd, flags.file)) : undefined;
   try {
     const whole = { ...query, format, ...(bom && { bom }) };
@@ -81,7 +81,7 @@ async function copy(
   return lines;
 }
 
-/** The error of an interrupted stream. */
+/** Creates the error for an export that was interrupted after `lines` lines. */
 export function exportBroken(signal: AbortSignal, lines: number, error: unknown): CliError {
   if (signal.aborted) return new Cancelled();
   return new CliError(

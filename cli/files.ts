@@ -36,7 +36,7 @@ const ROOM = 16 * 1024;
 export async function reserveFile(path: string): Promise<ReservedFile> {
   if (await exists(path))
     throw new UsageError(
-      `${path} already exists; a secret never overwrites a file.`,
+      `${path} already exists; payctl never overwrites a file with a secret.`,
       'choose another file name',
       'file_exists',
     );
@@ -124,7 +124,7 @@ export async function proveRoom(path: string, bytes: number): Promise<void> {
   await rm(await writeBeside(path, ' '.repeat(bytes)).catch(refusedAt(path)), { force: true });
 }
 
-/** Overwrites the reserved spaces with the text, and truncates the rest. */
+/** Replaces the spaces that reserve the disk space with the text, and truncates the rest. */
 async function writeInto(path: string, text: string): Promise<void> {
   const bytes = Buffer.from(text);
   const file = await open(path, 'r+');
@@ -150,7 +150,7 @@ export function textFrom(bytes: Uint8Array, source: string): string {
   const isMarked = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
   if (isMarked || bytes.includes(0)) {
     const fault = isMarked ? 'is in UTF-16' : 'has zero bytes, as UTF-16 and binary files have';
-    throw new UsageError(`${source} ${fault}; payctl reads UTF-8.`, 'save it as UTF-8', 'not_utf8');
+    throw new UsageError(`${source} ${fault}; payctl reads UTF-8.`, 'save the text as UTF-8', 'not_utf8');
   }
   return new TextDecoder().decode(bytes);
 }
@@ -203,7 +203,10 @@ export async function refuseSharedFolder(path: string): Promise<void> {
   if (found) refuseOpenTo(path, found, WRITABLE_BY_OTHERS);
 }
 
-/** Same rule as ssh for private files. Windows is skipped, because it has no file modes. */
+/**
+ * Throws if another user (except root) owns the file or has access to the file, like ssh for private keys. Windows is
+ * skipped, because it has no file modes.
+ */
 function refuseOpenTo(path: string, { mode, uid }: { mode: number; uid: number }, bits: number): void {
   const own = process.geteuid?.();
   if (own === undefined) return;
@@ -222,8 +225,8 @@ const LOCK_TRIES = 100;
 const STALE_MS = 10_000;
 
 /**
- * Runs work while holding a lock file, so that processes of this user take turns. A lock older than 10 s is removed, because its
- * process was probably killed.
+ * Runs `work` while holding a lock file, so that two payctl processes of a user never run `work` at the same time. A
+ * lock older than 10 s is removed, because its process was probably killed.
  */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   await takeLock(path);

@@ -39,11 +39,14 @@ function readBlock(block: string): StreamMessage | undefined {
 /** The path and the start of a stream. */
 interface FollowedStream {
   path: string;
-  /** Returns the query of each connection. `after` is the id of the last processed message, undefined before the first message. */
+  /**
+   * Returns the query string for each connection. `after` is the id of the last processed message; undefined before the
+   * first message.
+   */
   query?: (after: string | undefined) => Query;
   /** The stream begins after the message with this id; undefined for the service's default. */
   after?: string | undefined;
-  /** Read timeout of the stream; by default the client's. */
+  /** Read timeout of the stream in milliseconds; by default the timeout of the API client for streams. */
   silenceMs?: number;
 }
 
@@ -105,7 +108,10 @@ function isBreak(error: unknown): boolean {
   return codeOf(error) !== undefined;
 }
 
-/** The error for a stream that the service ended. Either the login has expired, or the service could not check it. */
+/**
+ * Creates the error for a stream that the service ended. With the code `unavailable` the service could not check the
+ * login; otherwise the login has expired.
+ */
 function refused(data: string): CliError {
   const { code = 'unauthenticated' } = JSON.parse(data) as { code?: string };
   if (code === 'unavailable') return new CliError(code, EXIT.tryAgain, 'The service is not available at the moment.');

@@ -48,7 +48,10 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
   });
 }
 
-/** The option `ca` replaces the default authorities and NODE_EXTRA_CA_CERTS, so this list includes both. */
+/**
+ * Returns the default authorities and `ca`. The TLS option `ca` would otherwise replace the default authorities and
+ * NODE_EXTRA_CA_CERTS.
+ */
 function authorities(ca: string): string[] {
   return [...process.getBuiltinModule('node:tls').getCACertificates('default'), ca];
 }
@@ -56,8 +59,8 @@ function authorities(ca: string): string[] {
 async function sendBody(sent: ClientRequest, body: WireRequest['body']): Promise<void> {
   if (typeof body !== 'object' || body instanceof Uint8Array) return void sent.end(body);
   const { pipeline, Readable } = await import('node:stream');
-  // If reading the body fails, `sent` is destroyed and reports the error. If the service responded early, the error is
-  // irrelevant.
+  // If reading the body fails, the pipeline destroys `sent`, which reports the error. If the service has already
+  // responded, the error is irrelevant.
   pipeline(Readable.from(body.open(), { objectMode: false }), sent, () => {});
 }
 
@@ -85,7 +88,7 @@ function unreachable(error: unknown, request: Pick<WireRequest, 'url' | 'signal'
   return new CliError('unreachable', EXIT.tryAgain, `Cannot reach ${origin}: ${networkCause(error)}.`, {
     cause: error,
     hint: isUntrusted(error)
-      ? 'name the certificate of its authority with --ca-file FILE or NODE_EXTRA_CA_CERTS'
+      ? 'give the CA certificate of the server with --ca-file FILE or NODE_EXTRA_CA_CERTS'
       : 'payctl status',
   });
 }

@@ -20,7 +20,7 @@ export async function main(argv: readonly string[], streams: Streams, overrides:
     (failure: unknown) => fail(failure, early, argv, opened),
   );
   await early.err.flush();
-  // A message that could not be written to stderr did not stop the command, but the exit code must not be 0.
+  // If a message could not be written to stderr, the exit code must not be 0, although the command itself succeeded.
   return code === EXIT.done && early.err.fault ? EXIT.failed : code;
 }
 
@@ -97,8 +97,8 @@ function valueAfter(words: readonly string[], flag: string): string | undefined 
 function refuseUnverified({ env }: Streams): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
   throw new UsageError(
-    'NODE_TLS_REJECT_UNAUTHORIZED=0 is refused: no certificate of a server would be verified.',
-    'unset it; NODE_EXTRA_CA_CERTS=<file> adds a CA of your own',
+    'payctl refuses NODE_TLS_REJECT_UNAUTHORIZED=0, because no server certificate would be verified.',
+    'unset the variable; NODE_EXTRA_CA_CERTS=<file> adds a CA of your own',
   );
 }
 
@@ -167,7 +167,7 @@ function withList(error: unknown, argv: readonly string[], program: Command | un
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 
-/** The error as JSON. In JSON mode it is the only output on stderr. */
+/** The error as JSON. In JSON mode stderr contains only this document. */
 function errorDocument(error: CliError): { error: Record<string, unknown> } {
   const { status, hint, requestId, fields, extra } = error.options;
   return {

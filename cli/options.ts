@@ -27,14 +27,14 @@ export function amount(text: string): string {
 /** Parses the payment code from the payer's app, with or without spaces. */
 export function payCode(text: string): string {
   const digits = text.replaceAll(' ', '');
-  if (!/^\d{16,24}$/.test(digits)) throw new InvalidArgumentError('Expected the 16 to 24 digits of the code.');
+  if (!/^\d{16,24}$/.test(digits)) throw new InvalidArgumentError('Expected the 16 to 24 digits of the payment code.');
   return digits;
 }
 
 /** Parses the number of seconds between two polls, at most 60. */
 export function seconds(text: string): number {
   const value = Number(text);
-  if (!(value > 0 && value <= 60)) throw new InvalidArgumentError('Expected seconds, up to 60.');
+  if (!(value > 0 && value <= 60)) throw new InvalidArgumentError('Expected a number of seconds, at most 60.');
   return value;
 }
 

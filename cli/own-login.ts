@@ -58,8 +58,9 @@ export async function codeOf(secret: string, at: Date): Promise<string> {
 }
 
 /**
- * Sends a request with the code from the flags. If no flag gives a code, prompts for a code after the service requires it.
- * `isAgain`: the operator already confirmed the change before the first request.
+ * Sends a request with the one-time code from the flags. Without such a flag, payctl prompts for a code only if the
+ * service requires one, and sends the request again with `isAgain`, because the operator has already confirmed the
+ * change.
  */
 export async function withCode<T>(
   { terminal, prompts }: { terminal: Terminal; prompts: Prompts },
@@ -88,8 +89,8 @@ export interface OwnLogin {
   /** Loads a token that another payctl process saved. Returns false if there is no newer token. */
   renew(): Promise<boolean>;
   /**
-   * Requests the operator's password after the service demanded a confirmation. The caller runs the returned function after the
-   * repeated request.
+   * Confirms a change with the operator's password, because the service demanded a confirmation. The caller repeats the
+   * request and then runs the returned function, which cleans up.
    */
   confirm(refusal: CliError): Promise<() => Promise<void>>;
 }
@@ -141,7 +142,8 @@ export function createOwnLogin(parts: Parts): OwnLogin {
         await keepSession(parts, place.context, renewed(session, confirmed, terminal.now()));
         return async () => {};
       }
-      // A token from the environment has no session file, so the confirmation uses a new session that ends after this request.
+      // A token from the environment has no session file. payctl therefore confirms with a new session and logs out of
+      // it after the request.
       const { username } = await api.get('/api/v1/me');
       const begun = await withCode(parts, changeFlags, (given) =>
         apiAs(async () => ({})).data({
@@ -171,7 +173,10 @@ function renewed(session: Session, { token, expiresIn }: Row, now: Date): Sessio
   };
 }
 
-/** Saves the session of a confirmation. If the session cannot be saved, it is ended, because it would stay valid unused. */
+/**
+ * Saves the session of a confirmation. If the session cannot be saved, payctl logs out, so that no unused session stays
+ * valid.
+ */
 async function keepSession({ sessions, apiAs }: Parts, context: string, session: Session): Promise<void> {
   await sessions.saveSession(context, session).catch(async (error: unknown) => {
     const api = apiAs(async () => ({ authorization: `Bearer ${session.token}` }));
@@ -210,7 +215,7 @@ async function environmentToken(terminal: Terminal, target: Target): Promise<str
       'token_of_another_server',
       EXIT.notLoggedIn,
       `PAYCTL_TOKEN belongs to ${server} and is not sent to ${target.origin}.`,
-      { hint: 'unset PAYCTL_TOKEN or select that server' },
+      { hint: 'unset PAYCTL_TOKEN, or select the server that the token belongs to' },
     );
   }
   return env['PAYCTL_TOKEN'] || readSecretFile(terminal, env['PAYCTL_TOKEN_FILE'] ?? '');

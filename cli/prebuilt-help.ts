@@ -18,8 +18,8 @@ export interface HelpIndex {
 const folder = new URL('help/', import.meta.url);
 
 /**
- * Prints help from files, without loading the parser and the commands. Returns false if the arguments are not exactly a command
- * and `--help`. The parser handles these arguments.
+ * Prints help from files, without loading the parser and the commands. Returns false unless the arguments are exactly a
+ * command and `--help`; the parser then handles the arguments.
  */
 export async function printPrebuiltHelp(
   argv: readonly string[],

@@ -20,7 +20,7 @@ export async function buildProgram(argv: readonly string[], out: Sink, context: 
 }
 
 function runsNothing(): never {
-  throw new UsageError('A tree of commands that is only described runs nothing.');
+  throw new UsageError('This command tree only describes commands and cannot run them.');
 }
 
 function isNamed(noun: Noun, argv: readonly string[]): boolean {
@@ -79,7 +79,10 @@ function addGlobalFlags(program: Command): Command {
     .option('-V, --version', 'show the version');
 }
 
-/** For each argument: the prefixes (`order/P…`) that are accepted in addition to the command's own name. */
+/**
+ * For each argument name: the nouns that are accepted as a prefix (`order/P…`), in addition to the noun of the command
+ * itself.
+ */
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   orderNo: ['order', 'skillpay', 'trade'],
   outTradeNo: ['order', 'skillpay'],

@@ -45,7 +45,7 @@ export function createPrompts(terminal: Terminal): Prompts {
       signal: AbortSignal.any([terminal.signal, closed.signal]),
     };
     try {
-      // The types of inquirer allow any prompt names, so they are narrowed here.
+      // The types of inquirer allow any prompt name. The cast narrows them to the prompts that payctl uses.
       return await run(inquirer.prompt.prompts as unknown as Inquirer, io);
     } catch (error) {
       // Ctrl-C, a closed terminal and an aborted question all cancel the command.
@@ -56,7 +56,8 @@ export function createPrompts(terminal: Terminal): Prompts {
       terminal.stdin.off('keypress', onKey);
     }
   };
-  // Wrapped here, because inquirer breaks lines inside words. Three columns are for its mark and the cursor.
+  // payctl wraps the text, because inquirer breaks lines inside words. Three columns are for the mark of inquirer and
+  // the cursor.
   const fold = (message: string): string =>
     wrap(forTerminal(message), Math.max(20, terminal.err.columns - 3)).join('\n');
   return {

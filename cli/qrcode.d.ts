@@ -1,12 +1,15 @@
 declare module 'qrcode' {
   interface QrModules {
     size: number;
-    /** 1 for a dark module. */
+    /** Returns 1 for a dark module, otherwise 0. */
     get(row: number, column: number): number;
   }
   interface QrKit {
     create(text: string, options?: { errorCorrectionLevel?: 'L' | 'M' | 'Q' | 'H' }): { modules: QrModules };
-    /** A PNG in a `data:` address; `scale` points for each module, `margin` light modules around. */
+    /**
+     * Returns a PNG as a `data:` address. `scale` is the number of pixels per module. `margin` is the width of the
+     * light border in modules.
+     */
     toDataURL(text: string, options: { errorCorrectionLevel: 'M'; margin: number; scale: number }): Promise<string>;
   }
   const kit: QrKit;

@@ -9,16 +9,16 @@ const ROOM = 32 * 1024;
 interface ReservedOutput {
   /** Writes the output to disk (fsync). */
   settle(): void;
-  /** Truncates the reserved bytes that were not used. */
+  /** Removes the unused reserved bytes from the end of the file. */
   release(): void;
 }
 
 const NONE: ReservedOutput = { settle() {}, release() {} };
 
 /**
- * Reserves disk space if stdout is a regular file, by writing spaces that the output overwrites. Throws OutputLost if the disk is
- * full. A device is tested with a line break. Pipes and terminals are not tested. `shared: false` skips a file that other
- * processes may write to.
+ * Reserves disk space for the output if stdout is a regular file: payctl writes spaces, and the output overwrites the
+ * spaces. For a character device payctl only tests whether a line break can be written. Pipes and terminals are not
+ * tested. `shared: false` skips a file that other processes may also write to. Throws OutputLost if the disk is full.
  */
 export async function reserveOutput(
   { out, err }: Pick<Terminal, 'out' | 'err'>,
@@ -68,7 +68,10 @@ function isSame(fd: number, other: number | undefined): boolean {
 
 type Reserved = Pick<ReservedOutput, 'release'>;
 
-/** Tests for free space without reserving it. Used for a file that stderr shares, or if the position is unknown. */
+/**
+ * Tests for free space without reserving it. Used if stderr writes to the same file, or if the write position is
+ * unknown.
+ */
 function proven(fd: number, size: number): Reserved {
   fill(fd, size, size);
   cut(fd, size + ROOM, size);
@@ -86,7 +89,9 @@ function inPlace(fd: number, size: number, position: number): Reserved {
   };
 }
 
-/** An append-only descriptor cannot overwrite the spaces, so the output goes through a second descriptor. */
+/**
+ * An append-only descriptor cannot overwrite the reserved spaces, so the output is written through a second descriptor.
+ */
 function appended(fd: number, size: number, via: Terminal['out']['via']): Reserved {
   let own: number;
   try {
@@ -100,7 +105,7 @@ function appended(fd: number, size: number, via: Terminal['out']['via']): Reserv
     closeSync(own);
     throw error;
   }
-  // The end is queried, because other processes may append to the same file.
+  // The end of the file is queried after the spaces were written, because other processes may append to the same file.
   const end = placeOf(fd)?.position ?? size + ROOM;
   const begin = end - ROOM;
   let written = 0;
@@ -119,7 +124,7 @@ function appended(fd: number, size: number, via: Terminal['out']['via']): Reserv
   };
 }
 
-/** Writes the spaces. If the disk is full, removes them again. */
+/** Writes spaces to reserve the disk space. If the disk is full, removes the spaces again. */
 function fill(fd: number, position: number | undefined, size: number): void {
   const blanks = Buffer.alloc(ROOM, ' ');
   let done = 0;
@@ -138,7 +143,7 @@ function cut(fd: number, end: number, length: number): void {
   if (fstatSync(fd).size === end && length < end) ftruncateSync(fd, length);
 }
 
-/** Some file systems report a full disk only at fsync. */
+/** Writes the file to disk, because some file systems report a full disk only at fsync. */
 function sync(fd: number): void {
   try {
     fsyncSync(fd);

@@ -26,7 +26,7 @@ export async function printList(
   const buffered: Row[] = [];
   let printed = 0;
   let lag = 0;
-  /** A delay of the read replica under a second is not reported. */
+  /** Prints a note about the replication lag of the read replica, if the lag is at least one second. */
   const noteLag = async () => {
     if (lag >= 1) await print.note(`These rows may be ${Math.round(lag)} s old: they come from a read replica.`);
   };
@@ -65,7 +65,7 @@ export function watchList(
   flags: ListFlags & WatchFlags,
 ): Promise<void> {
   if (flags.all || flags.cursor !== undefined)
-    throw new UsageError('--watch shows the newest rows, without --all and --cursor.');
+    throw new UsageError('--watch shows only the newest rows; remove --all and --cursor.');
   const { api, terminal } = context;
   const drawn = isDrawn(context);
   const poll = async (isKnown: (row: Row) => boolean): Promise<Row[]> => {
@@ -103,12 +103,15 @@ export interface Field {
   required?: boolean | 'text';
 }
 
-/** A kind of object in the API, such as an order (`noun`): its path, id and columns. */
+/** A kind of object in the API, e.g. an order: its name (`noun`), path, id and columns. */
 export interface Resource {
   noun: string;
   plural: string;
   path: string;
-  /** Last segment of the path after the id, for a resource that is part of another. */
+  /**
+   * Last segment of the API path, after the id, for a resource that belongs to another resource, e.g. the webhook of an
+   * app.
+   */
   below?: string;
   view: View;
   /** Name of the id argument in help. */
@@ -228,7 +231,7 @@ export function projectFlag(command: Command): Command {
   return command.option('--project <code>', 'project code, by default "default"');
 }
 
-/** The project of a row as a query; empty if the resource has no projects. */
+/** The query string with the project of a row; empty if the rows do not belong to projects. */
 export function projectQuery(resource: Resource, { project }: RowFlags): Query {
   return resource.inProject ? { project } : {};
 }

@@ -5,7 +5,10 @@ import type { Change, ChangeFlags } from './safety.ts';
 import { openSecretSink } from './secrets.ts';
 import type { Row, View } from './values.ts';
 
-/** What `rotate` needs to print, and where the secret is in the response. */
+/**
+ * Describes the output of `rotate`: the field with the secret, the columns, and fields that the response does not
+ * contain.
+ */
 interface Rotation {
   /** Name of the response field with the new secret. */
   field: string;
@@ -20,8 +23,9 @@ interface Rotation {
 const TRIES = 3;
 
 /**
- * Rotates a secret in two steps. The service prepares the new secret, and payctl writes it. Then the service activates the new
- * secret, and only now the old secret ends. Returns false after --dry-run.
+ * Rotates a secret in two steps. First the service prepares the new secret, and payctl writes it to its destination.
+ * Then the service activates the new secret; until then the old secret stays fully valid. Returns false after
+ * --dry-run.
  */
 export async function rotate(
   context: Context,
@@ -79,7 +83,7 @@ async function takeEffect(
   }
 }
 
-/** Whether it is unknown if the service executed the request. */
+/** Whether payctl cannot know if the service executed the request. */
 function isOpen(error: unknown): boolean {
   return error instanceof CliError && (error.exitCode === EXIT.tryAgain || error.exitCode === EXIT.cancelled);
 }

@@ -14,8 +14,8 @@ export interface ChangeFlags {
   dryRun?: boolean;
   idempotencyKey?: string;
   /**
-   * Files with the operator's password (`passwordFile`, `ownPasswordFile`) and with a one-time code. They are used if the service
-   * demands a confirmation.
+   * Files with the operator's password (`passwordFile`, `ownPasswordFile`) or with a one-time code. payctl reads these
+   * files only if the service demands a confirmation.
    */
   passwordFile?: string | undefined;
   ownPasswordFile?: string;
@@ -45,7 +45,7 @@ export interface Change {
   /** Printed by --dry-run instead of a body that is not JSON or that contains secrets. */
   shown?: unknown;
   risk?: Risk;
-  /** The name that the operator types to confirm a severe change. */
+  /** The name that the operator types to confirm a severe change. `--confirm` must contain the same name. */
   name?: string;
   /** Reads the current state. If given, --dry-run prints the difference. */
   current?: () => Promise<Row>;
@@ -134,7 +134,7 @@ async function typeName(prompts: Prompts, what: string, name: string, place: str
   const flag = `--confirm ${name}`;
   if (!prompts.possible) throw new FlagRequired(flag, 'confirmation_needed');
   const typed = await prompts.text({ message: `This will ${what} on ${place}. Type ${name} to confirm:`, flag });
-  if (typed !== name) throw new Cancelled('The name did not match; nothing was changed.');
+  if (typed !== name) throw new Cancelled('The typed name did not match; nothing was changed.');
 }
 
 async function showPlan({ terminal, print }: GuardParts, change: Change): Promise<void> {

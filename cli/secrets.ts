@@ -67,13 +67,16 @@ export async function takePassword(
   return password;
 }
 
-/** The place for a new secret: a file or stdout. It is checked before the service creates the secret. */
+/**
+ * The destination of a new secret: a file or stdout. payctl checks the destination before the service creates the
+ * secret.
+ */
 export interface SecretSink {
   /** Writes the secret and prints the remaining fields. Throws `secret_lost` if the secret cannot be written. */
   deliver(row: Row, view: View, again: string): Promise<void>;
   /** Writes the secret. Throws `secret_lost` on failure, with the command `again` as the hint. */
   write(row: Row, view: View, again: string): Promise<void>;
-  /** Prints the fields except the secret, unless `write` already did. */
+  /** Prints the fields except the secret, unless `write` already printed them. */
   printRest(row: Row, view: View): Promise<void>;
   /** Removes the written secret if the service did not activate it. Possible only for a file. */
   withdraw(): Promise<void>;
@@ -82,8 +85,8 @@ export interface SecretSink {
 }
 
 /**
- * Chooses the place for the secret in `field`: --secret-file, -o json or env, or a box on a terminal. Throws UsageError if none
- * of these applies.
+ * Chooses the destination of the secret in `field`: --secret-file, -o json or env, or a box on a terminal. Throws
+ * UsageError if none of these is possible.
  */
 export async function openSecretSink(
   { terminal, print, quiet }: { terminal: Terminal; print: Print; quiet: boolean },
@@ -105,7 +108,7 @@ export async function openSecretSink(
   if (!quiet && !print.fields && print.format === 'table' && terminal.out.isTerminal)
     return outputSink(terminal, (row, view) => showBox({ terminal, print }, row, view, field));
   throw new UsageError(
-    'The secret is shown only once, and this output is not a safe place for it.',
+    'The secret is shown only once, so payctl must write it to a file or print it as JSON or env.',
     `add ${flag} FILE, -o json or -o env`,
     'secret_destination_needed',
   );

@@ -12,7 +12,7 @@ import {
   withLock,
 } from './files.ts';
 
-/** The environments of a server. payctl shows the label before changes, prod in red. */
+/** The labels for the environment of a server. payctl shows the label before each change, and `prod` in red. */
 export const LABELS = ['dev', 'staging', 'prod'] as const;
 /** The environment of a server: dev, staging or prod. */
 export type Label = (typeof LABELS)[number];
@@ -21,10 +21,15 @@ export type Label = (typeof LABELS)[number];
 export interface SavedContext {
   server: string;
   label: Label;
-  /** Whether the label was derived from the address. If so, a login replaces it by the environment that the service reports. */
+  /**
+   * Whether the label was derived from the address. If so, a login replaces the label by the environment that the
+   * service reports.
+   */
   isGuess?: true;
   user?: string;
-  /** Whether payctl may send tokens and passwords over plain HTTP to this server on another machine. */
+  /**
+   * Whether payctl may send tokens and passwords over plain HTTP to this server, if the server is on another machine.
+   */
   allowHttp?: boolean;
   /** File with the certificate authorities that sign the server's certificate. */
   caFile?: string;

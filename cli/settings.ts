@@ -128,7 +128,7 @@ export function cleanServer(server: string): string {
   return server.replace(/\/+$/, '');
 }
 
-/** The label of a server without a label: dev on this machine, otherwise prod. */
+/** The label of a server that has no saved label: dev on this machine, otherwise prod. */
 export function guessLabel(origin: string): Label {
   return isThisMachine(origin) ? 'dev' : 'prod';
 }
@@ -152,7 +152,10 @@ export function notEncrypted(origin: string): UsageError {
   );
 }
 
-/** The connection flags that are saved with a context. Flags that have no effect for the server are left out. */
+/**
+ * The connection flags that are saved with a context. A flag without effect is left out, e.g. --allow-http for an HTTPS
+ * server.
+ */
 export function savedConnection(
   { allowHttp, caFile }: TargetFlags,
   origin: string,
@@ -164,7 +167,10 @@ export function savedConnection(
   };
 }
 
-/** The CA file of a server: from the flag, then from the current context, then from any context with this origin. */
+/**
+ * The CA file of a server: from the flag, then from the context of -C or the current context, then from any context
+ * with this origin.
+ */
 export function caFileOf({ caFile, context }: TargetFlags, known: Contexts, origin: string): string | undefined {
   if (caFile !== undefined) return caFile;
   const fits = (saved: SavedContext | undefined): boolean =>

@@ -3,8 +3,9 @@ import { styleText } from 'node:util';
 const ESCAPE = '\u001B';
 
 /**
- * Placeholder of the escape character in text that payctl draws. A sink replaces it by the escape character. The value is random
- * per process, so that data cannot contain it. `node:crypto` would cost 10 ms at each start.
+ * Placeholder of the escape character in text that payctl draws. A sink replaces the placeholder by the escape
+ * character. The value is random per process, so that external data cannot contain it. `Math.random` is used, because
+ * loading `node:crypto` would take 10 ms at each start.
  */
 const OWN = `\uFDD0${Math.random()}${Math.random()}\uFDD0`;
 

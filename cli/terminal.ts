@@ -56,7 +56,7 @@ export interface Terminal {
   readonly stdin: Streams['stdin'];
   readonly out: Sink;
   readonly err: Sink;
-  /** The stream under `err`, which the prompts write to. */
+  /** The stream that `err` writes to. The prompts write to this stream directly. */
   readonly errStream: Streams['stderr'];
   readonly env: Streams['env'];
   readonly cwd: string;

@@ -40,7 +40,7 @@ export function valueOf(row: Row, field: string): unknown {
   return value;
 }
 
-/** The value of a row in a column. */
+/** The value that a row shows in a column. */
 export function cellOf(row: Row, column: Column): unknown {
   return column.read ? column.read(row) : valueOf(row, column.field);
 }
@@ -93,7 +93,7 @@ const STEPS: readonly [limit: number, seconds: number, unit: string][] = [
   [30 * 86_400, 86_400, 'd'],
 ];
 
-/** A relative time (`5m ago`, `in 2h`). More than a month away, a date. */
+/** A relative time (`5m ago`, `in 2h`). A time more than a month away is shown as a date. */
 export function relativeTime(value: unknown, now: Date): string {
   const at = typeof value === 'string' || typeof value === 'number' ? new Date(value) : undefined;
   if (!at || Number.isNaN(at.getTime())) return visible(plain(value));
@@ -170,7 +170,7 @@ export function oneLine(text: string): string {
   return text.replaceAll('\r', '\\r').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 }
 
-/** The widest of some texts, in columns. */
+/** The display width of the widest text, in columns. */
 export function widest(texts: readonly string[]): number {
   return texts.reduce((most, text) => Math.max(most, displayWidth(text)), 0);
 }

@@ -17,7 +17,8 @@ interface Region {
 // Turns off line wrap, so that each line takes one row.
 const ONE_ROW = ownSequence('[?7l');
 const RUNNING_OVER = ownSequence('[?7h');
-// Written before the text of a line, because after the last column the cursor would still be on that column and erase it.
+// Erases the rest of the line. Written before the text, because a text of full width leaves the cursor on the last
+// column, and the sequence would erase the last character.
 const TO_END_OF_LINE = ownSequence('[K');
 const TO_END_OF_SCREEN = ownSequence('[J');
 
@@ -28,7 +29,8 @@ function createRegion(out: Sink): Region {
   return {
     async show(lines) {
       const fitting = lines.slice(0, Math.max(1, out.rows - 1));
-      // After a resize the old lines have other heights, so they stay on the screen and are not replaced.
+      // After a resize the terminal wraps the old lines differently, so the old lines stay on the screen and are not
+      // replaced.
       if (out.columns !== width) shown = [];
       width = out.columns;
       await out.write(redrawn(shown, fitting));
@@ -77,7 +79,7 @@ export function isDrawn({ print, terminal, flags }: Context): boolean {
   return print.format === 'table' && terminal.out.isTerminal && !flags.quiet;
 }
 
-/** Polls until the operator stops it, the reader closes the pipe, or `count` polls are done. */
+/** Polls and prints the rows until the operator stops payctl, the reader closes the pipe, or `count` polls are done. */
 export async function watch(context: Context, flags: WatchFlags, watched: Watched): Promise<void> {
   const { terminal } = context;
   const show = isDrawn(context) ? drawer(context, watched.view) : printer(context, watched);
@@ -86,7 +88,7 @@ export async function watch(context: Context, flags: WatchFlags, watched: Watche
   let hasPolled = false;
   for (let left = flags.count ?? Number.POSITIVE_INFINITY; ; left -= 1) {
     const polling = watched.poll((row) => known.has(idOf(row)));
-    // At the first poll an unreachable server is an error. Later it is ignored.
+    // At the first poll an unreachable server is an error. Later polls ignore an unreachable server.
     const rows = await (hasPolled ? polling.catch(ignoreUnreachable) : polling);
     hasPolled = true;
     await show(rows, known);

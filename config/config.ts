@@ -3,7 +3,7 @@ import type { KeyName, Values } from './schema.ts';
 /** The source of each value: `default`, the path of a file, the name of an environment variable, or `not set`. */
 export type Sources = Readonly<Record<KeyName, string>>;
 
-/** The environment; `development` is any that is neither production nor staging. */
+/** The environment. `development` means neither production nor staging. */
 export type Place = 'development' | 'staging' | 'production';
 
 /** The embedded database in an absolute folder, or a PostgreSQL server. */
@@ -11,12 +11,14 @@ export type DatabaseTarget =
   | { kind: 'pglite'; url: string; folder: string }
   | { kind: 'postgres'; url: string; folder?: undefined };
 
-/** The loaded configuration; with the embedded database the two secrets may still be missing. */
+/**
+ * The loaded configuration. With the embedded database `JWT.SecretKey` and `Security.MasterKey` may still be missing.
+ */
 export interface LoadedConfig {
   debug: boolean;
-  /** The environment. Only the loader reads NODE_ENV. */
+  /** The environment. Other code reads this property, because only the loader reads NODE_ENV. */
   environment: Place;
-  /** Whether the safety requirements of production apply: in production and in staging. */
+  /** Whether the safety requirements of production apply. They apply in production and in staging. */
   production: boolean;
   /** Whether the simulator's channels are in use: with Debug, or in staging with `Simulator.Url`. */
   simulated: boolean;
@@ -41,7 +43,7 @@ export interface LoadedConfig {
   };
   jwt: { secretKey: string | undefined; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
-  /** Newest first. The first key encrypts; every key can decrypt. */
+  /** The master keys, newest first. The first key encrypts. Every key can decrypt. */
   security: { masterKeys: NonNullable<Values['Security.MasterKey']> };
   skillpay: { brand: string | undefined; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
@@ -60,7 +62,7 @@ export interface LoadedConfig {
     loginFailures: number;
     unpaidOffersPerApp: number;
   };
-  /** Days after which old rows are removed. */
+  /** Number of days after which old rows are removed, by kind of row. */
   retention: {
     channelMessageDays: number;
     noticeDays: number;
@@ -75,5 +77,5 @@ export interface LoadedConfig {
   sources: Sources;
 }
 
-/** A complete configuration with both secrets. */
+/** A complete configuration: `JWT.SecretKey` and `Security.MasterKey` are set. */
 export type Config = LoadedConfig & { jwt: { secretKey: string } };

@@ -10,14 +10,14 @@ const SECRET_KEY_FILE = 'jwt-secret-key';
 const MASTER_KEY_FILE = 'master-key';
 
 /**
- * Completes a configuration: with the embedded database, each missing secret is generated once, stored in a file (0600) of
- * the folder `<database folder>-secrets` (0700) and read from there later; concurrent starts use the same secret. Throws
- * `ConfigFaults` if a file cannot be written or contains no secret.
+ * Completes a configuration. With the embedded database, each missing secret is generated once and stored in a file
+ * (0600) of the folder `<database folder>-secrets` (0700). Later starts read the file, and concurrent starts use the
+ * same secret. Throws `ConfigFaults` if a file cannot be written or contains no secret.
  */
 export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Config> {
   const { database, jwt, security, sources } = config;
   if (database.kind === 'postgres') return complete(config, jwt.secretKey, security.masterKeys);
-  // Resolves symbolic links: the same database must have the same secrets.
+  // Resolves symbolic links, so that the same database always has the same secrets.
   const folder = `${await realpath(database.folder).catch(() => database.folder)}-secrets`;
   const kept = { ...sources };
   const ensure = async (key: KeyName, name: string): Promise<Buffer> => {
@@ -32,7 +32,7 @@ export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Confi
   return complete({ ...config, sources: kept }, secretKey, masterKeys);
 }
 
-/** Reads the valid secrets in a folder; creates and changes nothing. */
+/** Reads the valid secrets in a folder, without creating or changing a file. */
 export async function readKeptSecrets(folder: string): Promise<{ secretKey?: string; masterKey?: MasterKey }> {
   const read = async (name: string) => {
     const text = await readFile(join(folder, name), 'utf8').catch(() => '');
@@ -77,13 +77,16 @@ async function readSecret(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The decoded bytes of a file's text; empty if it is not base64. */
+/** Decodes the base64 text of a secret file; empty if the text is not base64. */
 function secretIn(text: string): Buffer {
   const secret = Buffer.from(text, 'base64');
   return secret.toString('base64') === text ? secret : Buffer.alloc(0);
 }
 
-/** Creates the secret file atomically; if two processes do so, both use the secret of the first. */
+/**
+ * Creates the secret file atomically. If two processes create the file at the same time, both use the secret of the
+ * first process.
+ */
 async function makeSecret(path: string): Promise<Buffer> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {

@@ -1,11 +1,14 @@
-/** One fault of the configuration: its key, its source and the expected value; never the value itself. */
+/**
+ * One fault of the configuration: the key, its source and the expected value. The configured value is left out, because
+ * it may be a secret.
+ */
 export interface ConfigFault {
   key: string;
   source?: string;
   message: string;
 }
 
-/** All faults of the configuration; the message lists them by key and never contains a secret. */
+/** All faults of the configuration. The message lists the faults by key and never contains a secret. */
 export class ConfigFaults extends Error {
   readonly faults: readonly ConfigFault[];
 

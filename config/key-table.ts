@@ -6,7 +6,10 @@ export function keyTable(): string {
   return [head, head.map(() => '---'), ...keyNames.map(row)].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** Replaces the table between the two marks of a document with the current one. */
+/**
+ * Replaces the key table of a document, between `<!-- keys -->` and `<!-- end of keys -->`, by the table of the current
+ * keys.
+ */
 export function withKeyTable(document: string): string {
   return document.replace(/(?<=<!-- keys -->\n)[^]*(?=<!-- end of keys -->)/, () => `\n${keyTable()}\n\n`);
 }
@@ -22,7 +25,10 @@ function row(key: KeyName): string[] {
   ];
 }
 
-/** The text of `config/default.toml`: every key with its sentence and default; a key without a default is a comment. */
+/**
+ * The text of `config/default.toml`: every key with its description and default. A key without a default is commented
+ * out.
+ */
 export function defaultToml(): string {
   const lines = [
     '# Every key with its default. Set your own values in config/local.toml, in the file given by --config or PAY_CONFIG,',

@@ -5,7 +5,7 @@ import { type ConfigFault, printable } from './faults.ts';
 import { environmentName, type KeyName, keyNames, keys } from './schema.ts';
 import { nearest } from './nearest.ts';
 
-/** A configured value, its source, and the folder from which its relative paths begin. */
+/** A configured value, its source, and the base folder for relative paths in the value. */
 export interface Setting {
   value: unknown;
   source: string;
@@ -24,7 +24,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const largestFile = 1024 * 1024;
 const known = new Set<string>(keyNames);
 
-/** Reads a text file; error messages never contain its content. */
+/** Reads a text file. Error messages never contain the content, which may be a secret. */
 function readText(path: string): string {
   const file = statSync(path);
   if (!file.isFile() && !file.isFIFO()) throw new Error('is not a file');
@@ -44,7 +44,7 @@ function reason(error: unknown): string {
   return code === undefined ? printable(message) : `cannot be read (${code})`;
 }
 
-/** Reads a TOML file; an unknown key is a fault, with the nearest known key as a hint. */
+/** Reads a TOML file. An unknown key is a fault, with the nearest known key as a hint. */
 export function readTomlLayer(path: string, base = dirname(path)): Layer {
   const layer: Layer = { settings: new Map(), faults: [] };
   try {
@@ -79,16 +79,21 @@ function unknown(kind: string, name: string, all: readonly string[]): string {
   return `unknown ${kind}${hint === undefined ? '' : `; did you mean ${hint}?`}`;
 }
 
-/** Variables that are not keys: `load.ts` reads `PAY_CONFIG`, and the tests read `PAY_TEST_…`. */
+/** `PAY_…` variables that are not configuration keys: `load.ts` reads `PAY_CONFIG`, and the tests read `PAY_TEST_…`. */
 const elsewhere = /^PAY_(CONFIG$|TEST_)/;
 
-/** Whether Kubernetes set the variable for a service named `pay` or `pay-…`. */
+/**
+ * Whether Kubernetes set the variable for a service named `pay` or `pay-…`. Such a variable is not a configuration key.
+ */
 function isServiceLink(name: string, text: string): boolean {
   if (/_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true;
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(text);
 }
 
-/** Reads the `PAY_…` variables; an empty variable counts as not set, `…_FILE` reads a file, an unknown name is a fault. */
+/**
+ * Reads the `PAY_…` variables. An empty variable counts as not set. A variable that ends in `_FILE` names a file with
+ * the value. An unknown name is a fault.
+ */
 export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
   const layer: Layer = { settings: new Map(), faults: [] };
   const names = new Map(keyNames.flatMap((key) => variables(key).map((name) => [name, key] as const)));
@@ -122,7 +127,7 @@ interface Variable {
 function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Variable): void {
   const [plain, file] = variables(key);
   if (env[plain] && env[file]) {
-    // This function is called for both names, so only one of the calls adds the fault.
+    // This function runs once for each of the two names. Only the run for the name without `_FILE` adds the fault.
     if (name === plain) layer.faults.push({ key, message: `both ${plain} and ${file} are set; set only one` });
     return;
   }
@@ -136,12 +141,15 @@ function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Vari
     if (content === '') throw new Error('is empty');
     layer.settings.set(key, { value: take(key, content), source: name, base: dirname(path) });
   } catch (error) {
-    // The path is not shown, because it may be the secret itself by mistake.
+    // The path is left out, because an operator may have put the secret itself into the variable by mistake.
     layer.faults.push({ key, source: name, message: `names a file that ${reason(error)}` });
   }
 }
 
-/** Converts the text of a variable to the TOML value of its key; the schema refuses text that does not fit. */
+/**
+ * Converts the text of a variable to the TOML value of its key. Text that does not fit stays text, and the schema
+ * refuses it.
+ */
 function take(key: KeyName, text: string): unknown {
   switch (keys[key].kind) {
     case 'flag':

@@ -8,7 +8,10 @@ import { type Environment, type Layer, readEnvironmentLayer, readTomlLayer, type
 import { isLoopback, refusals } from './refusals.ts';
 import { type KeyName, keyNames, keys, type Values } from './schema.ts';
 
-/** The sources: the `--config` flag, the environment, the working directory, and the folder that contains `config/`. */
+/**
+ * The sources of the configuration: the `--config` flag, the environment, the working directory, and the folder that
+ * contains `config/`.
+ */
 export interface LoadOptions {
   argv?: { config?: string | undefined };
   env: Environment;
@@ -18,7 +21,10 @@ export interface LoadOptions {
 
 const ownRoot = dirname(import.meta.dirname ?? dirname(fileURLToPath(import.meta.url)));
 
-/** Reads the defaults, one file and the environment; a later source overrides an earlier one. Throws `ConfigFaults` with all faults. */
+/**
+ * Reads the configuration from the defaults, one file and the environment. A later source overrides an earlier source.
+ * Throws `ConfigFaults` with all faults.
+ */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const { env, cwd } = options;
   const { settings, values, faults } = readLayers(options);
@@ -29,8 +35,9 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 }
 
 /**
- * The listen address and folder of a simulator in its own process: `Simulator.Listen`, or else a `Simulator.Url` of this machine. Throws
- * `ConfigFaults` for simulator keys only, because this process need not have the service's secrets.
+ * The listen address and folder of a simulator that runs in its own process. If `Simulator.Listen` is not set, a
+ * `Simulator.Url` of this machine is the listen address. Throws `ConfigFaults` only for simulator keys and unreadable
+ * files, because the simulator does not need the secrets of the service.
  */
 export function loadSimulator(options: LoadOptions): Pick<LoadedConfig['simulator'], 'listen' | 'dir'> {
   const { settings, values, faults } = readLayers(options);
@@ -44,7 +51,10 @@ export function loadSimulator(options: LoadOptions): Pick<LoadedConfig['simulato
   };
 }
 
-/** The address of a plain http URL of this machine; undefined for other URLs, which another server serves. */
+/**
+ * The listen address in a plain http URL of this machine; undefined for any other URL, because another server serves
+ * it.
+ */
 function ownAddress(url: string): Values['Simulator.Listen'] | undefined {
   const { protocol, hostname, port, pathname } = new URL(url);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -70,7 +80,7 @@ function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
 /** Values of NODE_ENV that suggest a real deployment. */
 const NO_LAPTOP = /^\s*(?:prod|production|staging|live)\s*$/i;
 
-/** Faults of Node's own variables, which would silently disable a safety requirement of production. */
+/** Faults of Node.js variables that would silently disable a safety requirement of production. */
 function* ofNode(
   { NODE_ENV, NODE_TLS_REJECT_UNAUTHORIZED: verifies }: Environment,
   place: Place,
@@ -86,7 +96,9 @@ function* ofNode(
   }
 }
 
-/** The defaults of the file, completed by the defaults of the schema; relative paths begin at the working directory. */
+/**
+ * The defaults of default.toml, completed by the defaults of the schema. Relative paths begin at the working directory.
+ */
 function defaults(path: string, cwd: string): Layer {
   const layer: Layer = existsSync(path) ? readTomlLayer(path, cwd) : { settings: new Map(), faults: [] };
   for (const key of keyNames) {
@@ -114,7 +126,7 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
       faults.push({ key, source, message: 'must not contain control characters or line ends' });
       continue;
     }
-    // A single text is a list with one item.
+    // For a key with a list, a single text counts as a list with one item.
     const result = schema.safeParse(kind === 'list' && typeof value === 'string' ? [value] : value);
     if (result.success) values[key] = result.data;
     else faults.push({ key, source, message: `must be ${expects}` });
@@ -122,10 +134,15 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
   return values as Partial<Values>;
 }
 
-/** Default of `Server.DrainSeconds` in production. HAProxy by default removes a server after three failed checks, two seconds apart. */
+/**
+ * Default of `Server.DrainSeconds` in production. By default HAProxy removes a server after three failed checks, two
+ * seconds apart, so 8 seconds are enough.
+ */
 const DRAIN_SECONDS = 8;
 
-/** The number of workers; `auto` is 1 with the embedded database, which only one process can use. */
+/**
+ * The number of workers. With the embedded database `auto` means 1, because only one process can open that database.
+ */
 function workersOf({ 'Server.Workers': wanted, 'Database.Url': url }: Values): number {
   if (wanted !== 'auto') return wanted;
   return url.startsWith('pglite://') ? 1 : availableParallelism();
@@ -224,7 +241,10 @@ function assemble(
   };
 }
 
-/** The public URL; in development it follows the listen address if not set, except for port 0, which is not known yet. */
+/**
+ * The public URL. If it is not set in development, it is derived from the listen address. With port 0 this is
+ * impossible, because the port is not known yet.
+ */
 function publicUrlOf(values: Values, settings: ReadonlyMap<KeyName, Setting>, environment: Place): string {
   const { 'Server.PublicUrl': url, 'Server.Listen': at } = values;
   const isSet = settings.get('Server.PublicUrl')?.source !== 'default';

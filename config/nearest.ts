@@ -4,7 +4,7 @@ export function notKnown(name: string, known: readonly string[]): string {
   return meant === undefined ? 'is not known here' : `is not known here; did you mean ${meant}?`;
 }
 
-/** The candidate nearest to `name`; undefined if none is near. */
+/** The candidate nearest to `name`; undefined if no candidate is similar enough. */
 export function nearest(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > 100) return undefined;
   const wanted = plain(name);

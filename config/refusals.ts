@@ -4,7 +4,10 @@ import type { ConfigFault } from './faults.ts';
 import type { Values } from './schema.ts';
 import type { Listen, MasterKey } from './values.ts';
 
-/** Faults between keys, and values that production and staging refuse; keys in `broken` are already reported and skipped. */
+/**
+ * Faults that concern several keys, and values that production and staging refuse. Keys in `broken` are skipped,
+ * because their faults are already reported.
+ */
 export function refusals(
   values: Partial<Values>,
   place: Place,
@@ -52,7 +55,10 @@ function* onALaptop(values: Partial<Values>): Iterable<ConfigFault> {
   }
 }
 
-/** Values that are unsafe in production and staging; staging has the same requirements, so that it tests them. */
+/**
+ * Values that are unsafe in production and staging. Staging has the same requirements, so that a refused value is found
+ * before production.
+ */
 function* whereMerchantsAre(values: Partial<Values>, place: Place): Iterable<ConfigFault> {
   if (values.Debug) yield { key: 'Debug', message: `must be false in ${place}` };
   if (values['Skillpay.DevMode']) yield { key: 'Skillpay.DevMode', message: `must be false in ${place}` };
@@ -83,17 +89,20 @@ function isReachable(at: Listen | undefined): boolean {
   return at !== undefined && !isLoopback(at.host);
 }
 
-/** Whether a host can only be this machine. */
+/** Whether a host name or address always means this machine. */
 export function isLoopback(host: string): boolean {
   const bare = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
   return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));
 }
 
-/** Whether the connection may be intercepted: only `verify-full` means the same in every version of the driver. */
+/**
+ * Whether the connection to the database may be intercepted. Only `sslmode=verify-full` is accepted as safe, because
+ * other modes differ between versions of the driver.
+ */
 function mayBeOverheard(text: string): boolean {
   if (text.startsWith('pglite://')) return false;
   const { hostname, searchParams } = new URL(text);
-  // The driver prefers the query parameter `host` to the host of the URL, and the last `host` parameter to earlier ones.
+  // The driver uses the last query parameter `host`. Only without such a parameter does it use the host of the URL.
   const host = searchParams.getAll('host').at(-1) || hostname;
   if (/^(\/|%2f)/i.test(host) || isLoopback(host)) return false;
   const modes = searchParams.getAll('sslmode');
@@ -107,8 +116,8 @@ function looksLikeSample(secret: string): boolean {
 }
 
 /**
- * Whether a person probably typed the key instead of generating it: 32 random bytes are never all printable, evenly spaced, or of few
- * values.
+ * Whether a person probably typed the key: its bytes are all printable, evenly spaced, or of few different values. 32
+ * random bytes practically never have these properties.
  */
 function isTyped({ key }: MasterKey): boolean {
   const bytes = [...key];

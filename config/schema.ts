@@ -8,7 +8,7 @@ export type Kind = 'flag' | 'number' | 'text' | 'list';
 export interface KeySpec<S extends z.ZodType = z.ZodType> {
   kind: Kind;
   schema: S;
-  /** The default as in the TOML file; undefined = none. */
+  /** The default as in the TOML file; undefined for a key without a default. */
   fallback: string | number | boolean | readonly string[] | undefined;
   /** Completes the sentence "must be …". */
   expects: string;
@@ -51,20 +51,23 @@ function list<S extends z.ZodType>(item: S, expects: string, sentence: string) {
   return { kind: 'list', schema, fallback: [] as string[], expects, sentence, secret: false } satisfies KeySpec;
 }
 
-/** A hundred years, which means forever. */
+/** A hundred years, so that rows are practically never removed. */
 const MOST_DAYS = 36_500;
 
 function wholeOrWord(value: unknown): unknown {
   return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
 }
 
-/** Former values of `Database.Prepared`. */
+/** Former values of `Database.Prepared`, each with the value that replaces it. */
 const OLD_PREPARED: Readonly<Record<string, string>> = { true: 'on', false: 'off' };
 
 const networks = 'a list of IP addresses or CIDR ranges such as 10.0.0.0/8 or ::1';
 const hostAndPort = 'host:port, such as 127.0.0.1:8080 or [::1]:8080';
 
-/** Every configuration key, in the sequence of the files and tables; the single source of types, defaults and descriptions. */
+/**
+ * Every configuration key, in the sequence of the files and tables. All types, defaults and descriptions come from this
+ * object.
+ */
 export const keys = {
   Debug: flag(
     false,
@@ -365,12 +368,12 @@ export const keys = {
 /** The name of a configuration key, such as `JWT.SecretKey`. */
 export type KeyName = keyof typeof keys;
 
-/** The parsed value of every key; keys without a default may be undefined. */
+/** The parsed value of every key. A key without a default may be undefined. */
 export type Values = {
   [K in KeyName]: z.output<(typeof keys)[K]['schema']> | Extract<(typeof keys)[K]['fallback'], undefined>;
 };
 
-/** All key names in their order. */
+/** All key names, in the sequence of `keys`. */
 export const keyNames = Object.keys(keys) as KeyName[];
 
 /** The environment variable of a key: `JWT.SecretKey` is `PAY_JWT_SECRET_KEY`. */

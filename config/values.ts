@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-/** An address to listen on; port 0 lets the system choose. */
+/** An address to listen on. With port 0 the operating system chooses the port. */
 export interface Listen {
   host: string;
   port: number;
@@ -14,7 +14,7 @@ export interface MasterKey {
   key: Buffer;
 }
 
-/** A zod type that parses a value with `read`, which returns undefined for values that it does not accept. */
+/** A zod type that parses a text with `read`. `read` returns undefined for a text that it does not accept. */
 function readBy<Out>(read: (text: string) => Out | undefined): z.ZodType<Out> {
   return z.string().transform((text, context) => {
     const value = read(text);
@@ -24,7 +24,7 @@ function readBy<Out>(read: (text: string) => Out | undefined): z.ZodType<Out> {
   });
 }
 
-/** `host:port`, an IPv6 host in brackets. */
+/** Parses `host:port`. An IPv6 host must be in brackets. */
 export const listen = readBy((text): Listen | undefined => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
   if (!match || Number(match[3]) > 65535) return undefined;
@@ -32,13 +32,13 @@ export const listen = readBy((text): Listen | undefined => {
   return { host: match[1] ?? match[2] ?? '', port: Number(match[3]) };
 });
 
-/** The origin of an http or https address, written without a slash at the end. */
+/** Parses an http or https address without a path, and returns its origin without a slash at the end. */
 export const origin = readBy((text) => {
   const url = httpUrl(text);
   return url && url.pathname === '/' && !/[?#]/.test(text) ? url.origin : undefined;
 });
 
-/** An http or https address without query, fragment, user name and password, unchanged. */
+/** Accepts an http or https address without query, fragment, user name and password. The text stays unchanged. */
 export const address = readBy((text) => (httpUrl(text) && !/[?#]/.test(text) ? text : undefined));
 
 function httpUrl(text: string): URL | undefined {
@@ -47,7 +47,7 @@ function httpUrl(text: string): URL | undefined {
   return url.username === '' && url.password === '' ? url : undefined;
 }
 
-/** An address range; a bare address means exactly that address. */
+/** Parses an IP address range. An address without a prefix length means exactly that address. */
 export const network = readBy((text) => {
   const [host = '', prefix, ...rest] = text.split('/');
   const version = isIP(host);
@@ -57,7 +57,7 @@ export const network = readBy((text) => {
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits ? `${host}/${Number(prefix)}` : undefined;
 });
 
-/** `pglite://<folder>` or `postgres://…/<database>`, unchanged, because the driver parses it. */
+/** Accepts `pglite://<folder>` or `postgres://…/<database>`. The text stays unchanged, because the driver parses it. */
 export const databaseUrl = readBy((text) => {
   if (text.includes('\0')) return undefined;
   if (text.startsWith('pglite://')) return text.length > 'pglite://'.length ? text : undefined;
@@ -69,13 +69,15 @@ export const databaseUrl = readBy((text) => {
 /** A PostgreSQL database URL. */
 export const replicaUrl = databaseUrl.refine((url) => !url.startsWith('pglite://'));
 
-/** The base64 text of exactly 32 bytes, as `openssl rand -base64 32` prints it. */
+/** Parses the base64 text of exactly 32 bytes, as `openssl rand -base64 32` prints it. */
 export const masterKey = readBy((text) => {
   const key = Buffer.from(text, 'base64');
   return key.length === 32 && key.toString('base64') === text ? toMasterKey(key) : undefined;
 });
 
-/** Derives the id of a master key from its bytes, so that an encrypted record can name its key. */
+/**
+ * Creates a master key from its bytes. The id is derived from the bytes, so that an encrypted record can name its key.
+ */
 export function toMasterKey(key: Buffer): MasterKey {
   return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
 }

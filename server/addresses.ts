@@ -9,7 +9,10 @@ export function addressBlock(address: string): string {
   return isWide(address) ? `${groups(address, 4)}::/64` : address;
 }
 
-/** Returns the network of an address for counting: the /24 of IPv4, the /48 of IPv6, which one customer gets (RFC 6177). */
+/**
+ * Returns the network whose failures are counted together: the /24 of an IPv4 address, the /48 of an IPv6 address. One
+ * customer may have a whole /48 (RFC 6177).
+ */
 export function addressNetwork(address: string): string {
   if (isWide(address)) return `${groups(address, 3)}::/48`;
   return isIP(address) === 4 ? address.replace(/\d+$/, '0/24') : address;
@@ -19,7 +22,7 @@ function isWide(address: string): boolean {
   return isIP(address) === 6 && !address.includes('%');
 }
 
-/** Returns the first groups of an IPv6 address, in any notation. */
+/** Returns the first `count` groups of an IPv6 address. The address may be written in any notation. */
 function groups(address: string, count: number): string {
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
   const before = head.split(':').filter(Boolean);
@@ -50,8 +53,9 @@ export function isWithin(ranges: readonly string[], address: string): boolean {
 }
 
 /**
- * Whether every address of `ranges` is in one of the `outer` ranges; an empty list means every address. An IPv6 range with IPv4
- * addresses (RFC 4291 §2.5.5.2) is never within an IPv4 range, because its bits are counted differently.
+ * Whether every address of `ranges` is in one of the `outer` ranges. An empty list means every address. An IPv6 range
+ * of IPv4-mapped addresses (RFC 4291 §2.5.5.2) is never within an IPv4 range, because the two families count prefix
+ * bits differently.
  */
 export function areWithin(outer: readonly string[], ranges: readonly string[]): boolean {
   if (outer.length === 0) return true;
@@ -66,7 +70,10 @@ export function areWithin(outer: readonly string[], ranges: readonly string[]): 
   return ranges.length > 0 && ranges.every((range) => outer.some(isIn(range)));
 }
 
-/** A list depends only on its text, so a cached list is never stale. */
+/**
+ * Returns the block list of the ranges, from a cache. A cached list never becomes stale, because it depends only on the
+ * text of the ranges.
+ */
 function listOf(ranges: readonly string[]): BlockList {
   const key = ranges.join(',');
   let list = lists.get(key);
@@ -88,8 +95,9 @@ function build(ranges: readonly string[]): BlockList {
 }
 
 /**
- * Returns the client's address: the socket's, or with `hops` trusted proxies the entry of X-Forwarded-For that the outermost
- * one wrote. Entries further left come from the caller and are never used.
+ * Returns the client's address. Without trusted proxies it is the address of the socket. With `hops` trusted proxies it
+ * is the entry of X-Forwarded-For that the outermost trusted proxy wrote. Entries further left come from the caller and
+ * are never used.
  */
 export function clientAddress(req: IncomingMessage, hops: number): string {
   const socket = plainAddress(req.socket.remoteAddress ?? '');

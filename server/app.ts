@@ -43,7 +43,10 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   messages: MessageLog;
   /** If the simulator is used, stores its channel configurations before the first payment. */
   prepare(): Promise<void>;
-  /** At start: logs each enabled channel that cannot be used because its secrets cannot be decrypted. */
+  /**
+   * Called after the start: logs each enabled channel whose secrets cannot be decrypted, because this channel cannot be
+   * used.
+   */
   announceStop(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;
@@ -140,7 +143,7 @@ async function assemble(base: Base): Promise<App> {
     const logFailure = (error: unknown) =>
       log('warn', 'the simulator did not respond', {
         error,
-        hint: 'payctl simulator start; the first order configures the channels',
+        hint: 'Run payctl simulator start. The first order then configures the channels.',
       });
     if (config.simulated) await credentials.seedSimulator().catch(logFailure);
   }

@@ -7,8 +7,8 @@ export function csvLine(cells: readonly (string | number | boolean | null | unde
 }
 
 /**
- * The characters that begin a formula, with their full-width and small forms: spreadsheets in East Asian languages
- * treat those alike.
+ * Characters that begin a formula. Their full-width and small forms are included, because spreadsheets in East Asian
+ * languages treat them as equal.
  */
 const FORMULA = /^\s*[=+\-@\t\r＝＋－＠﹦﹢﹣﹫]/;
 

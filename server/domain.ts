@@ -55,7 +55,9 @@ interface ChannelFacts {
    * certificate; absent = none.
    */
   certKinds: Readonly<Record<string, { key?: string }>>;
-  /** Response headers with the request number for the channel's support; the usual one first. */
+  /**
+   * Response headers with the request number that the channel's support asks for. The most common header comes first.
+   */
   supportIdHeaders: readonly string[];
   /** The certificates that verify the channel's messages can be downloaded from the channel. */
   handsOutCerts?: true;
@@ -68,7 +70,7 @@ interface ChannelFacts {
   needsReferrer?: true;
   /** The channel creates the trade when the payer scans the code; before that a query returns "not found". */
   createsOnScan?: true;
-  /** After approval the channel redirects the payer back with its order number as `token`. */
+  /** After approval the channel redirects the payer back and sends its own order number as the parameter `token`. */
   returnsWithToken?: true;
 }
 
@@ -199,7 +201,7 @@ export function exponentOf(currency: string): number | undefined {
 /** The currencies without decimals; all other currencies have two. */
 export const WITHOUT_DECIMALS: readonly string[] = Object.keys(EXPONENTS).filter((code) => EXPONENTS[code] === 0);
 
-/** The environment that a configuration's calls go to. */
+/** The environment of the channel that receives the requests of a configuration. */
 export const MODES = ['simulator', 'sandbox', 'live'] as const;
 export type Mode = (typeof MODES)[number];
 
@@ -219,7 +221,7 @@ export interface PayHint {
   params?: Record<string, string>;
 }
 
-/** An item of the order as Alipay and WeChat Pay show it; `price` in minor units (fen) of one piece. */
+/** An item of the order as Alipay and WeChat Pay show it. `price` is the price of one piece in minor units (fen). */
 export interface Goods {
   id: string;
   name: string;
@@ -236,7 +238,7 @@ export interface AlipayOptions {
   sysServiceProviderId?: string | undefined;
   /** Alipay returns this text unchanged in its notifications. */
   passbackParams?: string | undefined;
-  /** Payment methods to offer exclusively, or to exclude. */
+  /** Payment methods, by Alipay's names. `enable…`: only these are offered. `disable…`: these are not offered. */
   enablePayChannels?: readonly string[] | undefined;
   disablePayChannels?: readonly string[] | undefined;
   goods?: readonly Goods[] | undefined;
@@ -246,7 +248,7 @@ export interface AlipayOptions {
 export interface WechatOptions {
   attach?: string | undefined;
   goodsTag?: string | undefined;
-  /** Offers the payer an electronic invoice. */
+  /** Whether WeChat Pay offers the payer an electronic invoice. */
   supportFapiao?: boolean | undefined;
   /** If true, the order is refused: the money would stay frozen until it is shared or released, and the service does neither. */
   profitSharing?: boolean | undefined;
@@ -257,9 +259,9 @@ export interface WechatOptions {
 
 /** PayPal options of a merchant. */
 export interface PaypalOptions {
-  /** The name that PayPal shows instead of the business name. */
+  /** The merchant's name that PayPal shows to the payer, instead of the business name of the PayPal account. */
   brandName?: string | undefined;
-  /** BCP 47, the format of PayPal: `en-GB`. */
+  /** The language of PayPal's pages as a BCP 47 tag, for example `en-GB`. */
   locale?: string | undefined;
   landingPage?: 'LOGIN' | 'GUEST_CHECKOUT' | 'NO_PREFERENCE' | undefined;
   /** If true, PayPal refuses payment methods whose money arrives later. */
@@ -353,14 +355,17 @@ export interface BillLine {
 
 /** The fee that a channel should charge for a payment: a share of the amount, and a fixed sum in minor units of a currency. */
 export interface FeeRate {
-  /** As a decimal: `0.006`. */
+  /** The share of the amount as a decimal; `0.006` means 0.6 %. */
   share: string;
   fixed: bigint;
   /** The currency of `fixed`; payments in other currencies are not compared. null = no fixed sum. */
   fixedCurrency: string | null;
 }
 
-/** Kinds of differences between a bill and the orders of its account. A line without a number in the service's format is counted and is no difference. */
+/**
+ * Kinds of differences between a bill and the orders of its account. A bill line whose number does not have the
+ * service's format is only counted and is not a difference.
+ */
 export const DIFFERENCE_KINDS = [
   'paid_unknown_to_us',
   'paid_missing_at_channel',
@@ -424,7 +429,10 @@ export interface BillSum {
    * have their result.
    */
   pending: number;
-  /** The net amount of payments that the channel held and completed on another day, by that day. Absent = none. */
+  /**
+   * Net amounts of payments on this bill that were completed on another day than the day of the bill, by that other
+   * day. Absent = none.
+   */
   onOtherDays?: Readonly<Record<string, string>>;
 }
 

@@ -64,7 +64,7 @@ export class AppError extends CodedError<ErrorCode> {}
 export class ChangeUnknown extends AppError {
   constructor(message: string, cause: unknown) {
     super('change_unknown', 504, message, {
-      hint: 'Check whether the change was made before you repeat the request; with an Idempotency-Key or a merchant number, repeat it unchanged.',
+      hint: 'Check whether the change was made before you repeat the request. A request with an Idempotency-Key or a merchant number can be repeated unchanged.',
       cause,
     });
   }
@@ -163,7 +163,7 @@ export class NotAllowed extends AppError {
   }
 }
 
-/** The service cannot process the request now; nothing was decided (503 with Retry-After). */
+/** The service cannot process the request now, and the caller may retry it (503 with Retry-After). */
 export class Unavailable extends AppError {
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 503, message, { retryable: true, retryAfter: 1, ...options });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { LocalError } from './errors.ts';
 
-/** The process that holds a folder; its pid belongs to the process namespace of its host. */
+/** The process that has locked a folder. `pid` is valid only on `host`, in the process namespace of this host. */
 export interface FolderHolder {
   pid: number;
   host: string;
@@ -12,7 +12,7 @@ export interface FolderHolder {
   since: string;
 }
 
-/** The texts of a refused lock. */
+/** The texts of the error for a folder that is already locked. */
 interface FolderLockWords {
   /** The configuration key of the folder. */
   key: string;
@@ -26,15 +26,18 @@ interface FolderLockWords {
 /** Prefix of the lock's file names in the locked folder. */
 export const LOCK_FILE = '.service.lock';
 
-/** References the locked files: if a handle were garbage-collected, its lock would be released. */
+/**
+ * Keeps a reference to each locked file. Without it, the file handle could be garbage-collected, which would release
+ * the lock.
+ */
 const held = new Set<DatabaseSync>();
 /** SQLITE_BUSY: another process has the lock. */
 const BUSY = 5;
 
 /**
- * Locks a folder for this process and returns the function that releases it. The operating system holds the lock on a
- * file in the folder, so it also applies through other paths, mounts and process namespaces. It ends with the process,
- * so a `kill -9` never blocks the next start.
+ * Locks a folder for this process and returns the function that releases the lock. The operating system locks a file in
+ * the folder. So the lock is also visible through other paths, mounts and process namespaces. The lock ends with the
+ * process, so a `kill -9` never blocks the next start.
  */
 export function lockFolder(folder: string, { key, refuse }: FolderLockWords): () => void {
   makeFolder(folder, key);
@@ -77,7 +80,7 @@ export function nameHolder({ pid, host, since }: Partial<FolderHolder>): string 
 }
 
 /**
- * SQLite takes the operating-system lock and writes nothing to the file. No other code of this process may open the file:
+ * Locks the file through SQLite, which writes nothing to it. No other code of this process may open the file, because
  * closing it would release the lock.
  */
 function open(folder: string, refusal: () => Error): DatabaseSync {

@@ -18,7 +18,7 @@ export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Reports that the service is ready. If absent, a log line does. */
+  /** Called with the facts when the service is ready. If absent, the service logs the facts. */
   tellReady?: (facts: ReadyFacts) => void;
 }
 
@@ -116,7 +116,7 @@ async function openTraces({ telemetry: { otlp: url, samplePercent: percent } }: 
   return sendTraces({ url, percent, version: VERSION, lost });
 }
 
-/** With Debug, the simulator runs in this process unless `Simulator.Url` names another one. */
+/** If Debug is on, starts the simulator in this process, unless `Simulator.Url` names an external simulator. */
 async function openSimulator({ debug, simulator }: Config) {
   if (!debug || simulator.url) return undefined;
   const { startSimulator } = await import('./simulator/simulator.ts');

@@ -59,7 +59,7 @@ export function currentWork(): Readonly<Work> {
   return current.getStore() ?? {};
 }
 
-/** Undefined while tracing is off, so that tracing then costs only one check. */
+/** Undefined while tracing is off. Tracing then costs only one check. */
 let tracer: Tracer | undefined;
 
 /** Turns the recording of spans on or off; a provider, a context manager and a propagator must be registered first. */
@@ -74,7 +74,7 @@ export interface SpanAbout {
   attributes?: Attributes;
   /** The stored W3C `traceparent` of the parent span; the current span is linked to the new one. */
   parent?: string | null;
-  /** Request headers with an optional `traceparent`; without one, a new trace begins. */
+  /** Request headers. If they have no `traceparent`, a new trace begins. */
   headers?: object;
 }
 

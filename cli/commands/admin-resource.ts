@@ -20,7 +20,7 @@ export const PROJECTS: Field = {
   read: list,
 };
 
-/** An administrator without a list has access to all projects. */
+/** An administrator without a project list may access all projects. */
 const PROJECTS_COLUMN: Column = {
   field: 'projects',
   read: ({ projects }) => (projects === null ? 'all' : projects),

@@ -41,7 +41,8 @@ async function runCreate(context: Context, options: CreateFlags): Promise<void> 
       path: admin.path,
       body: { ...fields, password },
     },
-    // Here `--password-file` is the password of the new account, not of the operator.
+    // In this command `--password-file` is for the password of the new account, so the operator's password has another
+    // flag.
     { ...options, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (!row) return;
@@ -70,7 +71,7 @@ function defineUpdate(noun: Command, context: ContextOf): void {
   ).action((name: string, options: UpdateFlags) => runUpdate(context(), name, options));
 }
 
-/** Sends only the fields that have a flag on the command line. */
+/** Sends only the fields whose flag is on the command line. */
 async function runUpdate({ api, change, print }: Context, username: string, options: UpdateFlags): Promise<void> {
   const other = options.clear?.find((name) => name !== PROJECTS.name);
   if (other !== undefined) throw new UsageError(`Unknown field "${other}".`, 'fields: projects');
@@ -126,7 +127,8 @@ async function resetPasswordOnline(context: Context, username: string, flags: Re
       path: `${admin.path}/${segment(id)}`,
       body: { password },
     },
-    // Here `--password-file` is the new password of the account, not the operator's.
+    // In this command `--password-file` is for the new password of the account, so the operator's password has another
+    // flag.
     { ...flags, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (row) await printReset(context, username, { username, ...row });

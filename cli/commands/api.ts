@@ -122,7 +122,10 @@ async function allRows(api: ApiClient, path: string, query: Query | undefined): 
   return rows;
 }
 
-/** Creates a client that uses a token of this application, fetched from /oauth/token. */
+/**
+ * Creates a client for the application `clientId`. The client fetches one access token from /oauth/token and sends it
+ * with every request.
+ */
 export async function merchantApi(
   { apiAs, terminal }: Context,
   clientId: string,

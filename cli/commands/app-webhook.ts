@@ -185,11 +185,11 @@ function defineResend(noun: Command, context: ContextOf): void {
   ).action((clientId: string, flags: ResendFlags) => runResend(context(), clientId, flags));
 }
 
-/** Queues the deliveries again, with one confirmation for all of them. */
+/** Queues the selected events for redelivery. The operator confirms once for all events. */
 async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
   const { change, print } = context;
   if ((flags.event === undefined) === !flags.failed)
-    throw new UsageError('Name one event with --event, or all that failed with --failed.');
+    throw new UsageError('Give either --event ID for one event, or --failed for all failed events.');
   const ids = flags.event === undefined ? await findFailed(context, clientId, flags.since) : [flags.event];
   if (flags.event !== undefined) await requireOwn(context, clientId, flags.event);
   if (flags.dryRun)
@@ -234,7 +234,10 @@ async function findFailed({ api }: Context, clientId: string, since: string | un
   return stillFailed.toReversed();
 }
 
-/** Without this check the service would redeliver an event of another application to that application. */
+/**
+ * Throws CliError 3 if the event was never delivered to this application. The resend request does not name an
+ * application, so the service would resend an event of another application.
+ */
 async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
   const { rows } = await api.page(`${rowPath(webhook, clientId)}/deliveries`, { eventId, limit: 1 });
   if (rows.length > 0) return;

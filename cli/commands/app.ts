@@ -68,7 +68,7 @@ async function askMissing({ prompts, api }: Context, body: Row): Promise<Row> {
 }
 
 async function chooseProject(prompts: Context['prompts'], api: Context['api']): Promise<string | undefined> {
-  // If the operator sees fewer than two projects, the service chooses the right project.
+  // With fewer than two visible projects payctl sends no project, and the service chooses the project.
   const projects = await api.page('/api/v1/projects').then(
     ({ rows }) => rows.map((row) => String(row['code'])),
     () => [],

@@ -15,7 +15,7 @@ const VIEW: View = {
 };
 
 const BOOKS = '/api/v1/books';
-/** Violations printed per check. JSON contains more. */
+/** Maximum number of violations printed per check. JSON output contains up to `MOST_EXAMPLES`. */
 const SHOWN = 5;
 const MOST_EXAMPLES = 20;
 
@@ -32,7 +32,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: AuditFlags) => run(context(), options));
 }
 
-/** Values about the audit log that the operator stored outside the service. */
+/** Values about the audit log that the operator stored outside the service, e.g. an earlier tip hash. */
 export interface AuditKnowledgeFlags {
   tip?: string;
   acceptUntil?: string;
@@ -128,7 +128,8 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
   const [bills, log] = [proofs.get('bills'), proofs.get('audit-log')];
-  // Scripts archive the JSON, so the JSON contains the counts of bills that the service returns separately.
+  // The service returns the counts of read and missing bills separately. payctl adds the counts to the check, because
+  // scripts archive the JSON output.
   if (bills) proofs.set('bills', { ...bills, ...billsRead });
   if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };
@@ -171,13 +172,16 @@ function examplesIn(proof: Row): Row[] {
   return Array.isArray(proof['examples']) ? (proof['examples'] as Row[]) : [];
 }
 
-/** The next command after a failed check: a flag after a restore, `payctl explain` if an order is affected, otherwise `--json`. */
+/**
+ * The advice after a failed check: `--forget-tip` or `--accept-until` after a restore, `payctl explain` for a violation
+ * of an order, otherwise `--json`.
+ */
 function hintFor(proof: Row, kept: KeptTip | undefined): string {
   const [first] = examplesIn(proof);
   if (first && first['detail'] === 'tip_missing' && first['id'] === kept?.tip)
     return 'after a restore from an older backup, payctl audit --forget-tip; otherwise lines were cut off the log';
   if (first && first['detail'] === 'lines_lost')
-    return `after a restore or failover that lost them, payctl audit --accept-until ${plain(first['id'])}; otherwise lines were cut off the log`;
+    return `after a restore or failover that lost log lines, payctl audit --accept-until ${plain(first['id'])}; otherwise lines were cut off the log`;
   const order = examplesIn(proof)
     .map(({ id }) => plain(id))
     .find((id) => /^[PX]\d{14}[0-9A-Z]{10}$/.test(id));

@@ -202,7 +202,8 @@ function failureOf(bill: Row): CliError | undefined {
     new CliError(code, exitCode, `${name}${words}${faultText}`, { hint, extra });
   const known = CONFIGURED.has(fault?.code ?? '') ? 'payctl channel list' : undefined;
   const importHint = `download it from the channel, then: ${importLine(bill)}`;
-  if (state === 'done') return fails('bill_not_renewed', EXIT.failed, ': the earlier bill still counts.', again(bill));
+  if (state === 'done')
+    return fails('bill_not_renewed', EXIT.failed, ' was not renewed: the earlier bill still counts.', again(bill));
   if (state === 'refused')
     return fails('bill_refused', EXIT.failed, ' was refused.', known ?? `${again(bill)}; or ${importHint}`);
   if (state === 'missing') return fails('bill_missing', EXIT.failed, ' is missing.', importHint);
@@ -305,14 +306,17 @@ async function follow({ api, print, terminal }: Context, begun: Row, flags: Wait
     }
   } catch (error) {
     if (terminal.signal.aborted)
-      throw new Cancelled(`Stopped waiting; the service goes on. Next: payctl bill get ${billNo}`);
+      throw new Cancelled(`Stopped waiting; the service still processes the bill. Next: payctl bill get ${billNo}`);
     throw error;
   } finally {
     spinner.stop();
   }
 }
 
-/** Whether to stop polling: the state is final, or the service has queried the channel since the start and got no bill. */
+/**
+ * Whether to stop polling. Polling stops when the state is final, or when the service has queried the channel again and
+ * the channel has no bill yet.
+ */
 function isOver(bill: Row, begun: Row): boolean {
   if (!Object.hasOwn(PROGRESS_TEXTS, String(bill['state']))) return true;
   return bill['state'] === 'waiting' && bill['fault'] !== null && Number(bill['checks']) > Number(begun['checks']);
@@ -322,7 +326,7 @@ function tooLong(begun: Row, state: string, longest: number): CliError {
   return new CliError(
     'bill_takes_long',
     EXIT.tryAgain,
-    `${nameOf(begun)} is still ${state || 'unknown'} after ${longest} s; the service goes on.`,
+    `${nameOf(begun)} is still ${state || 'unknown'} after ${longest} s; the service still processes the bill.`,
     { hint: `payctl bill get ${String(begun['billNo'])}`, extra: { billNo: begun['billNo'], state: state || null } },
   );
 }
@@ -420,7 +424,7 @@ function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(1);
 }
 
-/** Streams a file as a request body, so that a large file does not need memory. */
+/** Streams a file as a request body, so that payctl never loads a large file into memory as a whole. */
 async function bodyOfFile(path: string, sent: (bytes: number) => void): Promise<StreamedBody> {
   const found = await stat(path).catch((error: unknown) => {
     throw new CliError('file_not_found', EXIT.usage, `Cannot read ${path}.`, { cause: error });
@@ -441,7 +445,7 @@ async function* partsOf(path: string, size: number, tell: (bytes: number) => voi
   } catch (error) {
     throw new CliError('file_unreadable', EXIT.failed, `${path} cannot be read.`, { cause: error });
   }
-  if (sent < size) throw new CliError('file_changed', EXIT.failed, `${path} was changed while it was sent.`);
+  if (sent < size) throw new CliError('file_changed', EXIT.failed, `${path} was changed while payctl sent it.`);
 }
 
 /** The subcommand `bill rerun`. */

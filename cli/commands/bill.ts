@@ -43,7 +43,10 @@ const DIFFERENCES: View = {
   ],
 };
 
-/** A column for one side of a difference. The kind of the difference decides whether the cell shows the fee, amount, reason or state. */
+/**
+ * A column for one side of a difference: the service (`ours`) or the channel (`theirs`). The kind of the difference
+ * decides whether the cell shows the fee, amount, reason or state.
+ */
 function side(name: 'ours' | 'theirs'): Column {
   return { field: name, kind: 'money', read: (row) => sideText(row, name) };
 }
@@ -113,7 +116,7 @@ function defineDifferences(noun: Command, context: ContextOf): void {
   ).action((billNo: string, options: Row & ListFlags) => runDifferences(context(), billNo, options));
 }
 
-/** Prints the differences that match the filters. In table format, the next commands follow. */
+/** Prints the differences that match the filters. In table format payctl then prints the commands to run next. */
 async function runDifferences(context: Context, billNo: string, options: Row & ListFlags): Promise<void> {
   const path = `${rowPath(bill, billNo)}/differences`;
   const fixes = new Set<string>();
@@ -151,7 +154,10 @@ function defineLines(noun: Command, context: ContextOf): void {
   ).action((billNo: string, flags: LinesFlags) => runLines(context(), billNo, flags));
 }
 
-/** Prints the lines of a bill, as a stream in formats with one row per line. A note on stderr says whether there are more. */
+/**
+ * Prints the lines of a bill. Formats with one row per line are printed while the lines arrive. If the bill has more
+ * lines, payctl prints a note on stderr.
+ */
 async function runLines(context: Context, billNo: string, flags: LinesFlags): Promise<void> {
   const { print, terminal } = context;
   const most = flags.all ? Infinity : (flags.limit ?? FIRST_LINES);
@@ -247,12 +253,14 @@ function defineQuiet(noun: Command, context: ContextOf): void {
 }
 
 /**
- * Turns the reports of unknown order numbers off or on, for the account of a bill. Turning them off must be confirmed by typing
- * the bill's number, because the service then also hides orders that it has lost.
+ * Turns the reports of unknown order numbers off or on for the account of a bill. To turn the reports off, the operator
+ * must type the bill number. Without the reports, orders that are missing in the database of the service also stay
+ * hidden.
  */
 async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Promise<void> {
   const { reason, off } = flags;
-  if (off && reason !== undefined) throw new UsageError('--off takes no --reason.', 'leave --reason out');
+  if (off && reason !== undefined)
+    throw new UsageError('--reason cannot be combined with --off.', 'leave --reason out');
   const path = `${rowPath(bill, billNo)}/quiet`;
   const row = await context.change(
     off

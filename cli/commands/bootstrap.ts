@@ -129,7 +129,10 @@ function defineAdmin(noun: Command, context: ContextOf): void {
   ).action((flags: AdminFlags) => runAdmin(context(), flags));
 }
 
-/** Creates the first administrator in one transaction. payctl prints a generated password only after reading it back. */
+/**
+ * Creates the first administrator in one transaction. payctl prints a generated password only after the committed row
+ * was read back and its password hash verified.
+ */
 async function runAdmin(context: Context, flags: AdminFlags): Promise<void> {
   const { print, prompts } = context;
   if (flags.generate && (flags.passwordStdin || flags.passwordFile))
@@ -379,7 +382,7 @@ async function deliverSecrets(
   const lost: unknown[] = [];
   for (const app of result.apps) {
     const { created } = app;
-    // A failed write must not prevent writing the secrets of the remaining applications.
+    // A failed write for one application must not prevent writing the secrets of the remaining applications.
     if (app.created)
       await reserved
         .get(app.name)

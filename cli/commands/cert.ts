@@ -134,7 +134,7 @@ async function runUpload(context: Context, file: string, flags: UploadFlags): Pr
   const kind = flags.kind ?? '';
   const passphrase = flags.passphraseFile ? await readSecretFile(terminal, flags.passphraseFile) : undefined;
   if ((flags.mode === undefined) !== (flags.account === undefined))
-    throw new UsageError('--mode and --account belong together: a key is for one account in one mode.');
+    throw new UsageError('--mode and --account must be given together: a key is for one account in one mode.');
   const files = await credentialFiles(terminal.now());
   const read = (path: string, asKind: string): ReadCredential =>
     files.read(resolve(terminal.cwd, path), path, { kind: asKind, form: formOf(asKind), passphrase });
@@ -191,7 +191,7 @@ function matchingKey(
   kind: string,
 ): string {
   if (!certificate)
-    throw new UsageError('--key can only be used with a certificate.', 'upload the key on its own, with its --kind');
+    throw new UsageError('--key can only be used with a certificate.', 'upload the key separately, with its --kind');
   const { content, privatePem } = read(file, keyKindOf(kind));
   if (!certificate.checkPrivateKey(createPrivateKey(privatePem ?? '')))
     throw new UsageError(`${file} does not belong to this certificate; nothing was sent.`, undefined, 'key_mismatch');
@@ -201,7 +201,7 @@ function matchingKey(
 function keyKindOf(kind: string): string {
   const key = CERT_PAIRS.get(kind);
   if (key !== undefined) return key;
-  throw new UsageError(`--key cannot be used with --kind ${kind}: its private key belongs to the channel.`);
+  throw new UsageError(`--key cannot be used with --kind ${kind}: only the channel has its private key.`);
 }
 
 function defineDownload(noun: Command, context: ContextOf): void {
@@ -253,7 +253,7 @@ function defineTrust(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the certificate before the operator confirms that it becomes trusted or distrusted. */
+/** Prints the certificate, asks the operator for confirmation, and then trusts or distrusts the certificate. */
 async function runTrust(context: Context, id: string, flags: TrustFlags, verb: 'trust' | 'distrust'): Promise<void> {
   const found = await findCert(context, id, flags);
   const fingerprint = plain(found['fingerprint']);
@@ -309,13 +309,13 @@ function defineDistrust(noun: Command, context: ContextOf): void {
 async function runEither(context: Context, id: string | undefined, flags: DistrustFlags): Promise<void> {
   if (flags.offline && id === undefined) return otherModes(context, flags);
   if (flags.offline || id === undefined)
-    throw new UsageError('Give the id of a certificate or key, or --offline for all keys of other modes.');
+    throw new UsageError('Give either the id of a certificate or key, or --offline for all keys of other modes.');
   return runTrust(context, id, flags, 'distrust');
 }
 
 /**
- * Removes the trust of keys that belong to another mode (e.g. sandbox) than the channel's, directly in the database. The service
- * does the same when it starts.
+ * Distrusts all keys whose mode (e.g. sandbox) differs from the mode of their channel. payctl changes the database
+ * directly. The service does the same at each start.
  */
 async function otherModes(context: Context, flags: DistrustFlags): Promise<void> {
   const result = await changeDatabase(

@@ -74,7 +74,7 @@ async function readSchema(api: ApiClient, path: string, query: Query): Promise<S
   return { modes: modes ?? ['simulator', 'live'], fields: fields ?? [], certKinds: certKinds ?? [] };
 }
 
-/** The service keeps the stored value of a field that has one of these values. */
+/** If a field has one of these values, the service keeps the stored value. */
 const UNCHANGED_VALUES: ReadonlySet<unknown> = new Set([undefined, null, '***']);
 
 /** The error message for a value with a wrong format; undefined for a valid value. */
@@ -82,7 +82,10 @@ function fieldFault({ pattern }: SchemaField, value: string): string | undefined
   return typeof pattern !== 'string' || matches(pattern, value.trim()) ? undefined : 'has an invalid format';
 }
 
-/** Returns true for a pattern that this Node.js cannot compile, because the service checks the value again. */
+/**
+ * Whether a value matches a pattern. Returns true if this Node.js cannot compile the pattern, because the service
+ * checks the value again.
+ */
 function matches(pattern: string, value: string): boolean {
   try {
     return new RegExp(pattern, 'u').test(value);
@@ -279,7 +282,10 @@ async function runSet(context: Context, payWay: string, flags: SetFlags): Promis
   await context.print.done(nextStep(flags.project ?? 'default', payWay, row));
 }
 
-/** For channels with such an API: downloads the channel's certificates, and registers the address for notifications. */
+/**
+ * Downloads the certificates of the channel, and registers the notification address at the channel. Each step runs only
+ * for channels whose API supports the step.
+ */
 async function registerAt(
   context: Context,
   payWay: PayWay,
@@ -314,8 +320,8 @@ async function download({ api, print }: Context, path: string, query: { project?
 }
 
 /**
- * The channel sends notifications only to a registered webhook. The service finds or creates that webhook at the channel and
- * stores its id.
+ * Registers the notification webhook, because the channel sends notifications only to a registered webhook. The service
+ * finds or creates the webhook at the channel and stores the webhook id.
  */
 async function register({ api, print }: Context, payWay: PayWay, path: string, query: Query): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
@@ -325,7 +331,10 @@ async function register({ api, print }: Context, payWay: PayWay, path: string, q
   throw new CliError('webhook_not_registered', EXIT.failed, message, { hint: `payctl channel set ${payWay}` });
 }
 
-/** A failure prints only a note, because without a registration the service still finds complaints within the hour. */
+/**
+ * Registers the address for complaints at the channel. A failure prints only a note, because the service still finds
+ * complaints within an hour without the registration.
+ */
 async function registerForComplaints(
   { api, print }: Context,
   payWay: PayWay,

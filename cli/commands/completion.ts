@@ -92,7 +92,7 @@ function knownValues(places: readonly Place[]): { path: string; flag: string; wo
   return places.toReversed().flatMap(({ path, values }) => [...values].map(([flag, words]) => ({ path, flag, words })));
 }
 
-/** The shell loop that finds the current command. The loop also finds out whether the previous word is a flag that needs a value. */
+/** The shell code that finds the current command, and whether the previous word is a flag that still needs a value. */
 function findPlace(places: readonly Place[], before: string): string {
   return `  for word in ${before}; do
     if [[ -n "$awaits" ]]; then awaits=''; continue; fi

@@ -41,7 +41,7 @@ const dispute: Resource = {
   ],
 };
 
-/** The file limits of the service. Each channel has stricter limits. */
+/** The limits of the service for files of a dispute. Each channel has stricter limits. */
 const MOST_FILES = 10;
 const MOST_BYTES = 10 * 1024 * 1024;
 
@@ -56,7 +56,7 @@ async function contentOf(
 ): Promise<Pick<Change, 'body' | 'raw' | 'shown'>> {
   const paths = (file ?? []) as string[];
   if (paths.length === 0) return { body };
-  if (paths.length > MOST_FILES) throw new UsageError(`An answer takes ${MOST_FILES} files at most.`);
+  if (paths.length > MOST_FILES) throw new UsageError(`An answer to a dispute can have at most ${MOST_FILES} files.`);
   const form = new FormData();
   for (const [name, value] of Object.entries(body)) form.append(name, String(value));
   for (const path of paths) {

@@ -72,8 +72,9 @@ interface DeliveryResult {
 }
 
 /**
- * Creates the function that delivers events with the headers of Standard Webhooks and prints each result. If the receiver is
- * unreachable, the function retries without a limit. After five refusals of one event payctl exits with 7.
+ * Creates the function that delivers events with the headers of Standard Webhooks and prints each result. If the
+ * receiver is unreachable or restarting, the function retries without a limit. After five refusals of one event payctl
+ * exits with 7.
  */
 function createForward(context: Context, url: string, secret: string): Forward {
   const { print, terminal, retryPause } = context;
@@ -165,7 +166,7 @@ function defineListen(noun: Command, context: ContextOf): void {
 /** Follows the event stream until the operator stops it. After a lost connection payctl resumes after the last event. */
 async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
-  // Opened once, so that the secret stays the same after a reconnection.
+  // Created once before the stream, so that a generated signing secret stays the same after a reconnection.
   const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
   const begun = terminal.now().toISOString();
   let { after, since } = flags;

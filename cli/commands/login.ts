@@ -52,7 +52,8 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
   const contexts = await sessions.contexts();
   const place = choosePlace(context, contexts);
   const origin = originOf(place.saved.server);
-  // The client refuses plain HTTP with each request. This check comes before the password prompt.
+  // Checked before the password prompt, so that the operator does not type a password in vain. The API client checks
+  // again before each request.
   if (isOpenToReaders(origin) && !(await context.allowsHttp(origin))) throw notEncrypted(origin);
   await print.note(`Logging in at ${place.saved.server}`);
   const username =
@@ -88,7 +89,7 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
     });
     await sessions.saveSession(place.name, session);
   } catch (error) {
-    // If the session cannot be saved, it is ended, because it would stay valid unused.
+    // The new session could not be saved, so payctl logs out. Otherwise an unused session would stay valid.
     const headers = { authorization: `Bearer ${session.token}` };
     const logout = { method: 'POST', path: '/api/v1/logout', headers, anonymous: true };
     await context
@@ -157,7 +158,7 @@ function choosePlace({ flags, terminal }: Context, known: Contexts): Place {
     if (server !== undefined && originOf(server) !== originOf(saved.server)) {
       throw new UsageError(
         `Context "${name}" points to ${saved.server}, not ${server}.`,
-        'choose another name with -C',
+        'choose another context name with -C',
       );
     }
     return { name, saved, isNew: false };
@@ -208,7 +209,10 @@ async function sendWithCode(
   });
 }
 
-/** Adds a hint to a rejected code: another run may have used the code of this time step. */
+/**
+ * Adds a hint to a rejected login. The one-time code may be wrong, or another run of payctl may already have used the
+ * code.
+ */
 function hinted(error: unknown, { codeSecretFile }: LoginFlags): unknown {
   if (!(error instanceof CliError) || error.code !== 'login_failed') return error;
   const what = codeSecretFile ? 'the secret' : 'the code';

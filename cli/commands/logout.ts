@@ -23,7 +23,7 @@ export function define(command: Command, context: ContextOf): void {
 /** Ends the sessions on the server, then deletes the saved token. An expired token is not an error. */
 async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
   const { context } = await target();
-  if (context === null) throw new UsageError('No context to log out of.', 'payctl context list');
+  if (context === null) throw new UsageError('There is no saved context for this server.', 'payctl context list');
   if (!flags.local) {
     const ended = await change(
       {

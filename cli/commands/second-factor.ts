@@ -97,7 +97,7 @@ async function runEnable(context: Context, options: EnableFlags): Promise<void> 
 async function showSecret({ terminal: { err } }: Context, secret: string, uri: string): Promise<void> {
   const drawn = err.isTerminal ? await drawQr(uri, err) : undefined;
   const byHand = secret.replaceAll(/.{4}(?=.)/g, '$& ');
-  // The QR code is printed last, so that it fits above the prompt on a terminal of 24 rows.
+  // The QR code is printed last, directly above the prompt, so that both fit on a terminal of 24 rows.
   await err.write(
     drawn === undefined
       ? `Enter the secret in an authenticator app:\n\n  ${byHand}\n\n`

@@ -39,7 +39,7 @@ const AUDIT = 'audit-log';
 /** The repair advice for each error of the audit log after a restore. */
 const AUDIT_FIXES: Readonly<Record<string, string>> = {
   key_unknown: 'add the former key to Security.MasterKey',
-  lines_lost: 'if an earlier restore or failover lost lines, name that line with --accept-until',
+  lines_lost: 'if an earlier restore or failover lost lines, give the id of that line with --accept-until',
   first_missing: 'use another backup: the log was emptied',
 };
 
@@ -48,7 +48,7 @@ function auditLog({ proofs, auditLog: { lines, tip: found } }: RestoredFacts, ti
   if (first?.detail === 'tip_missing')
     return failed(
       'audit log',
-      'the tip that you kept is not in it: the backup is older than the tip, or lines were cut off the end',
+      'the tip given with --tip is not in the audit log: the backup is older than the tip, or the last lines were removed',
       'use a newer backup',
     );
   if (first)
@@ -59,7 +59,7 @@ function auditLog({ proofs, auditLog: { lines, tip: found } }: RestoredFacts, ti
     );
   return ok(
     'audit log',
-    `${lines} ${lines === 1 ? 'line' : 'lines'}, tip ${found}${tip === undefined ? '' : '; the tip that you kept is in it'}`,
+    `${lines} ${lines === 1 ? 'line' : 'lines'}, tip ${found}${tip === undefined ? '' : '; the tip given with --tip is in the log'}`,
   );
 }
 
@@ -71,7 +71,7 @@ function ledger({ proofs }: RestoredFacts): Finding[] {
     failed(
       `ledger ${check}`,
       `${promise}: ${count} violations${first ? `, first ${first.id}: ${first.detail}` : ''}`,
-      'run payctl audit on the live service: what is broken there too is no fault of the backup',
+      'run payctl audit on the live service: if it reports the same violations, the backup is not the cause',
     ),
   );
 }
@@ -82,13 +82,16 @@ function sequences(facts: RestoredFacts): Finding[] {
   return behind.map(({ table, sequence, last, highest }) =>
     failed(
       'sequences',
-      `${sequence} is at ${last}, but ${table} has ${highest}: the next row would be refused, or not be seen`,
+      `${sequence} is at ${last}, but ${table} has ${highest}: the database would refuse the next row, or no reader would see it`,
       `psql -c "select setval('${sequence}', ${highest})"`,
     ),
   );
 }
 
-/** Lists missing numbers, but passes in any case, because a rolled-back transaction also leaves a gap. */
+/**
+ * Lists row numbers that are missing in the tables. The check always passes, because a rolled-back transaction also
+ * leaves a gap.
+ */
 function gaps({ gaps: found }: RestoredFacts): Finding {
   const open = found.filter(({ missing }) => BigInt(missing) > 0n);
   if (open.length === 0) return ok('gaps', 'no number is missing');
@@ -104,8 +107,8 @@ function eventLog({ events, sequences: all }: RestoredFacts): Finding {
   if (BigInt(events.last) < BigInt(highest))
     return failed(
       'event log',
-      `readers see events up to ${events.last}, but the highest is ${highest}`,
-      'repair the sequence of events first',
+      `readers see events up to number ${events.last}, but the highest event has number ${highest}`,
+      'first repair the sequence of the table events',
     );
   return ok('event log', `${events.read} ${events.read === 1 ? 'event' : 'events'}, readable`);
 }
@@ -116,7 +119,7 @@ function clock({ future }: RestoredFacts): Finding[] {
     failed(
       'clock',
       `${rows} rows of ${table} have a ${column} in the future, up to ${latest}`,
-      'check the clock of this machine (timedatectl), and that of the machine that wrote them',
+      'check the clock (timedatectl) of this machine and of the machine that wrote the rows',
     ),
   );
 }
@@ -181,7 +184,7 @@ async function placeOf(
 ): Promise<string | undefined> {
   const named = [copy, urlFile, live ? 'live' : undefined].filter((one) => one !== undefined);
   if (named.length !== 1)
-    throw new UsageError('Name one copy: an argument, --url-file or --live.', 'payctl server restore-check --help');
+    throw new UsageError('Give exactly one of COPY, --url-file and --live.', 'payctl server restore-check --help');
   if (live && migrate) throw new UsageError('--live only reads, so it cannot be combined with --migrate.');
   if (urlFile !== undefined) return readSecretFile(terminal, urlFile);
   if (copy !== undefined && /^postgres(ql)?:\/\/[^/@]*:[^/@]+@/.test(copy))
@@ -225,13 +228,13 @@ function schemaFinding(
     return failed(
       'schema',
       `${pending} migrations are pending: the backup is from before an upgrade`,
-      'add --migrate to apply them to this copy, as a start of this release does',
+      'add --migrate to apply the migrations to this copy, as this release does when it starts',
     );
   if (newer.length > 0)
     return {
       ...ok('schema', `written by a newer release (${newer.join(', ')}), whose additions are not checked here`),
       status: 'degraded',
-      fix: 'check it with that release',
+      fix: 'check the copy with the newer release',
     };
   return ok(
     'schema',

@@ -76,7 +76,7 @@ async function runEnd(context: Context, id: string | undefined, flags: EndFlags)
   if (flags.all && flags.admin === undefined)
     throw new UsageError('--all requires --admin.', 'to end all of your own sessions: payctl logout --everywhere');
   if ((id === undefined) !== (flags.all === true))
-    throw new UsageError('Give the id of a session, or --all with --admin.', 'payctl session list');
+    throw new UsageError('Give either the id of a session, or --all with --admin.', 'payctl session list');
   const sessions = await sessionsOf(context, flags);
   const which = id === undefined ? `all sessions of ${flags.admin}` : `session ${id}`;
   const path = id === undefined ? sessions : `${sessions}/${segment(id)}`;

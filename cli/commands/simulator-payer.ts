@@ -76,7 +76,7 @@ export function shownTrade(trade: Row): Row {
   return { ...names, createdAt, expiresAt, closedAt, payments, refunds };
 }
 
-/** What a payer can do in the simulator, with the help texts. */
+/** The actions of a payer in the simulator, with their help texts. */
 const PAYER_ACTS = {
   scan: 'Scan the QR code, without paying yet.',
   pay: 'Pay.',

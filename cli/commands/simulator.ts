@@ -85,7 +85,7 @@ async function runStart({ terminal, runSimulator }: Context, flags: StartFlags):
   }
 }
 
-/** The address as text for a terminal, or as one JSON line. */
+/** Formats the address of the simulator: as text for a terminal, otherwise as one JSON line. */
 function announce(url: string, isTerminal: boolean): string {
   return isTerminal ? `  Simulator  ${url}\n  Stop       Ctrl-C\n` : `${JSON.stringify({ simulator: url })}\n`;
 }
@@ -240,7 +240,7 @@ async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   await context.print.list(Object.values(orders ?? {}) as Row[], LEDGER_SUMS);
 }
 
-/** The differences that the simulator can add to a bill. A test compares this list with the simulator's. */
+/** The differences that the simulator can add to a bill. A test compares this list with the list of the simulator. */
 export const PLANTS = [
   'paid_unknown_to_us',
   'paid_missing_at_channel',
@@ -275,8 +275,8 @@ const MEANINGS = {
 } as const;
 
 /**
- * The conditions that can be set for the simulator's bills, e.g. `cut` (a truncated file). A test compares this list with the
- * simulator's.
+ * The conditions that can be set for the simulator's bills, e.g. `cut` (a truncated file). A test compares this list
+ * with the list of the simulator.
  */
 export const CONDITIONS = Object.keys(MEANINGS) as (keyof typeof MEANINGS)[];
 

@@ -180,7 +180,7 @@ async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlag
       },
     );
   if (data['status'] === 'refunded')
-    throw new CliError('refunded', EXIT.failed, `${outTradeNo} could not be fulfilled and was refunded.`, {
+    throw new CliError('refunded', EXIT.failed, `${outTradeNo} was refunded, because it could not be fulfilled.`, {
       status,
       hint: plain(data['refundReason']) || `payctl skillpay get ${outTradeNo}`,
     });
@@ -296,7 +296,7 @@ function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: 
   const header = readPart(head);
   const key = keys.find((known) => known['kid'] === header['kid']);
   if (header['alg'] !== 'EdDSA' || !TYPES.has(String(header['typ'])) || !key)
-    throw falseCode('it was not signed with a key of this service');
+    throw falseCode('the code was not signed with a key of this service');
   const publicKey = createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
   if (!verify(null, Buffer.from(`${head}.${payload}`), publicKey, Buffer.from(signature, 'base64url')))
     throw falseCode('the signature does not match');
@@ -307,7 +307,7 @@ function readPart(part: string): Row {
   try {
     return JSON.parse(Buffer.from(part, 'base64url').toString('utf8')) as Row;
   } catch {
-    throw falseCode('the claims are not valid JSON');
+    throw falseCode('the header or the claims are not valid JSON');
   }
 }
 

@@ -12,7 +12,9 @@ export const BY = {
   project: { name: 'project', value: 'code', help: 'filter by project' },
 } as const satisfies Record<string, Field>;
 
-/** The filters `--since` and `--until`. The arguments are the first words of their help texts. */
+/**
+ * The filters `--since` and `--until`. `since` and `until` are the first words of the help texts, e.g. `created after`.
+ */
 export function period(since: string, until: string): [Field, Field] {
   const help = `${since} this time, e.g. 2026-01-31, or 2h for two hours ago`;
   return [

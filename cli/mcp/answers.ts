@@ -23,7 +23,7 @@ const ALL_TEXTS = 32_000;
 const MOST_VALUES = 4000;
 const DEEPEST = 8;
 
-/** The trusted properties, each with the only accepted form. All other texts are untrusted. */
+/** The names of the trusted properties, each with the form that the value must have. All other texts are untrusted. */
 const OWN: readonly [RegExp, RegExp][] = [
   [/^(orderNo|outTradeNo|disputeNo)$/, /^[PXD]\d{14}[0-9A-Z]{10}$/],
   // The number of an automatic refund is derived from the order number (second form).

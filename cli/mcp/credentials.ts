@@ -56,7 +56,7 @@ export function createApplicationClient(
     const body = await anonymous.data({ method: 'POST', path: '/oauth/token', raw });
     const { access_token: token, expires_in: seconds } = body;
     if (typeof token !== 'string' || token === '')
-      throw new CliError('token_missing', EXIT.failed, 'The server gave no access token.', { hint: 'check --server' });
+      throw new CliError('token_missing', EXIT.failed, 'The server sent no access token.', { hint: 'check --server' });
     tokens.unshift(token);
     tokens.splice(3);
     const lives = typeof seconds === 'number' ? seconds * 1000 : 60_000;

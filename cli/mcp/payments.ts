@@ -44,7 +44,10 @@ const explainTool: Tool = tool({
   },
 });
 
-/** Composes sentences of payctl about an order. Texts of other authors are left out, because they belong to `untrusted`. */
+/**
+ * Explains an order with fixed sentences of payctl. Texts that other parties wrote are left out, because they belong to
+ * `untrusted`.
+ */
 function sentences(order: Row, disputes: readonly Row[]): string[] {
   const status = String(order['status']);
   const why = status === 'closed' ? CLOSED_BY[String(order['closeReason'])] : WHY[status];
@@ -129,7 +132,7 @@ const refund = tool({
     idempotencyKey: Key,
     orderNo: OrderNo,
     refundAmount: Amount,
-    reason: z.string().min(1).max(80).optional().describe('Shown to the payer by some channels.'),
+    reason: z.string().min(1).max(80).optional().describe('Some channels show the reason to the payer.'),
   }),
   run: async ({ idempotencyKey: key, ...body }, { api, keys }) => {
     const idempotencyKey = keys.bind('refund_payment', key, body);
@@ -178,9 +181,9 @@ export const paidResourceTool: Tool = tool({
   }),
   async run({ idempotencyKey: key, outTradeNo: known, waitSeconds, ...body }, run) {
     if ((key === undefined) === (known === undefined))
-      throw new ToolRefusal('invalid_arguments', 'Give idempotencyKey for a first call, or outTradeNo to go on.');
+      throw new ToolRefusal('invalid_arguments', 'Give either idempotencyKey (new order) or outTradeNo (known order).');
     if (known !== undefined && Object.values(body).some((value) => value !== undefined))
-      throw new ToolRefusal('invalid_arguments', 'With outTradeNo, omit resource, input and payWay.');
+      throw new ToolRefusal('invalid_arguments', 'resource, input and payWay cannot be combined with outTradeNo.');
     const first = await run.api.call(known === undefined ? firstCall(key ?? '', body, run) : repeat(known));
     return first.status === 402 ? waitForPayer(first, waitSeconds, run) : delivered(first);
   },
@@ -210,7 +213,10 @@ async function waitForPayer(offer: Answer, seconds: number, run: ToolRun): Promi
   }
 }
 
-/** An unreachable service does not end the wait, because the payer may still pay. */
+/**
+ * Requests the paid resource again. Returns undefined if the service is unreachable, so that the tool continues to wait
+ * for the payer.
+ */
 function tryAgainLater(api: ApiClient, outTradeNo: string): Promise<Answer | undefined> {
   return api.call(repeat(outTradeNo)).catch(ignoreUnreachable);
 }

@@ -73,7 +73,7 @@ async function readResource(api: ApiClient, uri: string): Promise<ReadResourceRe
 
 async function readDoc(api: ApiClient): Promise<string> {
   const { text } = await api.call({ method: 'GET', path: '/swagger/doc.json', anonymous: true });
-  if (text.length > LONGEST_DOC) throw new ToolRefusal('too_large', 'The document is too large to be passed on.');
+  if (text.length > LONGEST_DOC) throw new ToolRefusal('too_large', 'The API description is too large to return.');
   return text;
 }
 
@@ -119,7 +119,7 @@ function createToolServer(client: ApplicationClient, allowed: Allowed, ending: A
 
   const track = async <T>(work: () => Promise<T>): Promise<T> => {
     if (running.size >= MOST_AT_ONCE)
-      throw new ToolRefusal('too_many_calls', `More than ${MOST_AT_ONCE} calls at once. Wait for one to end.`);
+      throw new ToolRefusal('too_many_calls', `${MOST_AT_ONCE} calls are already running. Wait until one completes.`);
     const promise = work();
     running.add(promise);
     try {
@@ -155,9 +155,9 @@ function createToolServer(client: ApplicationClient, allowed: Allowed, ending: A
       },
     };
     try {
-      if (!found) throw new ToolRefusal('unknown_tool', 'There is no tool of this name.');
+      if (!found) throw new ToolRefusal('unknown_tool', 'There is no tool with this name.');
       if (!isAllowed(found))
-        throw new ToolRefusal('read_only', 'This server only reads. Its operator can start it with --allow-write.');
+        throw new ToolRefusal('read_only', 'This server is read-only. Its operator can allow writes: --allow-write.');
       const args = readArguments(found, params.arguments);
       return clean(await track(() => found.run(args, { ...run, api: client.api })));
     } catch (error) {
@@ -191,7 +191,8 @@ function readArguments(found: Tool, given: unknown): z.output<z.ZodObject> {
   const read = found.input.safeParse(given ?? {});
   if (read.success) return read.data;
   const wrong = read.error.issues.slice(0, 10).map(({ path, code, message }) => {
-    // The message is replaced, because the names of unknown arguments are untrusted text of the client.
+    // The validation message is replaced, because it contains argument names that the client chose, which are
+    // untrusted.
     const said = code === 'unrecognized_keys' ? 'has an argument that is not known' : message.slice(0, 200);
     return `${path.map(String).join('.').slice(0, 60) || 'arguments'}: ${said}`;
   });
@@ -204,7 +205,7 @@ function asProtocolError({ structuredContent }: CallToolResult): McpError {
   return new McpError(code, error.message, { ...error, ...rest });
 }
 
-/** Last step before sending: replaces every secret of this process in the result by `***`. */
+/** Replaces every secret of this process in a result by `***`, as the last step before sending. */
 function withoutSecrets<T extends ServerResult>(result: T, secrets: readonly string[]): T {
   const text = JSON.stringify(result);
   const clean = secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '***')), text);
@@ -250,7 +251,7 @@ export async function serve(
     write: (chunk: Buffer, _encoding, done) => void terminal.out.write(chunk).then(() => done(), done),
   });
   const closed = new Promise<void>((resolve) => (server.onclose = resolve));
-  // If stdout has no reader, the server ends, and `main` prints the cause.
+  // If stdout can no longer be written to, the server ends, and `main` prints the cause.
   const lost = new Promise<void>((resolve) => out.once('error', () => resolve()));
   const end = endOf(terminal.stdin, terminal.signal);
   await server.connect(new StdioServerTransport(terminal.stdin, out));

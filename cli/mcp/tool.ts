@@ -9,7 +9,9 @@ import { ToolRefusal } from './answers.ts';
 export interface ToolRun {
   api: ApiClient;
   keys: KeyBook;
-  /** Aborts waiting if the client cancels the call or the process ends. Requests that were sent complete anyway. */
+  /**
+   * Aborts waiting if the client cancels the call or the process ends. Requests that were already sent are not aborted.
+   */
   leave: AbortSignal;
   /** Seconds between two polls. */
   interval: number;
@@ -27,7 +29,7 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   run(args: z.output<Input>, run: ToolRun): Promise<CallToolResult>;
 }
 
-/** Returns the tool with its arguments typed by its schema. */
+/** Returns the tool unchanged. The types of the arguments come from the input schema. */
 export function tool<Input extends z.ZodObject>(made: Tool<Input>): Tool {
   return made as unknown as Tool;
 }
@@ -73,7 +75,7 @@ export const Output = z.object({
   error: z
     .looseObject({ code: z.string(), message: z.string() })
     .optional()
-    .describe('Why it was refused; `code` is stable.'),
+    .describe('Why the call was refused; `code` is stable.'),
   untrusted: z
     .object({ notice: z.string(), texts: z.record(z.string(), z.string()) })
     .optional()
@@ -107,7 +109,7 @@ export function createKeyBook(mostWrites = MOST_KEYS): KeyBook {
           'This idempotencyKey was used with other arguments. Use the same arguments to repeat a request, or a new key for a new one.',
         );
       if (bound.size >= mostWrites)
-        throw new ToolRefusal('too_many_writes', 'This process has made as many writes as it may. Ask its operator.');
+        throw new ToolRefusal('too_many_writes', 'This process has reached its limit of writes. Ask its operator.');
       bound.set(name, print);
       return name;
     },

@@ -126,7 +126,10 @@ function changedRuns(before: readonly Cell[] | undefined, after: readonly Cell[]
   return runs;
 }
 
-/** If the column is the second half of a wide character, writing starts at the first half. */
+/**
+ * Returns the column at which writing starts. For the second half of a wide character, writing starts at the first
+ * half.
+ */
 function startOf(cells: readonly Cell[], column: number): number {
   return cells[column]!.text === '' && column > 0 ? column - 1 : column;
 }

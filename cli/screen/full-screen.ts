@@ -71,7 +71,7 @@ const LEAVE = ['[0m', '[?7h', '[?25h', '[?1049l'].map(ownSequence).join('');
 /** Signals that end the process. The terminal is restored first. */
 const ENDINGS = ['SIGTERM', 'SIGHUP'] as const;
 
-/** If the process still runs after this time, the kernel did not suspend it, and the screen is restored. */
+/** Time after which payctl assumes that the kernel did not suspend the process. payctl then shows the screen again. */
 const RESUME_CHECK_MS = 100;
 
 /** Runs work in full screen. The terminal is restored even if the work throws. */
@@ -164,7 +164,8 @@ function createScreen({ out, stdin, signals }: Terminal, callbacks: ScreenCallba
 
   function suspend(): void {
     leave();
-    // With the listener removed, the kernel suspends the whole process group, so that the shell sees the whole pipe stop.
+    // payctl removes its listener, so that the signal suspends payctl and all other processes of the pipe. The shell
+    // then sees that the whole pipe has stopped.
     signals?.off('SIGTSTP', suspend);
     signals?.raise('SIGTSTP', 'group');
     // Without a shell with job control (ssh -t, a container) the kernel ignores SIGTSTP and sends no SIGCONT, so a timer resumes.

@@ -24,13 +24,13 @@ interface CoinSettings {
   clawback: CoinRow['clawback'];
 }
 
-/** The key of a coin, unique in its project. */
+/** Identifies a coin: its project, and its code, which is unique in the project. */
 interface CoinKey {
   project: string;
   code: string;
 }
 
-/** The operations on coins, and the reading of ledgers. Balances are changed by `spend` and `coinCharges`. */
+/** The operations that manage coins and read their ledgers. `spend` and `coinCharges` change balances. */
 export function coins({ store, reports, now, audit }: CatalogPorts) {
   const log = note(audit);
   return {
@@ -51,8 +51,8 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
       patch: { name?: string | undefined; clawback?: CoinRow['clawback'] | undefined },
     ) => change(actor, key, 'coin.update', () => given(patch)),
     /**
-     * Enables or disables a coin; without `enabled` the state is inverted. A disabled coin is neither sold nor spent,
-     * but paid orders are still credited.
+     * Enables or disables a coin. Without `enabled`, an enabled coin is disabled, and vice versa. A disabled coin can
+     * be neither bought nor spent, but paid orders are still credited.
      */
     toggle: (actor: Actor, key: CoinKey, enabled: boolean | undefined) =>
       change(actor, key, 'coin.toggle', (coin) => ({ enabled: enabled ?? !coin.enabled })),
@@ -60,9 +60,9 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
       store.transaction(async (tx) => {
         const coin = await required(tx.coins.lock(key));
         const product = await productOfCoin(tx, key.project, key.code);
-        if (product !== undefined) throw new InUse(`The product ${product} uses the coin.`);
+        if (product !== undefined) throw new InUse(`The coin is used by the product ${product}.`);
         const [entry] = await tx.coinEntries.list({ project: key.project, coin: key.code }, { limit: 1 });
-        if (entry) throw new InUse('The coin has ledger entries.');
+        if (entry) throw new InUse('The coin cannot be deleted, because it has ledger entries.');
         await tx.coinAccounts.delete({ project: key.project, coin: key.code });
         await tx.coins.delete(key);
         await log(tx, actor, 'coin.delete', target(key), coin, null);
@@ -72,7 +72,7 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
         await required(tx.coins.find(key));
         return listAccounts(tx, { ...part, project: key.project, coin: key.code });
       }),
-    /** Returns the account of a payer; an empty one if the payer has none. */
+    /** Returns the coin account of a payer. If the payer has none, returns an account with balance 0. */
     account: ({ project, code }: CoinKey, userId: string) =>
       store.read(async (tx) => {
         await required(tx.coins.find({ project, code }));
@@ -117,14 +117,17 @@ async function required(found: Promise<CoinRow | undefined>): Promise<CoinRow> {
   return coin;
 }
 
-/** The key of an account: a payer's coins of one kind. */
+/** Identifies a coin account: the account of one payer for one coin. */
 export interface Holder {
   project: string;
   coin: string;
   userId: string;
 }
 
-/** One ledger entry to write. `source` prevents duplicates: it is unique per coin. The event is recorded for `clientId`. */
+/**
+ * One ledger entry to write. `source` is unique per coin, so that no entry is written twice. The webhook event about
+ * the entry belongs to the application `clientId`.
+ */
 interface Posting {
   delta: bigint;
   kind: CoinEntryRow['kind'];
@@ -136,12 +139,12 @@ interface Posting {
   memo?: string | null;
 }
 
-/** The coins that can be spent: the balance without coins held for refunds. */
+/** The coins that can be spent: the balance minus the coins that are reserved for refunds (`held`). */
 export function available({ balance, held }: Pick<CoinAccountRow, 'balance' | 'held'>): bigint {
   return balance - held;
 }
 
-/** Locks the account until the transaction ends; creates a missing one. */
+/** Locks the account until the transaction ends. Creates the account if it does not exist. */
 export async function lockAccount(tx: Tx, holder: Holder, now: Date): Promise<CoinAccountRow> {
   const { project, coin, userId } = holder;
   const found = await tx.coinAccounts.lock({ project, coin, userId });
@@ -149,11 +152,11 @@ export async function lockAccount(tx: Tx, holder: Holder, now: Date): Promise<Co
   const zero = { balance: 0n, held: 0n, debt: 0n, createdAt: now, updatedAt: now };
   await tx.coinAccounts.insertIfNew({ id: randomUUID(), project, coin, userId, ...zero });
   const made = await tx.coinAccounts.lock({ project, coin, userId });
-  if (!made) throw new Error('a coin account was not found after its insert');
+  if (!made) throw new Error('The coin account was not found after it was inserted.');
   return made;
 }
 
-/** Writes the account's new balances; the caller holds its lock. */
+/** Writes the account's new balances. The caller must have locked the account. */
 export async function changeAccount(
   tx: Tx,
   account: CoinAccountRow,
@@ -164,11 +167,17 @@ export async function changeAccount(
   return { ...account, ...patch, updatedAt: now };
 }
 
-/** Creates the functions that write ledger entries: balance, entry and event in one commit. The caller has locked the account. */
+/**
+ * Creates the functions that write ledger entries. Balance, entry and event are written in the caller's transaction.
+ * The caller must have locked the account.
+ */
 export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>) {
   return { post, credit };
 
-  /** Writes one entry. The new balance must be neither negative nor below the held coins. */
+  /**
+   * Writes one ledger entry. The new balance must be neither negative nor below the coins reserved for refunds
+   * (`held`).
+   */
   async function post(
     tx: Tx,
     account: CoinAccountRow,
@@ -195,8 +204,8 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
   }
 
   /**
-   * Credits an account. If it has a debt, the debt is paid from the credit: one entry for the whole credit, and one for
-   * the paid debt.
+   * Credits an account. If the account has a debt, two entries are written: one for the whole credit, and one that
+   * takes coins to pay the debt.
    */
   async function credit(tx: Tx, account: CoinAccountRow, posting: Posting) {
     const credited = await post(tx, account, posting);
@@ -216,7 +225,7 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
   }
 }
 
-/** The JSON view of a ledger entry; coins are integers. */
+/** Returns a ledger entry in the form in which the API shows it. Amounts of coins are integers. */
 function viewEntry(entry: CoinEntryRow) {
   return {
     id: String(entry.id),
@@ -233,10 +242,10 @@ function viewEntry(entry: CoinEntryRow) {
   };
 }
 
-/** A debit by a merchant; `bizNo` is the merchant's own number. */
+/** A debit that a merchant requests. `bizNo` is the number that the merchant gives to the debit. */
 interface Debit {
   userId: string;
-  /** Coins, a positive integer. */
+  /** Number of coins to debit, a positive integer. */
   amount: number;
   bizNo: string;
   memo: string | null;
@@ -245,20 +254,23 @@ interface Debit {
 /** A correction of a balance by an administrator. */
 interface Adjustment {
   userId: string;
-  /** Number of coins; negative = coins are taken. */
+  /** Number of coins. A positive number adds coins, a negative number takes coins. */
   amount: number;
   reason: string;
 }
 
 /**
- * Debits and adjustments of balances, each in one transaction under the account's lock. They never take more than the
- * available coins.
+ * Creates the operations that debit and adjust balances, each in one transaction under the account's lock. They never
+ * take more than the available coins.
  */
 export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }: CatalogPorts) {
   const { post, credit } = ledger({ now, recordEvent });
   const log = note(audit);
   return {
-    /** Debits coins. A repeat with the same application, bizNo and amount returns the same debit; another amount is refused. */
+    /**
+     * Debits coins. A repeat with the same application, user, bizNo and amount returns the first debit. A repeat with
+     * another amount is refused.
+     */
     debit: (clientId: string, key: CoinKey, debit: Debit, claim?: KeyClaim) =>
       store.transaction(async (tx) => {
         const earlier = await resumed(tx, claim);
@@ -295,8 +307,8 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
       }),
 
     /**
-     * Adjusts a balance. `mayAdd` is called if the adjustment adds more coins than are allowed without a confirmation,
-     * and may throw.
+     * Adds coins to a balance or takes coins from it. If more than `coinsAbove` coins are added, `mayAdd` is called. It
+     * throws unless the administrator has confirmed password and second factor.
      */
     adjust: (
       actor: Actor,
@@ -334,14 +346,14 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
   }
 
   /**
-   * Returns the entry that an earlier request with the same Idempotency-Key wrote before its response was lost;
-   * undefined = there is none.
+   * Returns the entry of an earlier request with the same Idempotency-Key whose response was lost. Returns undefined if
+   * no such entry exists.
    */
   async function resumed(tx: Tx, claim: KeyClaim | undefined): Promise<CoinEntryRow | undefined> {
     if (!claim?.resume) return undefined;
     await claimKey(tx, claim, claim.resume, now());
     const entry = await tx.coinEntries.find({ id: BigInt(claim.resume) });
-    if (!entry) throw new Error('a claimed intent has no entry');
+    if (!entry) throw new Error('The ledger entry of an earlier request with this Idempotency-Key was not found.');
     return entry;
   }
 }
@@ -349,7 +361,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
 /** The operations on balances. */
 export type Spend = ReturnType<typeof spend>;
 
-/** The price of a call and the number of its order. */
+/** The coin price of a pay-per-call request, and the number of the order that it pays. */
 interface Charge extends Holder {
   amount: bigint;
   orderNo: string;
@@ -357,12 +369,17 @@ interface Charge extends Holder {
   memo: string;
 }
 
-/** Creates the debits for calls and the refunds of these debits, in the caller's transaction. */
+/**
+ * Creates the functions that debit coins for a pay-per-call request and refund them, both in the caller's transaction.
+ */
 export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
   const { post, credit } = ledger(ports);
   return { take, giveBack };
 
-  /** Returns false and writes nothing when the balance is too low or the coin is disabled. */
+  /**
+   * Debits the coins of a pay-per-call request. Returns false and writes nothing if the balance is too low or the coin
+   * is disabled.
+   */
   async function take(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<boolean> {
     const kind = await tx.coins.find({ project, code: coin });
     if (!kind?.enabled) return false;
@@ -380,7 +397,10 @@ export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
     return true;
   }
 
-  /** Refunds the coins of an order once: the caller holds the order's lock, and the `source` of the entry is unique. */
+  /**
+   * Refunds the coins of an order once. The caller holds the order's lock, and the unique `source` of the entry
+   * prevents a second refund.
+   */
   async function giveBack(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<void> {
     const account = await lockAccount(tx, { project, coin, userId }, ports.now());
     await credit(tx, account, {

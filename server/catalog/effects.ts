@@ -20,8 +20,8 @@ import {
 } from './errors.ts';
 
 /**
- * The effects of state changes of orders and refunds on stock, purchase limits and coins. Each may run repeatedly but
- * is applied once.
+ * The effects of state changes of orders and refunds on stock, purchase limits and coins. Each function may be called
+ * repeatedly, but its effect is applied once.
  */
 export function createEffects(ports: EffectPorts): Effects {
   const { credit } = ledger(ports);
@@ -40,8 +40,8 @@ export function createEffects(ports: EffectPorts): Effects {
   };
 
   /**
-   * A late payment: takes the item, which was released before, from stock again. If none is left, returns false, and
-   * the payment is refunded.
+   * Handles a late payment: the order's item went back to stock when the order ended, and is now taken from stock
+   * again. Returns false if no item is left; the payment is then refunded.
    */
   async function readmit(tx: Tx, order: OrderRow): Promise<boolean> {
     const { orderNo, productCode } = order;
@@ -78,10 +78,10 @@ export function createEffects(ports: EffectPorts): Effects {
 }
 
 /**
- * Checks whether an order may be created: project and payer, and for a product its sale period, price (minor units) and
- * purchase limit. Writes the product's values into the draft. Without a product this is one statement. The product is
- * not locked here, because orders are locked before products (server/README.md, "Locks"); `hold` takes the item from
- * stock.
+ * Checks whether an order may be created: project and payer, and for a product its sale period, price and purchase
+ * limit. Copies the product's values into the draft. An order without a product needs only one SQL statement. The
+ * product is not locked, because orders are locked before products (server/README.md, "Locks"). `hold` takes the item
+ * from stock.
  */
 async function admit(now: Date, tx: Tx, draft: OrderRow, requested: Asked): Promise<void> {
   const standing = await admission(tx, draft.project, draft.userId, now);
@@ -99,8 +99,9 @@ async function admitProduct(now: Date, tx: Tx, draft: OrderRow, code: string, re
 }
 
 /**
- * Takes an item from stock for an order that is already written; the product row stays locked until the commit. If the product
- * changed meanwhile, it is checked once more. Returns the order's changed columns, if any.
+ * Takes an item from stock for an order that is already written. The product row stays locked until the commit. If the
+ * product changed after `admit`, sale period and price are checked again. Returns the changed columns of the order, or
+ * undefined if none changed.
  */
 async function hold(now: Date, tx: Tx, order: OrderRow, requested: Asked): Promise<Partial<OrderRow> | undefined> {
   if (order.productCode === null || !order.stockHeld || order.product === null) return undefined;
@@ -114,7 +115,7 @@ async function hold(now: Date, tx: Tx, order: OrderRow, requested: Asked): Promi
   return boughtAs(fresh, order);
 }
 
-/** The columns of an order whose values come from its product. */
+/** Returns the order columns whose values come from the product. */
 function boughtAs(product: ProductRow, { orderType }: OrderRow) {
   return {
     amount: product.priceMinor,
@@ -133,18 +134,18 @@ async function findProduct(tx: Tx, project: string, code: string): Promise<Produ
 
 async function requireSale(now: Date, tx: Tx, product: ProductRow, draft: OrderRow): Promise<void> {
   if (!product.enabled) throw new NotOnSale('The product is disabled.');
-  if (product.saleFrom !== null && now < product.saleFrom) throw new NotOnSale('The sale has not started yet.');
-  if (product.saleTo !== null && now >= product.saleTo) throw new NotOnSale('The sale has ended.');
+  if (product.saleFrom !== null && now < product.saleFrom) throw new NotOnSale('The product is not on sale yet.');
+  if (product.saleTo !== null && now >= product.saleTo) throw new NotOnSale('The product is no longer on sale.');
   if (!product.payWays.includes(draft.payWay)) throw new NotOnSale(`The product cannot be paid with ${draft.payWay}.`);
   if (product.kind !== 'coin_package' || product.coin === null) return;
-  if (draft.userId === null) throw invalid('/userId', 'required', 'is required to credit the coins');
+  if (draft.userId === null) throw invalid('/userId', 'required', 'is required, so that the coins can be credited');
   const coin = await tx.coins.find({ project: product.project, code: product.coin.code });
-  if (!coin?.enabled) throw new NotOnSale('The coin of the package is disabled.');
+  if (!coin?.enabled) throw new NotOnSale('The coin that this package credits is disabled.');
 }
 
 /**
- * Checks the purchase limit. The lock makes a payer's orders of a product wait for each other, so that each counts the
- * earlier ones.
+ * Checks the purchase limit. A lock per payer and product lets only one order at a time count the payer's earlier
+ * orders, so that two concurrent orders cannot both pass.
  */
 async function requireLimit(tx: Tx, { project, code, perUserLimit }: ProductRow, { userId }: OrderRow): Promise<void> {
   if (perUserLimit === null) return;
@@ -163,19 +164,19 @@ function snapshot({ code, name, kind, version, priceMinor, currency, coin }: Pro
   return { code, name, kind, version, priceMinor: String(priceMinor), currency, coin };
 }
 
-/** The coins that an order credited, with the account that got them. */
+/** The coins that an order credited, and the coin account that received them. */
 interface Granted extends Holder {
   amount: bigint;
 }
 
-/** The `source` of the only ledger entry that credits an order's coins. */
+/** Returns the `source` of the ledger entry that credits an order's coins. Each order has at most one such entry. */
 function creditSource(orderNo: string): string {
   return `order:${orderNo}`;
 }
 
 /**
- * Takes coins back when their order is refunded. They are held when the refund is accepted, taken when it succeeds, and
- * released or returned when it fails. The caller holds the order's lock.
+ * Takes coins back when the order that credited them is refunded. The coins are reserved when the refund is accepted,
+ * taken when the refund succeeds, and released or returned when it fails. The caller holds the order's lock.
  */
 function clawback(ports: EffectPorts) {
   const { now } = ports;
@@ -183,9 +184,9 @@ function clawback(ports: EffectPorts) {
   return { reserve, take, giveBack };
 
   /**
-   * Holds the coins to take back. If too few are left, the coin's rule decides: the refund is refused, or the rest
-   * becomes a debt or is waived. With `forced` the refund is never refused, and an exception (a case for an operator)
-   * is opened.
+   * Reserves the coins to take back. If the account has too few, the clawback rule of the coin decides: the refund is
+   * refused, or the missing coins become a debt or are waived. With `forced` the refund is never refused, and an
+   * exception (a case for an operator) is opened for missing coins.
    */
   async function reserve(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void> {
     const granted = await grantedBy(tx, order, refund);
@@ -215,8 +216,8 @@ function clawback(ports: EffectPorts) {
   }
 
   /**
-   * Takes the held coins, and as many of the missing ones as the balance has by now; the rest becomes a debt. A failed
-   * refund that succeeds after all first holds its coins again.
+   * Takes the reserved coins. Missing coins are taken as far as the current balance allows; the remainder becomes a
+   * debt. If the refund was reported as failed before, its coins were released, so they are reserved again first.
    */
   async function take(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
     await reserve(tx, order, refund, true);
@@ -231,7 +232,10 @@ function clawback(ports: EffectPorts) {
     await patch(tx, row, { state: 'taken', held: 0n, taken, debt, turns: row.turns + 1 });
   }
 
-  /** The refund failed: releases held coins, returns coins that were taken, and cancels the debt. */
+  /**
+   * Handles a failed refund: releases reserved coins, returns coins that were taken, and cancels the debt of this
+   * refund.
+   */
   async function giveBack(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
     const row = await tx.coinClawbacks.lock({ refundNo: refund.refundNo });
     if (!row || row.state === 'returned') return;
@@ -239,7 +243,7 @@ function clawback(ports: EffectPorts) {
     const forgiven = row.state === 'taken' ? min(row.debt, account.debt) : 0n;
     const sums = { held: account.held - row.held, debt: account.debt - forgiven };
     const freed = await changeAccount(tx, account, sums, now());
-    // If a later credit has paid a part of the debt, that part is returned as coins.
+    // A later credit may have paid a part of the debt. That part is returned as coins.
     const back = row.state === 'taken' ? row.taken + row.debt - forgiven : 0n;
     if (back > 0n) await post(tx, freed, posting(order, refund, row, back));
     await patch(tx, row, {
@@ -272,8 +276,8 @@ function clawback(ports: EffectPorts) {
 }
 
 /**
- * Returns the coins that the order credited. undefined for orders without coins, late payments that were not accepted,
- * and refunds of surplus money.
+ * Returns the coins that the order credited. Returns undefined if the order credited none, for example because a late
+ * payment was not accepted, and for refunds of surplus money.
  */
 async function grantedBy(tx: Tx, order: OrderRow, refund: RefundRow): Promise<Granted | undefined> {
   const coin = order.product?.coin?.code;
@@ -284,8 +288,8 @@ async function grantedBy(tx: Tx, order: OrderRow, refund: RefundRow): Promise<Gr
 }
 
 /**
- * The coins to hold for this refund: ceil(granted × (refunded + refunding) / paid), minus the coins of the order's
- * other refunds. `refunded` and `refunding` include this refund.
+ * The coins to reserve for this refund: ceil(granted × (refunded + refunding) / paid), minus the coins reserved or
+ * taken for the order's other refunds. `refunded` and `refunding` include this refund.
  */
 function dueOf(granted: bigint, order: OrderRow, rows: readonly CoinClawbackRow[]): bigint {
   const back = order.refunded + order.refunding;

@@ -18,28 +18,39 @@ export type {
 } from '../db/entities/catalog.ts';
 export type { UserTotal } from '../db/queries/catalog.ts';
 
-/** Opens an exception (a case for an operator) for an order, once per (kind, dedupe). */
+/**
+ * Opens an exception (a case for an operator) for an order. A second exception with the same kind and dedupe key is not
+ * opened.
+ */
 export type RaiseException = (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 
-/** What the effects on orders and refunds need from other folders. */
+/** The dependencies of the effects on orders and refunds. */
 export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {
   raise: RaiseException;
 }
 
-/** What the operations for administrators and merchants need from other folders. */
+/** The dependencies of the catalog operations. */
 export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 'recordEvent' | 'log'> {
   audit: Audit;
-  /** Returns the row of a project's console application, which owns the orders of administrators (identity/api-app-rows.ts). */
+  /**
+   * Returns the row of a project's console application, which owns the orders that administrators create
+   * (identity/api-app-rows.ts).
+   */
   consoleApp: (project: string, at: Date) => ApiAppRow;
-  /** Returns the facts about a channel, such as its currencies. */
+  /** Returns the facts about a channel, for example which currencies it supports. */
   kindOf: Channels['kindOf'];
-  /** An adjustment that adds more coins than this needs a confirmation of password and second factor. */
+  /** Adjustments that add more coins than this number require a confirmation of password and second factor. */
   coinsAbove: number;
-  /** Returns why the sender would refuse a handler URL; undefined if it would not. */
+  /**
+   * Returns why the service would refuse to send requests to a handler URL. Returns undefined if the URL is allowed.
+   */
   urlFault: UrlRule;
 }
 
-/** Writes an administrator's change to the audit log; call it last in a transaction. */
+/**
+ * Returns a function that writes an administrator's change to the audit log. Call that function last in a transaction,
+ * because it locks the audit log until the commit.
+ */
 export function note(audit: Audit) {
   return (tx: Tx, actor: Actor, action: string, target: string, before: object | null, after: object | null) => {
     const { kind: actorKind, name, ip, requestId } = actor;
@@ -47,12 +58,18 @@ export function note(audit: Audit) {
   };
 }
 
-/** Returns the fields of a change that were sent; `null` is kept, because it clears a field. */
+/**
+ * Removes the fields that the caller did not send (undefined). Fields with `null` are kept, because `null` clears the
+ * stored value.
+ */
 export function given<T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as never;
 }
 
-/** Throws a 400 unless the project exists; the lock keeps the project until the transaction ends. */
+/**
+ * Throws a 400 if the project does not exist. Otherwise locks the project, so that it cannot be deleted before the
+ * transaction ends.
+ */
 export async function requireProject(tx: Tx, project: string): Promise<void> {
   if (await tx.projects.lock({ code: project })) return;
   throw invalid('/project', 'project_unknown', 'does not exist');

@@ -11,7 +11,7 @@ import type { Channels } from '../payments/ports.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 import { CodeTaken, InUse, faults, invalid } from './errors.ts';
 
-/** The settings of a product; `price` in major units. */
+/** The settings of a product. `price` is in major units, such as 9.90 yuan. */
 interface ProductSettings {
   name: string;
   description: string | null;
@@ -30,11 +30,17 @@ interface ProductSettings {
   refundAfterFulfilment: boolean;
 }
 
-/** The settings that are checked together, with a new price or with the stored one. */
+/**
+ * The settings that `checkProduct` checks together. They contain the new price (`price`) or the stored one
+ * (`priceMinor`).
+ */
 type Checked = Omit<ProductSettings, 'price' | 'payWays' | 'name' | 'description'> &
   Pick<ProductRow, 'payWays'> & { price?: number | string } & Partial<Pick<ProductRow, 'priceMinor'>>;
 
-/** Checks the fields of a product together and returns its price in minor units; throws a 400 that lists every fault. */
+/**
+ * Checks the settings of a product together, and returns the price in minor units. Throws a 400 that lists every
+ * invalid field.
+ */
 export function checkProduct(kind: ProductRow['kind'], product: Checked, kindOf: Channels['kindOf']): bigint {
   const found = [...saleFaults(product, kindOf), ...kindFaults(kind, product)];
   if (found.length > 0) throw faults(found);
@@ -51,7 +57,7 @@ function saleFaults({ payWays, currency, saleFrom, saleTo }: Checked, kindOf: Ch
   const unsupported = payWays.filter((payWay) => !kindOf(payWay as never).currencies.includes(currency));
   if (payWays.length === 0) found.push(fault('/payWays', 'must contain at least one channel'));
   if (unsupported.length > 0) found.push(fault('/payWays', `${unsupported.join(', ')} does not support ${currency}`));
-  if (saleFrom && saleTo && saleTo <= saleFrom) found.push(fault('/saleTo', 'must be after saleFrom'));
+  if (saleFrom && saleTo && saleTo <= saleFrom) found.push(fault('/saleTo', 'must be after `saleFrom`'));
   return found;
 }
 
@@ -71,18 +77,18 @@ function fault(pointer: string, detail: string): FieldError {
   return { pointer, code: 'invalid', detail };
 }
 
-/** A change of a product; absent fields keep their value, `null` clears. */
+/** A change of a product. Absent fields keep their value, and `null` clears a field. */
 type ProductPatch = { [Member in keyof ProductSettings]?: ProductSettings[Member] | undefined };
 
-/** The key of a product, unique in its project. */
+/** Identifies a product: its project, and its code, which is unique in the project. */
 interface ProductKey {
   project: string;
   code: string;
 }
 
 /**
- * A product with the fault of its handler's URL. A saved URL may have one, because the rules may have become stricter
- * since; null = none.
+ * A product, and the reason why its handler URL is refused (null = allowed). A stored URL can be refused, because the
+ * URL rules may have become stricter after it was stored.
  */
 export type ShownProduct = ProductRow & { handlerFault: UrlFault['code'] | null };
 
@@ -90,7 +96,10 @@ function handlerFault(resource: ProductRow['resource'] | undefined, urlFault: Ur
   return resource?.handler === 'http' ? urlFault(resource.url) : undefined;
 }
 
-/** The operations on products. A change of price creates a new version; existing orders keep their version. */
+/**
+ * The operations on products. A change of the price increases the product's version. Existing orders keep the price and
+ * version with which they were created.
+ */
 export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) {
   const log = note(audit);
   const shown = (row: ProductRow): ShownProduct => ({
@@ -137,13 +146,13 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
         const isRepriced = priceMinor !== product.priceMinor || next.currency !== product.currency;
         return { ...columns, priceMinor, version: product.version + (isRepriced ? 1 : 0) };
       }),
-    /** Enables or disables; without `enabled` the state is inverted. */
+    /** Enables or disables a product. Without `enabled`, an enabled product is disabled, and vice versa. */
     toggle: (actor: Actor, key: ProductKey, enabled: boolean | undefined) =>
       change(actor, key, 'product.toggle', async (_tx, product) => ({ enabled: enabled ?? !product.enabled })),
     remove: (actor: Actor, key: ProductKey) =>
       store.transaction(async (tx) => {
         const product = await required(tx.products.lock(key));
-        if (await productHasOrders(tx, key.project, key.code)) throw new InUse('The product has orders.');
+        if (await productHasOrders(tx, key.project, key.code)) throw new InUse('The product already has orders.');
         await tx.products.delete(key);
         await log(tx, actor, 'product.delete', target(key), product, null);
       }),
@@ -169,7 +178,10 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
 /** The operations on products. */
 export type Products = ReturnType<typeof products>;
 
-/** Locks the coins, so that none is deleted while a product refers to it. */
+/**
+ * Locks the coins that a product refers to, so that they cannot be deleted before the transaction ends. Throws a 400 if
+ * a coin does not exist.
+ */
 async function requireCoin(
   tx: Tx,
   project: string,

@@ -12,7 +12,10 @@ interface ProjectSettings {
   remark: string | null;
 }
 
-/** The operations on projects; every change is one transaction under the row's lock, with its audit entry. */
+/**
+ * The operations on projects. Every change locks the project's row, and is written together with its audit entry in one
+ * transaction.
+ */
 export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
   const log = note(audit);
   return {
@@ -30,7 +33,7 @@ export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
       }),
     update: (actor: Actor, code: string, patch: { name?: string | undefined; remark?: string | null | undefined }) =>
       change(actor, code, 'project.update', () => given(patch)),
-    /** Enables or disables; without `enabled` the state is inverted. */
+    /** Enables or disables a project. Without `enabled`, an enabled project is disabled, and vice versa. */
     toggle: (actor: Actor, code: string, enabled: boolean | undefined) =>
       change(actor, code, 'project.toggle', (project) => ({ enabled: enabled ?? !project.enabled })),
     remove: (actor: Actor, code: string) =>
@@ -66,12 +69,12 @@ async function required(found: Promise<ProjectRow | undefined>): Promise<Project
   return project;
 }
 
-/** The project that every installation starts with, and its initial name (`db/migrate.ts`). */
+/** The project that every installation has from the start, with its initial name (`db/migrate.ts`). */
 const NAMELESS = { code: 'default', name: 'Default' } as const;
 
 /**
- * Returns the function that looks up the project name that payers see as the merchant's. null = the project is missing
- * or still has its initial name.
+ * Returns a function that looks up the name of a project. Payers see this name as the merchant's name. null = the
+ * project does not exist or still has its initial name.
  */
 export function projectName(store: Pick<Store, 'read'>): (code: string) => Promise<string | null> {
   return async (code) => {

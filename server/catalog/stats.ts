@@ -6,10 +6,13 @@ import { majorNumber } from '../money.ts';
 import type { CatalogPorts } from './ports.ts';
 import { invalid } from './errors.ts';
 
-/** Longest period of one query (days). */
+/** Longest period that one query may cover (days). */
 const MAX_DAYS = 366;
 
-/** A query of statistics: days of a time zone (`yyyy-mm-dd`, both included) or instants, for one mode. */
+/**
+ * The parameters of a statistics query, for one mode. `from` and `to` are dates in a time zone (`yyyy-mm-dd`, both
+ * included) or instants.
+ */
 interface StatsQuery {
   from?: string | undefined;
   to?: string | undefined;
@@ -18,7 +21,7 @@ interface StatsQuery {
   project?: Projects | undefined;
 }
 
-/** Counts and sums of one channel and currency; amounts in major and minor units. */
+/** Counts and sums of one channel and currency. Amounts are given in major and in minor units. */
 interface Sums {
   payWay: string;
   currency: string;
@@ -30,11 +33,14 @@ interface Sums {
   refundedAmountMinor: number;
 }
 
-/** Statistics: orders count at their creation, payments when they were paid, refunds when they succeeded. */
+/**
+ * The statistics operations. Orders count on the day of their creation, payments on the day of the payment, refunds on
+ * the day of their success.
+ */
 export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'reports' | 'now'>) {
   return {
     overview,
-    /** The overview of one project. */
+    /** Returns the overview of one project. */
     ofProject: async (code: string, query: StatsQuery) => {
       if (!(await store.read((tx) => tx.projects.find({ code })))) throw new NotFound('project');
       return overview({ ...query, project: code });
@@ -105,24 +111,26 @@ function amounts(paid: readonly Summed[], refunded: readonly Summed[]): Sums[] {
 }
 
 /**
- * The days and the first and last instant of a query, by default the last thirty days. An instant cuts its day: only
- * the part within the bounds counts.
+ * The days, the start and the end of a query; by default the last thirty days. If a bound is an instant, only the part
+ * of that day within the bounds counts.
  */
 function period(query: { from?: string | undefined; to?: string | undefined }, tz: string, now: Date) {
   const last = query.to === undefined ? dateIn(tz, now) : dateOf(query.to, tz, true);
   const month = new Date(Date.parse(last) - 29 * 86_400_000).toISOString().slice(0, 10);
   const first = query.from === undefined ? month : dateOf(query.from, tz, false);
-  if (first > last) throw invalid('/query/to', 'invalid', 'must not be before from');
+  if (first > last) throw invalid('/query/to', 'invalid', 'must not be before `from`');
   if (Date.parse(last) - Date.parse(first) >= MAX_DAYS * 86_400_000)
-    throw invalid('/query/from', 'invalid', `must be at most ${MAX_DAYS} days before to`);
+    throw invalid('/query/from', 'invalid', `must be at most ${MAX_DAYS} days before \`to\``);
   const { days, end } = daysBetween(first, last, tz);
   const from = query.from && !isDate(query.from) ? new Date(query.from) : (days[0]?.start ?? end);
   const to = query.to && !isDate(query.to) ? new Date(query.to) : end;
-  if (to <= from) throw invalid('/query/to', 'invalid', 'must be after from');
+  if (to <= from) throw invalid('/query/to', 'invalid', 'must be after `from`');
   return { days, from, to };
 }
 
-/** The date of a bound. An end instant is excluded, so a period until midnight ends on the day before. */
+/**
+ * The date on which a bound lies. An end instant is excluded, so a period that ends at midnight ends on the day before.
+ */
 function dateOf(text: string, tz: string, isEnd: boolean): string {
   if (isDate(text)) return text;
   return dateIn(tz, new Date(Date.parse(text) - (isEnd ? 1 : 0)));
@@ -145,7 +153,7 @@ export function dateIn(tz: string, at: Date): string {
   return formatter(tz).format(at);
 }
 
-/** The days from one date to another, both included, and the instant at which the day after the last begins. */
+/** The days from one date to another, both included. `end` is the first instant after the last day. */
 export function daysBetween(from: string, to: string, tz: string): { days: Day[]; end: Date } {
   const days: Day[] = [];
   for (let at = Date.parse(from); at <= Date.parse(to); at += DAY) {
@@ -155,7 +163,10 @@ export function daysBetween(from: string, to: string, tz: string): { days: Day[]
   return { days, end: startOf(new Date(Date.parse(to) + DAY).toISOString().slice(0, 10), tz) };
 }
 
-/** The first instant of a date in a time zone: local midnight, or if the clocks skip midnight, the first instant after it. */
+/**
+ * The first instant of a date in a time zone: local midnight. If a clock change skips midnight, it is the first instant
+ * after the change.
+ */
 export function startOf(date: string, tz: string): Date {
   const midnight = Date.parse(date);
   const guesses = [midnight - DAY, midnight, midnight + DAY].map((at) => midnight - offsetAt(tz, at));

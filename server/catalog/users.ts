@@ -8,7 +8,7 @@ import type { Actor } from '../identity/ports.ts';
 import { later } from '../payments/core/plan.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 
-/** A change of a payer; absent fields keep their value, `null` clears. */
+/** A change of a payer. Absent fields keep their value, and `null` clears a field. */
 interface UserPatch {
   nickname?: string | null | undefined;
   email?: string | null | undefined;
@@ -17,16 +17,22 @@ interface UserPatch {
   metadata?: Record<string, unknown> | null | undefined;
 }
 
-/** The key of a payer, unique in its project. */
+/** Identifies a payer: its project, and its user id, which is unique in the project. */
 interface UserKey {
   project: string;
   userId: string;
 }
 
-/** How many parts of a payer's rows a deletion processes within the request; the job processes the rest. */
+/**
+ * A deletion processes a payer's rows in parts. This many parts are processed within the request; the job processes the
+ * others.
+ */
 const PARTS_AT_ONCE = 5;
 
-/** The operations on payers; changes by an administrator (`actor`) are written to the audit log, changes by a merchant are not. */
+/**
+ * The operations on payers. Changes by an administrator (`actor`) are written to the audit log, changes by a merchant
+ * are not.
+ */
 export function users(ports: CatalogPorts) {
   const { store, reports, now, audit, log: report } = ports;
   const log = note(audit);
@@ -34,10 +40,10 @@ export function users(ports: CatalogPorts) {
   return {
     list: (filter: UserFilter) => reports.read((tx) => listUsers(tx, filter)),
     get: (key: UserKey) => store.read((tx) => required(tx.users.find(key))),
-    /** Returns the payer with the sums paid and refunded, per mode, channel and currency. */
+    /** Returns the payer with the total amounts paid and refunded, per mode, channel and currency. */
     withTotals: (key: UserKey) =>
       store.read(async (tx) => ({ user: await required(tx.users.find(key)), totals: await userTotals(tx, key) })),
-    /** Creates or updates the payer; `isNew` = it was created. */
+    /** Creates or updates the payer. `isNew` is true if the payer was created. */
     upsert: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
       store.transaction(async (tx) => {
         await requireProject(tx, key.project);
@@ -49,7 +55,7 @@ export function users(ports: CatalogPorts) {
       }),
     update: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
       store.transaction((tx) => change(tx, actor, key, 'user.update', () => given(patch))),
-    /** Blocks or unblocks; without `enabled` the state is inverted. */
+    /** Blocks or unblocks a payer. Without `enabled`, an active payer is blocked, and vice versa. */
     toggle: (actor: Actor, key: UserKey, enabled: boolean | undefined) =>
       store.transaction((tx) =>
         change(tx, actor, key, 'user.toggle', ({ status }) => ({
@@ -57,8 +63,9 @@ export function users(ports: CatalogPorts) {
         })),
       ),
     /**
-     * Deletes the payer's personal data. The row stays, because orders and coins refer to it. The first parts are
-     * processed within the request. The job processes the rest, and repeats a part that fails here.
+     * Deletes the payer's personal data. The payer's row stays, because orders and coins refer to it. The first parts
+     * of the data are deleted within the request. The job deletes the others, and retries if the deletion within the
+     * request fails.
      */
     anonymise: async (actor: Actor, key: UserKey) => {
       const since = now();
@@ -128,21 +135,24 @@ async function required(found: Promise<PayerRow | undefined>): Promise<PayerRow>
   return user;
 }
 
-/** Payers per query of the job. */
+/** Number of payers that the job reads per query. */
 const PAYERS = 20;
-/** After this time (seconds), requests that were running at the deletion have written their rows and message logs. */
+/**
+ * When this time (seconds) has passed after a deletion, every request that was running then has ended, so that it can
+ * no longer write personal data.
+ */
 const SETTLED_SECONDS = 600;
-/** A payer with orders in progress is checked again after this time (seconds). */
+/** If a payer has orders in progress, the job checks the payer again after this time (seconds). */
 const AGAIN_SECONDS = 3600;
 
 /**
- * Deletes payers' personal data from every table. The first part runs within the request; the job continues until no
- * row is left.
+ * Creates the functions that delete payers' personal data from every table. A deletion starts within the request; the
+ * job continues it until no row is left.
  */
 export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'now' | 'log'>) {
   return { forget, forgetDue };
 
-  /** Processes the rows once, then schedules the next round or the final check. */
+  /** Deletes the personal data once, then schedules the next round. If no row is left, one final check is scheduled. */
   async function forget(payer: Forgotten, goesOn?: () => boolean): Promise<void> {
     const { left, isWhole } = await forgetPayer(store, payer, goesOn);
     if (!isWhole) return;
@@ -151,7 +161,10 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
     else await plan(payer, now() < settledAt ? settledAt : null);
   }
 
-  /** Job: processes the due payers one after another. A failure for one payer does not stop the next. */
+  /**
+   * Job: deletes the data of the payers that are due, one payer after another. A failure for one payer does not stop
+   * the job.
+   */
   async function forgetDue(goesOn: () => boolean): Promise<void> {
     for (;;) {
       const payers = await store.read((tx) => duePayers(tx, now(), PAYERS));
@@ -167,8 +180,8 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
   }
 
   /**
-   * Schedules the next round. If the deletion was requested again (another `forgetSince`), nothing changes, because
-   * that request has its own schedule.
+   * Schedules the next round. If the deletion was requested again meanwhile (another `forgetSince`), nothing is
+   * written, because the newer request has its own schedule.
    */
   async function plan({ project, userId, since }: Forgotten, forgetAt: Date | null): Promise<void> {
     await store.autocommit((tx) => tx.users.update({ project, userId, forgetSince: since }, { forgetAt }));

@@ -1,7 +1,4 @@
-/**
- * The bytes of a bill (a channel's list of the transactions of a day): downloaded, limited, unpacked and split into
- * lines.
- */
+/** Downloads, limits, unpacks and splits the bytes of a bill (a channel's list of the transactions of a day). */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
@@ -17,22 +14,28 @@ import {
 } from '../payments/channel.ts';
 import { daySpan } from './bill-rows.ts';
 
-/** The most bytes of a bill, packed or unpacked: some 2.5 million lines of 400 bytes. */
+/** The maximum number of bytes of a bill, packed or unpacked. This is about 2.5 million lines of 400 bytes. */
 export const MOST_BYTES = 1024 ** 3;
 
-/** Bills compress by a factor of 10 to 30; a higher ratio than this is a decompression bomb. */
+/**
+ * The largest compression ratio. Bills have a ratio of 10 to 30; a file with a much higher ratio is a decompression
+ * bomb.
+ */
 const MOST_RATIO = 200;
-/** The ratio is not checked below this size. */
+/** The compression ratio is checked only for bills larger than this. */
 const HARMLESS = 16 * 1024 * 1024;
 
-/** Throws if a bill unpacks to more bytes than allowed, or to too many for `packed`, the packed bytes read so far. */
+/** Throws if the unpacked bill is too large, or too large in relation to the `packed` bytes that were read so far. */
 export function refuseBomb(unpacked: number, packed: number): void {
   if (unpacked > MOST_BYTES) throw tooLarge();
   if (unpacked > HARMLESS && unpacked > packed * MOST_RATIO)
-    throw new BillMalformed('too_large', `The bill unpacks to more than ${MOST_RATIO} times its size.`);
+    throw new BillMalformed(
+      'too_large',
+      `The unpacked bill is more than ${MOST_RATIO} times as large as the packed one.`,
+    );
 }
 
-/** Passes bytes on unchanged; throws if a bill is larger than `MOST_BYTES`. */
+/** Passes bytes on unchanged. Throws if a bill is larger than `MOST_BYTES`. */
 export async function* bounded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const piece of bytes) {
@@ -42,7 +45,7 @@ export async function* bounded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   }
 }
 
-/** The first bytes of a file, which show its kind. */
+/** Reads the first bytes of a file, which show the file type. */
 export async function firstBytes(file: string, length: number): Promise<Buffer> {
   const handle = await open(file);
   try {
@@ -53,26 +56,27 @@ export async function firstBytes(file: string, length: number): Promise<Buffer> 
   }
 }
 
-/** Whether bytes begin with the magic number of GZIP. */
+/** Whether the bytes begin with the magic number of GZIP. */
 export function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b;
 }
 
-/** The bytes of a file, in pieces of 128 KB. */
+/** Reads the bytes of a file in pieces of 128 KB. */
 export function fileBytes(file: string): AsyncIterable<Uint8Array> {
   return bounded(createReadStream(file, { highWaterMark: PIECE }));
 }
 
-/** The unpacked bytes of a GZIP file. */
+/** Reads a GZIP file and returns its unpacked bytes. */
 export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE });
-  // The iteration throws the errors of the pipeline.
+  // Errors of the pipeline are thrown by the loop over `plain`.
   const plain = pipeline(createReadStream(file, { highWaterMark: PIECE }), gunzip, () => undefined);
   let size = 0;
   try {
     for await (const piece of plain as AsyncIterable<Buffer>) {
       size += piece.byteLength;
-      // `bytesWritten` counts the packed bytes already processed; the file may have been read further.
+      // `bytesWritten` counts the packed bytes that were unpacked. It may be less than the bytes already read from the
+      // file.
       refuseBomb(size, gunzip.bytesWritten);
       yield piece;
     }
@@ -82,8 +86,8 @@ export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * Passes bytes on unchanged and also gives the unpacked bytes to `onPlain`. Bytes that are not packed go to `onPlain`
- * unchanged. Throws BillMalformed if packed bytes cannot be unpacked.
+ * Passes the bytes on unchanged and also gives the unpacked bytes to `onPlain`. If the bytes are not packed, `onPlain`
+ * gets the same bytes. Throws BillMalformed if packed bytes cannot be unpacked.
  */
 export async function* unpackedBeside(
   bytes: AsyncIterable<Uint8Array>,
@@ -102,7 +106,7 @@ export async function* unpackedBeside(
   ended.catch(() => undefined);
   try {
     for await (const next of bytes) {
-      // The magic number has two bytes; a piece may have fewer.
+      // The magic number has two bytes, but the first piece may have only one.
       const piece: Uint8Array = isPacked === undefined ? (first = Buffer.concat([first, next])) : next;
       if (piece.byteLength < 2 && isPacked === undefined) continue;
       isPacked ??= isGzip(piece);
@@ -150,29 +154,29 @@ function tooLarge(): BillMalformed {
   return new BillMalformed('too_large', `The bill is larger than ${MOST_BYTES} bytes.`);
 }
 
-/** Consecutive lines of a file; `from` is the number of the first, counted from 1. */
+/** Consecutive lines of a file. `from` is the line number of the first line, counted from 1. */
 interface TextBlock {
   from: number;
   lines: string[];
 }
 
-/** The charset of a bill. The decoder of GB18030 also reads GBK. */
+/** The charset of a bill. The GB18030 decoder also reads GBK. */
 type Charset = 'utf-8' | 'gb18030';
 
-/** Bytes that are decoded at once: some hundred lines. */
+/** The number of bytes that are decoded at once: some hundred lines. */
 const BLOCK_BYTES = 64 * 1024;
-/** The most characters of a line. */
+/** The maximum number of characters in a line. */
 const LONGEST_LINE = 64 * 1024;
-/** The most lines of a bill. */
+/** The maximum number of lines in a bill. */
 const MOST_LINES = 20_000_000;
 
 const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * The lines of a text, without line ends and byte order mark. The bytes are split at LF, because in both charsets this
- * byte is part of no other character. Throws BillMalformed for bytes that are not of the charset, and for lines that
- * are too long.
+ * Splits a text into lines without line ends and byte order mark. The bytes can be split at LF before decoding, because
+ * in both charsets no multi-byte character contains this byte. Throws BillMalformed for a line that is too long and for
+ * bytes that are invalid in the charset.
  */
 export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Charset): AsyncGenerator<TextBlock> {
   const decode = lineDecoder(charset);
@@ -190,8 +194,8 @@ export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Cha
     yield { from, lines };
     from += lines.length;
     if (from > MOST_LINES)
-      throw new BillMalformed('too_large', `The bill has more than ${MOST_LINES} lines.`, { line: from });
-    // A copy, because a view would keep the whole block in memory.
+      throw new BillMalformed('too_large', `The bill has more than ${MOST_LINES} lines, the limit.`, { line: from });
+    // The rest is copied, because a view would keep the whole block in memory.
     const rest = Uint8Array.prototype.slice.call(block, end + 1);
     held = [rest];
     size = rest.byteLength;
@@ -203,7 +207,7 @@ export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Cha
 }
 
 function lineDecoder(charset: Charset): (bytes: Uint8Array, from: number) => string[] {
-  // The decoder would remove a byte order mark from every block, not only from the first.
+  // With `ignoreBOM: false` the decoder would remove a byte order mark from every block and not only from the first.
   const decoder = new TextDecoder(charset, { fatal: true, ignoreBOM: true });
   return (bytes, from) => {
     const lines = decoded(decoder, bytes, from, charset).split('\n');
@@ -223,13 +227,16 @@ function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, f
   } catch {
     throw new BillMalformed(
       'wrong_charset',
-      `The bill is not ${charset.toUpperCase()}.`,
+      `The bill is not encoded in ${charset.toUpperCase()}.`,
       badPlace(bytes, from, charset),
     );
   }
 }
 
-/** The line and column, counted from 1, of the first character that cannot be decoded; no column if there is none. */
+/**
+ * Returns line and column (counted from 1) of the first character that cannot be decoded. If every line can be decoded,
+ * returns only the first line number.
+ */
 function badPlace(bytes: Uint8Array, from: number, charset: Charset): { line: number; column?: number } {
   const strict = new TextDecoder(charset, { fatal: true, ignoreBOM: true });
   const lenient = new TextDecoder(charset, { ignoreBOM: true });
@@ -252,18 +259,21 @@ function tooLong(line: number): BillMalformed {
   return new BillMalformed('too_large', `A line has more than ${LONGEST_LINE} characters.`, { line });
 }
 
-/** Minutes since the end of a day; negative before it. Throws for an invalid day. */
+/** Returns the minutes since the end of a day, negative before the end. Throws for an invalid day. */
 function minutesSince(day: string, calendar: BillCalendar, now: Date): number {
   return (now.getTime() - daySpan(day, calendar.utcOffsetMinutes).end.getTime()) / 60_000;
 }
 
-/** The answer `gone` for a day that is older than the channel's bills; undefined for other days. */
+/** Returns the result `gone` if the channel no longer offers the bill of the day, otherwise undefined. */
 export function goneDay(day: string, calendar: BillCalendar, now: Date): BillAnswer | undefined {
   const days = minutesSince(day, calendar, now) / (24 * 60);
   return days > calendar.backDays ? { kind: 'gone', code: `OLDER_THAN_${calendar.backDays}_DAYS` } : undefined;
 }
 
-/** The meaning of "no bill": `empty` from `sureAfterMinutes` after the end of the day, `not_ready` before. */
+/**
+ * Returns the result for a channel that reports no bill: `empty` from `sureAfterMinutes` after the end of the day,
+ * `not_ready` before that time.
+ */
 export function noBill(
   code: string,
   {
@@ -278,7 +288,7 @@ export function noBill(
   return { kind: 'empty', code, ...(payee !== undefined && { payee }) };
 }
 
-/** Downloads a bill with a limited size; any status but 200 and any fault of the transport is `unknown`. */
+/** Downloads a bill with a size limit. Any HTTP status except 200 and any transport error is `unknown`. */
 export async function downloadBill(
   download: () => Promise<WireFile>,
 ): Promise<Extract<BillAnswer, { kind: 'bill' }> | UnknownOutcome> {
@@ -287,7 +297,7 @@ export async function downloadBill(
     if (status === 200) return { kind: 'bill', bytes: bounded(bytes) };
     await bytes[Symbol.asyncIterator]().return?.();
     const cause = status >= 300 && status < 400 ? 'redirected' : 'http_status';
-    return { kind: 'unknown', cause, detail: `The download failed with HTTP ${status}.` };
+    return { kind: 'unknown', cause, detail: `The download of the bill failed with HTTP ${status}.` };
   } catch (error) {
     if (!(error instanceof TransportFailed)) throw error;
     return { kind: 'unknown', cause: error.why, detail: error.message };

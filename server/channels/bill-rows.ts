@@ -1,34 +1,34 @@
-/** The rows of a bill: cells, columns, unreadable rows, and sums. */
+/** Reads the rows of a bill: cells, columns, unreadable rows, and sums. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../payments/channel.ts';
 
-/** A bill with more unreadable rows is rejected as a whole. */
+/** The maximum number of unreadable rows. A bill with more of them is rejected. */
 const MOST_UNREADABLE = 100;
 
-/** Codes of errors that concern one row only; an error with another code rejects the whole file. */
+/** Error codes that affect only one row. An error with any other code rejects the whole file. */
 const OF_A_ROW: ReadonlySet<string> = new Set(['wrong_cell', 'wrong_columns']);
 
-/** An unreadable row: its line number, and the order and payment numbers that can be read. */
+/** An unreadable row: its line number, and those of its order, trade and refund numbers that could be read. */
 export type Unread = Pick<BillLine, 'line'> &
   Partial<Pick<BillLine, 'orderNo' | 'refundNo' | 'channelTradeNo' | 'channelRefundNo'>>;
 
-/** The rows of one bill, with a count of the unreadable ones. */
+/** Reads the rows of one bill and counts the unreadable rows. */
 export interface Rows {
-  /** Reads a row; an unreadable row becomes a line of the kind `unreadable` without an amount. */
+  /** Reads a row. With `isLenient` an unreadable row becomes a line of the kind `unreadable` without an amount. */
   read(text: string, readRow: () => BillLine, unread: () => Unread): BillLine;
   /** The number of unreadable rows. */
   unreadable(): number;
-  /** Notes that a sum stated in the bill differs from the sum of the readable rows. */
+  /** Records that a sum stated in the bill differs from the sum of the readable rows. */
   short(shortfall: string): void;
-  /** Throws if there are rows and none is readable. */
+  /** Throws if the bill has rows but none of them is readable. */
   requireOne(): void;
-  /** The last part of a bill: its sums, and the differences noted by `short`. */
+  /** Returns the last part of a bill: its sums, and the differences recorded by `short`. */
   end(...totals: BillTotals[]): BillPart;
 }
 
 /**
- * Creates the reader of rows. `isLenient`: an unreadable row does not reject a downloaded file, because the channel has
- * no better file. An imported file is rejected, because the operator can download it again and a spreadsheet program
- * may have changed it.
+ * Creates the reader of rows. With `isLenient`, unreadable rows do not reject the file. This is used for downloaded
+ * files, because the channel has no better file. An imported file is rejected instead: a spreadsheet program may have
+ * changed it, and the operator can download it again.
  */
 export function createRows(isLenient: boolean, begin: Date): Rows {
   const shortfalls: string[] = [];
@@ -55,7 +55,7 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
     end(...totals) {
       requireOne();
       if (unreadable === 0) return { kind: 'totals', totals };
-      // The sums stated in the bill also cover the unreadable rows, so they are not returned.
+      // The sums stated in the bill include the unreadable rows, so they cannot be returned as totals.
       return { kind: 'totals', totals: [], ...(shortfalls.length > 0 && { shortfall: shortfalls.join(' ') }) };
     },
   };
@@ -66,7 +66,8 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
 }
 
 function lineOf(raw: string, { message, line, column }: BillMalformed, unread: Unread, at: Date): BillLine {
-  // The text of the cell is removed here: only `raw` is emptied when the payer's data is erased.
+  // Removes the text of the cell from the message. The cell may contain data of the payer, and only `raw` is cleared
+  // when this data is erased.
   const reason = message.replace(/: ".*$/s, '');
   return {
     kind: 'unreadable',
@@ -76,7 +77,7 @@ function lineOf(raw: string, { message, line, column }: BillMalformed, unread: U
     channelTradeNo: null,
     channelRefundNo: null,
     ...unread,
-    // ISO 4217: no currency.
+    // XXX is the ISO 4217 code for "no currency".
     currency: 'XXX',
     amount: 0n,
     discount: 0n,
@@ -92,12 +93,16 @@ const NINE = 57;
 const DOT = 46;
 const MINUS = 45;
 
-/** The most digits of an amount in minor units that a number holds exactly. */
+/**
+ * The maximum number of digits of an amount in minor units. A JavaScript number holds every integer of this length
+ * exactly.
+ */
 const MOST_DIGITS = 15;
 
 /**
- * Reads a decimal number as a whole number of minor units with `decimals` places; NaN for anything else. Further decimals must be zeros. Bills
- * have millions of amounts, so it reads characters instead of using a pattern.
+ * Reads a decimal number as an integer in minor units with `decimals` decimal places. More decimal places are allowed
+ * only if they are zeros. Returns NaN for any other text. Bills have millions of amounts, so it reads single
+ * characters, which is faster than a regular expression.
  */
 export function readDecimal(text: string, decimals: number): number {
   const { length } = text;
@@ -128,7 +133,7 @@ export function readDecimal(text: string, decimals: number): number {
   return isNegative && value !== 0 ? -value : value;
 }
 
-/** Reads a sum of a whole bill in minor units; undefined for anything else. */
+/** Reads a sum of a bill as an integer in minor units. Returns undefined for any other text. */
 export function readSum(text: string, decimals: number): bigint | undefined {
   const [, sign, whole = '', behind = ''] = /^(-?)(\d{1,18})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   if (whole === '' || /[1-9]/.test(behind.slice(decimals))) return undefined;
@@ -136,7 +141,7 @@ export function readSum(text: string, decimals: number): bigint | undefined {
   return sign === '-' ? -value : value;
 }
 
-/** Reads `yyyy-MM-dd HH:mm:ss` as milliseconds since 1970, as if it were UTC; NaN for anything else. */
+/** Reads `yyyy-MM-dd HH:mm:ss` as milliseconds since 1970, as if the time were UTC. Returns NaN for any other text. */
 export function readClock(text: string): number {
   if (text.length !== 19 || text[4] !== '-' || text[7] !== '-' || text[10] !== ' ') return NaN;
   if (text[13] !== ':' || text[16] !== ':') return NaN;
@@ -148,11 +153,11 @@ export function readClock(text: string): number {
   const second = digits(text, 17, 19);
   if (!(month >= 1 && month <= 12 && day >= 1 && hour <= 23 && minute <= 59 && second <= 59)) return NaN;
   const at = Date.UTC(year, month - 1, day, hour, minute, second);
-  // Date.UTC moves a day that the month does not have into the next month.
+  // Date.UTC turns an invalid day such as 30 February into a day of the next month.
   return new Date(at).getUTCDate() === day ? at : NaN;
 }
 
-/** NaN unless there are only digits. */
+/** Reads an unsigned integer. Returns NaN if there is any character that is not a digit. */
 function digits(text: string, from: number, to: number): number {
   let value = 0;
   for (let at = from; at < to; at += 1) {
@@ -163,7 +168,7 @@ function digits(text: string, from: number, to: number): number {
   return value;
 }
 
-/** The first instant of a day and that of the next one. */
+/** The first instant of a day and the first instant of the next day. */
 export interface DaySpan {
   begin: Date;
   end: Date;
@@ -171,24 +176,29 @@ export interface DaySpan {
 
 const DAY_MS = 86_400_000;
 
-/** The span of a day, `yyyy-MM-dd`, in the time zone `utcOffsetMinutes` ahead of UTC; throws for an invalid day. */
+/**
+ * Returns the span of a day (`yyyy-MM-dd`) in the time zone that is `utcOffsetMinutes` ahead of UTC. Throws for an
+ * invalid day.
+ */
 export function daySpan(day: string, utcOffsetMinutes: number): DaySpan {
   const start = readClock(`${day} 00:00:00`);
-  if (Number.isNaN(start)) throw new RangeError(`${day} is not a valid day.`);
+  if (Number.isNaN(start)) throw new RangeError(`${day} is not a valid day in the form YYYY-MM-DD.`);
   const begin = new Date(start - utcOffsetMinutes * 60_000);
   return { begin, end: new Date(begin.getTime() + DAY_MS) };
 }
 
-/** The error for an unreadable cell; `column` counts from 0. */
+/** Builds the error for an unreadable cell. `column` counts from 0. */
 export function wrongCell(line: number, column: number, name: string, text: string): BillMalformed {
   const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
   return new BillMalformed('wrong_cell', `${name} cannot be read: "${shown}".`, { line, column: column + 1 });
 }
 
-/** The indexes of the columns of a table, by name. */
+/** The index of each named column of a table. */
 export type Columns<Name extends string> = Readonly<Record<Name, number>>;
 
-/** Finds columns by the names in a header; throws BillMalformed `wrong_columns` for a missing or duplicate one. */
+/**
+ * Finds columns by their names in the header. Throws BillMalformed `wrong_columns` if a column is missing or duplicate.
+ */
 export function findColumns<Name extends string>(
   header: readonly string[],
   names: readonly Name[],
@@ -196,32 +206,41 @@ export function findColumns<Name extends string>(
 ): Columns<Name> {
   const found = names.map((name): [Name, number] => {
     const at = header.indexOf(name);
-    if (at < 0) throw new BillMalformed('wrong_columns', `The column ${name} is missing.`, { line });
+    if (at < 0) throw new BillMalformed('wrong_columns', `The bill has no column ${name}.`, { line });
     const again = header.indexOf(name, at + 1);
     if (again >= 0)
-      throw new BillMalformed('wrong_columns', `The column ${name} occurs twice.`, { line, column: again + 1 });
+      throw new BillMalformed('wrong_columns', `The bill has the column ${name} twice.`, { line, column: again + 1 });
     return [name, at];
   });
   return Object.fromEntries(found) as Columns<Name>;
 }
 
-/** Running sums of a bill by name, in minor units. */
+/** Running sums of a bill, each with a name, in minor units. */
 interface Sums<Name extends string> {
   add(name: Name, value: number): void;
   of(name: Name): bigint;
   /**
-   * Throws BillMalformed `wrong_sums` if the sum stated in the bill differs. If rows are unreadable, the difference is
-   * only noted.
+   * Compares a sum with the value stated in the bill. Throws BillMalformed `wrong_sums` if they differ. If the bill has
+   * unreadable rows, the difference is only recorded.
    */
   require(name: Name, stated: bigint, what: string, line: number): void;
-  /** Checks a stated count of rows in the same way: at least the readable rows, at most all rows. */
+  /**
+   * Compares the number of readable rows with the count stated in the bill. Each unreadable row may be part of the
+   * count, so the count may be larger by their number.
+   */
   requireCount(name: Name, stated: bigint, what: string, line: number): void;
 }
 
-/** At this size a sum in plain numbers is added to its bigint part; it is below the largest exact integer. */
+/**
+ * If the part of a sum that is a plain number reaches this size, it is added to the bigint part. Up to this size
+ * numbers are exact.
+ */
 const CARRY = 2 ** 52;
 
-/** Creates sums that begin at zero. Millions of bigint additions are slow, so each sum also has a part in plain numbers. */
+/**
+ * Creates sums that start at zero. Millions of bigint additions are slow, so each sum is added up as a plain number
+ * first.
+ */
 export function createSums<Name extends string>(
   names: readonly Name[],
   rows: Pick<Rows, 'unreadable' | 'short'>,

@@ -2,25 +2,25 @@ import type { ProbeCheck, ProbeNote } from '../payments/channel.ts';
 import { inChannelCall, noteSupportId } from '../payments/numbers.ts';
 
 /**
- * A part of a configuration (an id, a key, a certificate) that one call to a channel proves. `fields` are at fault if
- * the call fails.
+ * One part of a configuration (an id, a key, a certificate) that a call to the channel tests. If the call fails with a
+ * fault in one of `fields`, this part is wrong.
  */
 export interface Subject {
   name: string;
   fields: readonly string[];
 }
 
-/** The fault that a call found; undefined = none. */
+/** The fault that a test call found; undefined = no fault. */
 export type Fault = ProbeNote | undefined;
 
 const OK = { status: 'ok', field: null, code: null, message: null, supportId: null } as const;
 
-/** A check that succeeded. */
+/** Builds the result of a check that succeeded. */
 export function passed(about: ProbeCheck['about'], name: string, message: string | null = null): ProbeCheck {
   return { about, name, ...OK, message };
 }
 
-/** A check that failed, or that proved nothing; `status` says which. */
+/** Builds the result of a check that did not succeed. `status` tells whether it failed or proved nothing. */
 export function wanting(
   about: ProbeCheck['about'],
   name: string,
@@ -30,14 +30,16 @@ export function wanting(
   return { about, name, status, field, code, message, supportId: null };
 }
 
-/** A check that was not made, because an earlier one failed. */
+/** Builds the result of a check that did not run, because an earlier check failed. */
 export function notReached(about: ProbeCheck['about'], name: string): ProbeCheck {
-  return wanting(about, name, 'unproven', { message: 'Not tested: correct the failed checks above first.' });
+  return wanting(about, name, 'unproven', {
+    message: 'Not tested, because a check above failed. Correct that one first.',
+  });
 }
 
 /**
- * The checks of one call. Without a fault every subject passes; otherwise the subject with the named field fails. If
- * the fault names no subject, the check `Answer of …` fails.
+ * Builds the checks of one test call. Without a fault every subject passes. With a fault, the subject that contains the
+ * faulty field fails. If no subject contains the field, an additional check `Answer of …` fails.
  */
 export function credentialChecks(channel: string, subjects: readonly Subject[], fault: Fault): ProbeCheck[] {
   if (!fault) return subjects.map(({ name }) => passed('credential', name));
@@ -50,15 +52,18 @@ export function credentialChecks(channel: string, subjects: readonly Subject[], 
 }
 
 /**
- * Runs calls to a channel. Checks that did not succeed get the last call's support id, by which the channel's support
- * finds it.
+ * Runs calls to a channel. Checks that did not succeed get the support id of the last call; the channel's support staff
+ * can find the call by it.
  */
 export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promise<ProbeCheck[]> {
   const { answer, supportId } = await inChannelCall(work);
   return answer.map((check) => (check.status === 'ok' || check.supportId ? check : { ...check, supportId }));
 }
 
-/** Shares one call among several checks: the first check sends it, and each check gets the support id of its last request. */
+/**
+ * Lets several checks share one call. The first check sends the call; every check gets the support id of its last
+ * request.
+ */
 export function askedOnce<T>(ask: () => Promise<T>): () => Promise<T> {
   let pending: ReturnType<typeof inChannelCall<T>> | undefined;
   return async () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DisputeAction, EvidenceFile } from '../payments/channel.ts';
 
-/** Kinds of files, each with its first bytes (hexadecimal) and its file extension. */
+/** The file types, each with its possible first bytes (in hexadecimal) and its file extension. */
 const KINDS = {
   'image/jpeg': { begins: ['ffd8ff'], ending: 'jpg' },
   'image/png': { begins: ['89504e470d0a1a0a'], ending: 'png' },
@@ -11,17 +11,19 @@ const KINDS = {
 } as const;
 type EvidenceKind = keyof typeof KINDS;
 
-/** The limits of a channel for evidence: the files that a merchant sends in a dispute. */
+/** A channel's limits for evidence (the files that a merchant sends in a dispute). */
 interface EvidenceLimits {
   channel: string;
   kinds: readonly EvidenceKind[];
   mostFiles: number;
-  /** The most bytes of one file; `mostBytesInAll`: of all files together, absent = no limit. */
+  /** The maximum number of bytes of one file. `mostBytesInAll` limits all files together; absent = no such limit. */
   mostBytes: number;
   mostBytesInAll?: number;
 }
 
-/** A file as it is sent: its bytes decide its kind and the extension of its name. */
+/**
+ * A file that is sent to the channel. Its type and its file extension come from its bytes, not from its original name.
+ */
 export interface TypedFile {
   name: string;
   kind: EvidenceKind;
@@ -30,28 +32,29 @@ export interface TypedFile {
 
 type Refused = Extract<DisputeAction, { kind: 'refused' }>;
 
-/** The files as the channel accepts them, or the reason why nothing is sent. */
+/** Prepares files for the channel. If a file breaks a limit of the channel, returns a refusal and no file is sent. */
 export function typedFiles(files: readonly EvidenceFile[], limits: EvidenceLimits): readonly TypedFile[] | Refused {
   const { channel, kinds, mostFiles, mostBytes, mostBytesInAll = Infinity } = limits;
   if (files.length > mostFiles)
-    return refused('TOO_MANY_FILES', `${channel} accepts at most ${mostFiles} files with an answer.`);
+    return refused('TOO_MANY_FILES', `${channel} accepts at most ${mostFiles} files with a reply to a dispute.`);
   const typed: TypedFile[] = [];
   let sum = 0;
   for (const { name, bytes } of files) {
     const start = bytes.subarray(0, 16).toString('hex');
     const kind = kinds.find((one) => KINDS[one].begins.some((begin) => start.startsWith(begin)));
     const accepted = kinds.map((one) => KINDS[one].ending.toUpperCase()).join(', ');
-    if (!kind) return refused('FILE_TYPE_INVALID', `${channel} does not accept the file ${name}; use ${accepted}.`);
+    if (!kind)
+      return refused('FILE_TYPE_INVALID', `${channel} does not accept the file ${name}; accepted types: ${accepted}.`);
     if (bytes.length > mostBytes) return refused('FILE_TOO_LARGE', `${name} is larger than ${inMegabytes(mostBytes)}.`);
     sum += bytes.length;
     typed.push({ name: nameOf(name, typed.length, KINDS[kind].ending), kind, bytes });
   }
   if (sum > mostBytesInAll)
-    return refused('FILES_TOO_LARGE', `The files are larger than ${inMegabytes(mostBytesInAll)} together.`);
+    return refused('FILES_TOO_LARGE', `All files together are larger than ${inMegabytes(mostBytesInAll)}.`);
   return typed;
 }
 
-/** A file name of characters that every channel accepts, with the extension of the file's kind. */
+/** Builds a file name from characters that every channel accepts, with the extension of the file type. */
 function nameOf(name: string, index: number, ending: string): string {
   const stem = name
     .replace(/\.[^.]*$/, '')
@@ -77,7 +80,7 @@ export interface FormPart {
   content: string | Buffer;
 }
 
-/** Builds a multipart/form-data body and its media type. Names must not contain quotes. */
+/** Builds a multipart/form-data body and its content type. Names must not contain quotes. */
 export function multipartForm(parts: readonly FormPart[]): { contentType: string; bytes: Buffer } {
   const boundary = `form-${randomBytes(16).toString('hex')}`;
   const chunks = parts.flatMap(({ name, type, fileName, content }) => {

@@ -5,13 +5,13 @@ const NAME = 'feeRate';
 
 const COMMON = { name: NAME, label: 'Fee rate', secret: false, requiredIn: [] } as const;
 
-/** The fee rate field of a channel that charges a percentage. */
+/** The field `feeRate` of a channel that charges a percentage. */
 export const PERCENT_FIELD: FieldSpec = {
   ...COMMON,
   help: 'The fee of the channel for a payment, in percent: 0.6 or 0.6%. Fees in bills are compared with it; leave it empty to compare none.',
 };
 
-/** The fee rate field of a channel that charges a percentage and a fixed amount for each payment. */
+/** The field `feeRate` of a channel that charges a percentage and a fixed amount per payment. */
 export const PERCENT_AND_AMOUNT_FIELD: FieldSpec = {
   ...COMMON,
   help: 'The fee of the channel for a payment, in percent, and a fixed amount for each payment if there is one: 3.49% + 0.49 USD. Fees in bills are compared with it, except for payments in a currency other than that of the fixed amount. Leave it empty to compare none.',
@@ -21,8 +21,8 @@ const PERCENT = /^(\d{1,2})(?:\.(\d{1,4}))?\s*%?$/;
 const AMOUNT = /^(\d{1,6})(?:\.(\d{1,2}))?\s*([A-Za-z]{3})$/;
 
 /**
- * The configured rate; undefined = none. `withAmount`: the channel may also charge a fixed amount for each payment. Throws
- * ChannelMisconfigured.
+ * Reads the configured fee rate; undefined if none is configured. `withAmount` = the channel may also charge a fixed
+ * amount per payment. Throws ChannelMisconfigured.
  */
 export function readFeeRate(
   fields: Readonly<Record<string, string>>,
@@ -31,26 +31,27 @@ export function readFeeRate(
   const text = fields[NAME]?.trim();
   if (!text) return undefined;
   const [percent = '', amount, ...more] = text.split('+').map((part) => part.trim());
-  if (amount !== undefined && !withAmount) throw wrong(text, 'this channel charges no amount for each payment');
-  if (more.length > 0) throw wrong(text, 'there is more than one amount');
+  if (amount !== undefined && !withAmount) throw wrong(text, 'this channel has no fixed fee per payment');
+  if (more.length > 0) throw wrong(text, 'it contains more than one fixed amount');
   return { share: readShare(percent, text), ...(amount === undefined ? NOTHING : readFixed(amount, text)) };
 }
 
 const NOTHING = { fixed: 0n, fixedCurrency: null } as const;
 
 /**
- * Converts a percentage to a share of 1 (0.6 to 0.006) by moving the decimal point in the text, so that it stays exact.
+ * Converts a percentage to a fraction of 1 (0.6 becomes 0.006). The decimal point is moved in the text, so that the
+ * value stays exact.
  */
 function readShare(percent: string, text: string): string {
   const [, whole, behind = ''] = PERCENT.exec(percent) ?? [];
   if (whole === undefined)
-    throw wrong(text, 'the percentage must be like 0.6 or 3.49%, less than 100, with four decimals at most');
+    throw wrong(text, 'the percentage must be below 100 with at most four decimals, such as 0.6 or 3.49%');
   return `0.${whole.padStart(2, '0')}${behind}`;
 }
 
 function readFixed(amount: string, text: string): Pick<FeeRate, 'fixed' | 'fixedCurrency'> {
   const [, whole = '', behind = '', code] = AMOUNT.exec(amount) ?? [];
-  if (code === undefined) throw wrong(text, 'the amount must be like 0.49 USD');
+  if (code === undefined) throw wrong(text, 'the fixed amount must be written like 0.49 USD');
   const currency = code.toUpperCase();
   const exponent = exponentOf(currency);
   if (exponent === undefined) throw wrong(text, `${currency} is not supported`);

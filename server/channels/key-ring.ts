@@ -1,29 +1,40 @@
 import type { KeyObject } from 'node:crypto';
 import type { ChannelInput, FetchBudget, KeyOrigin } from '../payments/channel.ts';
 
-/** For this long the channel is not queried again about a serial that it did not know. */
+/**
+ * After the channel did not know a serial, the service does not ask the channel about this serial again for this time.
+ */
 const NEGATIVE_MS = 10 * 60_000;
-/** The most unknown serials in memory; a sender can invent any number. */
+/**
+ * The maximum number of unknown serials in memory. The number is limited, because a sender can invent any number of
+ * serials.
+ */
 const NEGATIVE_MAX = 256;
 
-/** A key that verifies a channel's signatures, with its origin. */
+/** A key that verifies a channel's signatures, with the certificate record that it comes from. */
 export interface VerifyKey extends KeyOrigin {
   key: KeyObject;
 }
 
-/** A verification key from the configuration, with the origin of its PEM text; null = no origin is recorded. */
+/**
+ * Builds a verification key from a PEM text of the configuration. If the origin of the text is not recorded, `certId`
+ * and `since` are null.
+ */
 export function storedKey({ origins }: Pick<ChannelInput, 'origins'>, pem: string, key: KeyObject): VerifyKey {
   return { key, ...(origins?.get(pem) ?? { certId: null, since: null }) };
 }
 
-/** Verification keys by serial; several are valid at once, so that a rotation rejects no message. */
+/**
+ * The verification keys of a channel by serial. Several keys are valid at the same time, so that no message is rejected
+ * while the channel changes its key.
+ */
 export interface KeyRing<Key = VerifyKey> {
   /**
-   * The key of this serial. An unknown serial is queried at the channel, at most once per interval and only if the
-   * budget allows it. Undefined = the message cannot be verified.
+   * Finds the key with this serial. If the serial is unknown, the channel's keys are fetched, at most once per interval
+   * and only if the budget allows it. Returns undefined if no key is found; the message then cannot be verified.
    */
   find(serial: string, budget?: FetchBudget): Promise<Key | undefined>;
-  /** Every current key, for messages without a serial. */
+  /** Returns all current keys. They are tried one by one for messages without a serial. */
   all(): Key[];
   /** The serials of the current keys. */
   serials(): string[];
@@ -32,20 +43,17 @@ export interface KeyRing<Key = VerifyKey> {
 interface KeyRingOptions<Key> {
   keys: Iterable<readonly [serial: string, key: Key]>;
   now: () => Date;
-  /** Makes two spellings of one serial equal. */
+  /** Converts a serial to a standard spelling, so that two spellings of the same serial match. */
   normalise?: (serial: string) => string;
-  /** Fetches the channel's current keys, already verified. They are added to the ring, and none is removed. */
+  /** Fetches the channel's current keys and verifies them. New keys are added to the ring; no key is removed. */
   refresh?: (serial: string) => Promise<Iterable<readonly [serial: string, key: Key]>>;
   /** The shortest time between two refreshes; default 60 s. */
   refreshEveryMs?: number;
-  /** Called when a message names a serial that stays unknown. */
+  /** Called when a message has a serial that the channel does not know either. */
   onUnknown?: (serial: string) => void;
 }
 
-/**
- * Creates the key ring of one configuration version. If a refresh fails, the serial stays unknown and no error is
- * thrown.
- */
+/** Creates the key ring of one configuration version. A failed refresh throws no error; the serial stays unknown. */
 export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
   const { now, normalise = (serial) => serial, refresh, refreshEveryMs = 60_000, onUnknown } = options;
   const keys = new Map<string, Key>();
@@ -58,7 +66,7 @@ export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
     for (const [serial, key] of entries) keys.set(normalise(serial), key);
   }
 
-  /** Resolves to true if the channel returned keys; concurrent callers share one refresh. */
+  /** Fetches the keys once. Concurrent callers share the same fetch. Resolves to true if the channel returned keys. */
   function refreshOnce(serial: string, budget: FetchBudget | undefined): Promise<boolean> {
     if (running) return running;
     const isEarly = now().getTime() - refreshedAt < refreshEveryMs;
@@ -85,7 +93,8 @@ export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
       const isAnswered = await refreshOnce(serial, budget);
       const fresh = keys.get(serial);
       if (fresh) return fresh;
-      // Only an answer proves that the serial is unknown. Without an answer, the next refresh may query again.
+      // Only a response of the channel proves that the serial is unknown. Without a response the next refresh may ask
+      // again.
       if (isAnswered) {
         rememberUnknown(serial);
         budget?.spend();

@@ -1,4 +1,7 @@
-/** HTTP to channels: one request with its record, the download of a file, and the texts that may be sent or stored. */
+/**
+ * HTTP to the channels: one request with its record, the download of a file, and functions that clean texts before they
+ * are sent or stored.
+ */
 import type { Span } from '@opentelemetry/api';
 import { isUtf8 } from 'node:buffer';
 import { CHANNELS } from '../domain.ts';
@@ -14,28 +17,31 @@ import {
 import { noteSupportId, readNumberAtChannel } from '../payments/numbers.ts';
 import { type SpanAbout, inSpan } from '../work.ts';
 
-/** The largest response that is read; a larger response fails with `too_large`. */
+/** The maximum number of bytes of a response. A larger response fails with `too_large`. */
 const MAX_BYTES = 1024 * 1024;
 
-/** One request to a channel and its response, for the order's timeline; without secrets, signatures and headers. */
+/**
+ * One request to a channel and its response, for the timeline of the order. Headers, secrets and signatures are left
+ * out.
+ */
 export interface ChannelMessage {
   payWay: PayWay;
   direction: 'out';
   call: string;
   orderNo: string;
   /**
-   * The refund number of the service, without the attempt that the number sent to the channel also contains; null = not
-   * about a refund.
+   * The refund number in this service; null if the request is not about a refund. The number that the channel receives
+   * may also contain the number of the attempt, which is removed here.
    */
   refundNo: string | null;
-  /** The id by which the channel's support finds the request; null = the response has none. */
+  /** The id by which the channel's support staff can find the request; null if the response has none. */
   supportId: string | null;
-  /** HTTP status; null = no complete response. */
+  /** The HTTP status; null if there was no complete response. */
   status: number | null;
   durationMs: number;
   request: string;
   answer: string;
-  /** Why there is no response; null = there is one. */
+  /** The cause if there was no response; null if there was one. */
   note: TransportFailed['why'] | null;
   at: Date;
 }
@@ -43,19 +49,24 @@ export interface ChannelMessage {
 interface Recording {
   payWay: PayWay;
   now: () => Date;
-  /** Called after every request about an order; its errors are ignored, because a record must never stop a payment. */
+  /**
+   * Called after every request about an order. Its errors are ignored, because a failed record must not fail a payment.
+   */
   record: (message: ChannelMessage) => void;
-  /** Called with the `Date` header of each response; its errors are ignored. */
+  /** Called with the time in the `Date` header of each response, which shows a wrong clock. Its errors are ignored. */
   theirTime?: (time: Date) => void;
 }
 
 interface TransportOptions {
-  /** The time limit of the whole request: connect, send and read. */
+  /** The time limit of the whole request: to connect, to send and to read the response. */
   timeoutMs: number;
   recording?: Recording;
 }
 
-/** Creates a transport on `fetch` with keep-alive: one attempt, no redirects, at most 1 MB of raw bytes; throws TransportFailed. */
+/**
+ * Creates a transport that uses `fetch` with keep-alive. It sends each request once, follows no redirect, and reads at
+ * most 1 MB. Throws TransportFailed.
+ */
 export function createTransport({ timeoutMs, recording }: TransportOptions): Transport {
   return (request) =>
     inSpan(`${recording?.payWay ?? 'channel'} ${request.about.call}`, spanOf(request, recording), (span) =>
@@ -87,7 +98,7 @@ function textOf(body: Buffer): string {
   return isUtf8(body) ? body.toString('utf8') : new TextDecoder('gb18030').decode(body);
 }
 
-/** URLs and bodies contain secrets and payer data, so neither is an attribute. */
+/** The attributes of the tracing span. URLs and bodies contain secrets and payer data, so they are left out. */
 function spanOf({ method, about }: WireRequest, recording: Recording | undefined): SpanAbout {
   const { call, orderNo, refundNo } = about;
   return {
@@ -113,7 +124,7 @@ async function exchange(request: WireRequest, timeoutMs: number): Promise<WireAn
 async function readCapped(response: Response): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Leaving the loop cancels the stream, so an endless response costs no more than the limit.
+  // An exception in this loop also cancels the stream, so that an endless response is not read any further.
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
     if (size > MAX_BYTES) throw new TransportFailed('too_large', `The response is larger than ${MAX_BYTES} bytes.`);
@@ -139,7 +150,10 @@ function failureOf(error: unknown, timeoutMs: number): TransportFailed {
   return new TransportFailed('network', reasonOf(error), { cause: error });
 }
 
-/** The message of `fetch` is only "fetch failed"; the code of its cause (ECONNREFUSED, UND_ERR_SOCKET …) is the reason. */
+/**
+ * Returns the reason of a failed `fetch`. Its message is only "fetch failed", so the error code of its cause is added
+ * (ECONNREFUSED, UND_ERR_SOCKET …).
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'The connection failed.';
   const cause: unknown = error.cause;
@@ -211,7 +225,10 @@ const FORM_FIELD = new RegExp(`((?:^|[?&])(?:${SECRET})=)[^&\\s"]*`, 'gi');
 const PEM = /-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g;
 const BEARER = /\b(Bearer|Basic|WECHATPAY2-SHA256-RSA2048)\s+[^\s"]+/g;
 
-/** Replaces signatures, tokens, keys and secrets in a request or response and cuts it to 16 KB, so that it may be stored. */
+/**
+ * Prepares a request or response for storage: signatures, tokens, keys and secrets are replaced, and the text is cut to
+ * 16384 characters.
+ */
 export function redactText(text: string): string {
   const kept = text.length > MAX_KEPT ? `${text.slice(0, MAX_KEPT)}… (${text.length} characters)` : text;
   return kept
@@ -221,17 +238,20 @@ export function redactText(text: string): string {
     .replace(BEARER, '$1 ***');
 }
 
-/** The clock for requests to channels: the real time, because a channel compares timestamps with its own clock. */
+/**
+ * The clock for requests to channels. It is always the real time, because channels compare timestamps with their own
+ * clock.
+ */
 export function channelTime(): Date {
   return new Date();
 }
 
-/** The unit in which a channel counts a length: UTF-16 units, or bytes of UTF-8. */
+/** The unit in which a channel counts the length of a text: UTF-16 units or UTF-8 bytes. */
 type LengthUnit = 'characters' | 'bytes';
 
 /**
- * Makes a text that channels accept: control characters and invalid characters become blanks, and the text is cut to
- * `most` without splitting a character.
+ * Makes a text that channels accept. Control characters and invalid characters become spaces. The text is cut to the
+ * length `most` without splitting a character.
  */
 export function plainText(text: string, most: number, unit: LengthUnit = 'characters'): string {
   const clean = text
@@ -249,11 +269,14 @@ export function plainText(text: string, most: number, unit: LengthUnit = 'charac
 }
 
 interface DownloadOptions {
-  /** The longest wait for the first byte and between two pieces; the whole download has no limit. */
+  /** The longest wait for the first byte and between two pieces. The time of the whole download is not limited. */
   stallMs: number;
 }
 
-/** Creates a download on `fetch`: one attempt, no redirects; a file that ends early fails. Throws TransportFailed. */
+/**
+ * Creates a download that uses `fetch`: one attempt and no redirects. A file that ends early is an error. Throws
+ * TransportFailed.
+ */
 export function createDownload({ stallMs }: DownloadOptions): Download {
   return async ({ method, url, headers, body }) => {
     const control = new AbortController();
@@ -289,10 +312,10 @@ function piecesOf(
         return { done: false, value };
       }
       if (expected !== undefined && size !== expected)
-        throw new TransportFailed('network', `The file ended after ${size} of ${expected} bytes.`);
+        throw new TransportFailed('network', `The download ended after ${size} of ${expected} bytes.`);
       return { done: true, value: undefined };
     },
-    // This also ends a download whose bytes were never read.
+    // Cancelling also ends a download of which no byte was read.
     async return() {
       await reader?.cancel().catch(() => undefined);
       return { done: true, value: undefined };
@@ -301,7 +324,10 @@ function piecesOf(
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
-/** The expected length; undefined for an encoded body, because `fetch` unpacks it. */
+/**
+ * Returns the expected length of a file. Returns undefined for a compressed response, because `fetch` unpacks it and
+ * the length is that of the packed bytes.
+ */
 function lengthOf(headers: Headers): number | undefined {
   const length = headers.get('content-length') ?? '';
   return headers.get('content-encoding') === null && /^\d{1,15}$/.test(length) ? Number(length) : undefined;

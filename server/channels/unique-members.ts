@@ -1,12 +1,12 @@
 /**
- * Whether no object in a JSON text has two fields of the same name. `value` is the result of JSON.parse, which keeps
- * only one of two equal names, so that the text has more colons than the value has fields.
+ * Whether no object in a JSON text has a duplicate field name. `value` is the result of JSON.parse, which keeps only
+ * one of two fields with the same name. So a text with a duplicate has more colons than `value` has fields.
  */
 export function hasUniqueMembers(text: string, value: unknown): boolean {
   return colonsIn(text) === membersIn(value);
 }
 
-/** Counts the colons outside strings. */
+/** Counts the colons outside of strings. */
 function colonsIn(text: string): number {
   let colons = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -21,14 +21,17 @@ const COLON = ':'.charCodeAt(0);
 const QUOTE = '"'.charCodeAt(0);
 const BACKSLASH = '\\'.charCodeAt(0);
 
-/** The index of the closing quote of a string. */
+/** Returns the index of the closing quote of a string. */
 function endOfString(text: string, from: number): number {
   let at = from + 1;
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
   return at;
 }
 
-/** Counts the fields without recursion, because a text from outside may be nested as deep as it is long. */
+/**
+ * Counts the fields of all objects. It does not use recursion, because a received text may be nested so deeply that
+ * recursion would overflow the stack.
+ */
 function membersIn(value: unknown): number {
   let members = 0;
   const left: unknown[] = [value];

@@ -1,34 +1,46 @@
 import { type GeneralErrorCode, type Operations, OPERATIONS, type Problem } from './operations.ts';
 
-/** The service's address and the caller's credentials. */
+/** The address of the service and the credentials of the application. */
 export interface ClientOptions {
-  /** Address of the service, such as `https://pay.example.com`. */
+  /** The base URL of the service, for example `https://pay.example.com`. */
   baseUrl: string;
   clientId: string;
   clientSecret: string;
-  /** Scopes of the token, separated by spaces; by default all scopes of the application. */
+  /** The scopes of the token, separated by spaces. By default all scopes of the application are requested. */
   scope?: string | undefined;
-  /** Sends the requests; by default the platform's `fetch`. Use it for a time limit, a proxy or a log. */
+  /**
+   * The function that sends requests; the default is the global `fetch`. Replace it to set a time limit, use a proxy or
+   * write a log.
+   */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
-/** The name of an operation, as in `/swagger/doc.json`. */
+/** The name of an operation in `/swagger/doc.json`. */
 export type OperationName = keyof Operations;
 
 type InputOf<Name extends OperationName> = Operations[Name]['input'];
 type Arguments<Input> = object extends Input ? [input?: Input] : [input: Input];
 
-/** Every merchant operation as a function: takes its input, returns the response body, throws `PaymentProblem` on an error. */
+/**
+ * The client: one function for each merchant operation. A function takes the operation's input and returns the response
+ * body. It throws `PaymentProblem` if the request fails.
+ */
 export type Client = {
   readonly [Name in OperationName]: (...args: Arguments<InputOf<Name>>) => Promise<Operations[Name]['answer']>;
 };
 
-/** A request that was refused or failed: branch on `code`; `headers` has `Retry-After` and, for a 402, the ways to pay. */
+/**
+ * Thrown if a request is refused or fails. Use `code` to distinguish errors. `headers` contains `Retry-After` and, for
+ * HTTP 402, the ways to pay.
+ */
 export class PaymentProblem<Code extends string = Operations[OperationName]['code']> extends Error {
   readonly operation: OperationName;
   readonly code: Code | GeneralErrorCode;
   readonly status: number;
-  /** The problem document; for `/oauth` and for responses that are not JSON only the members that exist. */
+  /**
+   * The problem document of the response. Errors of `/oauth` and responses that are not JSON have only some of its
+   * fields, or none.
+   */
   readonly problem: Partial<Problem> & Readonly<Record<string, unknown>>;
   readonly headers: Headers;
 
@@ -44,7 +56,7 @@ export class PaymentProblem<Code extends string = Operations[OperationName]['cod
   }
 }
 
-/** Whether an error is a refusal of this operation; `code` is then one of the operation's codes. */
+/** Whether an error comes from this operation. `code` then has the type of the operation's error codes. */
 export function isProblemOf<Name extends OperationName>(
   name: Name,
   error: unknown,
@@ -59,8 +71,9 @@ interface Sent {
 }
 
 /**
- * Creates a client. It fetches its token and keeps it until shortly before it expires. It repeats a request only after a 401, with a
- * new token; all other retries are up to the caller, with an `Idempotency-Key`.
+ * Creates a client. The client requests a token and uses it until shortly before it expires. It repeats a request only
+ * after HTTP 401, with a new token. For any other error the caller decides whether to retry; use an `Idempotency-Key`
+ * for this.
  */
 export function createClient(options: ClientOptions): Client {
   const send = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
@@ -81,7 +94,7 @@ export function createClient(options: ClientOptions): Client {
     if (token && Date.now() < token.endsAt) return token;
     const fresh = { text: Promise.resolve(''), endsAt: Infinity };
     fresh.text = getToken(fresh);
-    // Waiting calls receive the error; the next call fetches a new token.
+    // Calls that wait for this token get the error. The next call requests a new token.
     fresh.text.catch(() => {
       if (token === fresh) token = undefined;
     });
@@ -123,9 +136,10 @@ function filled(path: string, input: Sent): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name, String(input[name])));
 }
 
-/** Encodes one path segment: an empty one or dots would change the path. */
+/** Encodes a path parameter. An empty value, "." or ".." would change the path, so they are rejected. */
 function segment(name: string, value: string): string {
-  if (value === '' || value === '.' || value === '..') throw new TypeError(`${name} must not be empty, "." or "..".`);
+  if (value === '' || value === '.' || value === '..')
+    throw new TypeError(`The parameter ${name} must not be empty, "." or "..".`);
   return encodeURIComponent(value);
 }
 

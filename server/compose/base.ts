@@ -33,7 +33,7 @@ export interface Overrides {
   databaseTimeouts?: DatabaseSettings['timeouts'];
   /** How long the service waits for channels and for upstream servers. */
   patience?: Partial<Patience>;
-  /** Number of this process among the workers of its supervisor. */
+  /** The number of this worker. undefined = the service runs as a single process. */
   worker?: number | undefined;
   /** Intervals of the live feed. */
   liveTimes?: BoardTimes;
@@ -82,7 +82,10 @@ export interface Part {
   tasks?: readonly Task[];
 }
 
-/** Time limits of the read replica, so that the primary can still answer within the request (ms). */
+/**
+ * Time limits of the read replica (ms). They are short, so that the service can still query the primary within the time
+ * limit of the request.
+ */
 const REPLICA_TIMEOUTS = { connect: 1_000, query: 2_500, statement: 2_400 };
 
 /** Migrations are pending and Database.Migrate is off. */

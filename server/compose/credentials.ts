@@ -59,14 +59,14 @@ export function composeCredentials(
 /** The functions that send requests to channels. Messages about an order are stored for the timeline of the order. */
 interface Messages {
   log: MessageLog;
-  /** Sends to one channel. */
+  /** Returns the function that sends requests to one channel. */
   transportTo(payWay: PayWay): Transport;
   /** Downloads files from channels. */
   download: Download;
   onReceived: Ports['onReceived'];
 }
 
-/** The Date header of a response has whole seconds, so it is half a second old on average. */
+/** The Date header of a response has only whole seconds, so its time is half a second old on average. */
 const HALF_SECOND_MS = 500;
 /** Longest stored text of a notification, in characters. */
 const MAX_NOTIFICATION = 16_384;
@@ -75,12 +75,12 @@ const MAX_NOTIFICATION = 16_384;
 export function composeMessages({ config, store, now, log: report, metrics, figures }: Base): Messages {
   const lost = new Counter({
     name: 'channel_messages_dropped_total',
-    help: 'Channel messages that were not kept for the timeline, because the database was too slow or failed.',
+    help: 'Channel messages that were not stored for the timeline of the order, because the database was too slow or failed.',
     registers: [metrics.registry],
   });
   const log = createMessageLog({
     write: (batch) => store.autocommit((tx) => writeMessages(tx, batch)),
-    // A batch holds messages of many orders, so the log line carries no order.
+    // A batch contains messages of many orders, so the log line names no order.
     failed: (error) => beginWork({}, () => report('warn', 'channel messages could not be stored', { error })),
     dropped: (count) => lost.inc(count),
   });

@@ -16,7 +16,10 @@ interface FigureGroup {
   collect(): Promise<void>;
 }
 
-/** The options of a gauge; labels are required, because a gauge without labels cannot be absent. */
+/**
+ * The options of a gauge. `labelNames` is required, because prom-client reports a gauge without labels as 0 instead of
+ * leaving it out.
+ */
 type Figure<Label extends string> = Required<Pick<GaugeConfiguration<Label>, 'name' | 'help' | 'labelNames'>>;
 
 /** The dependencies of a group of metrics. */
@@ -24,17 +27,23 @@ export interface FigurePorts<Found> {
   store: Pick<Store, 'read'>;
   registry: Registry;
   read: (tx: ReadTx) => Promise<Found>;
-  /** Sets the gauges after a reset. */
+  /** Sets the gauges to the values that were read. The gauges are reset before each call. */
   show: (found: Found) => void;
-  /** Called after each read with whether it succeeded. */
+  /** Called after each read: true if it succeeded, false if it failed or took too long. */
   answered?: (isAnswered: boolean) => void;
-  /** How long a read is reused (ms), because every process is scraped. */
+  /**
+   * Minimum interval between two reads (ms). Every process is scraped, so without this limit many processes would load
+   * the database.
+   */
   everyMs?: number;
   /** How long a scrape waits for the database (ms). If the database takes longer, the metrics of the group are absent. */
   patienceMs?: number;
 }
 
-/** The last started read per registry. Each group waits for the read before it, so that a scrape uses one database connection. */
+/**
+ * The last started read of each registry. A group waits for this read before it starts its own, so that a scrape uses
+ * only one database connection.
+ */
 const turns = new WeakMap<Registry, Promise<void>>();
 
 /**
@@ -62,7 +71,7 @@ export function figureGroup<Found>({
     collect,
   };
 
-  /** All gauges of a group are collected at the same time. */
+  /** prom-client calls this function for every gauge of the group at the same time. All calls share one read. */
   async function collect(): Promise<void> {
     if (performance.now() - readAt < everyMs) return;
     if (!reading) {
@@ -113,7 +122,7 @@ export function composeDatabaseFigures(base: Base): void {
 function addWaiting({ store, now, metrics: { registry }, figuresEveryMs: everyMs, figures }: Base): void {
   const up: Gauge = new Gauge({
     name: 'database_up',
-    help: 'Whether the database answered when the figures were read; 0 also when it took longer than a scrape may wait.',
+    help: '1 if the database responded when the metrics were read; 0 if it failed or did not respond before the timeout of a scrape.',
     aggregator: 'min',
     registers: [registry],
     collect: () => group.collect(),
@@ -138,12 +147,12 @@ function addWaiting({ store, now, metrics: { registry }, figuresEveryMs: everyMs
   figures.readClocks(() => group.collect());
   const exceptions = group.gauge({
     name: 'exceptions_open',
-    help: `Exceptions that wait for a person, by kind; ${MOST_COUNTED} of all kinds at most.`,
+    help: `Open exceptions that an operator must review, by kind; at most ${MOST_COUNTED} of all kinds together are counted.`,
     labelNames: ['kind'],
   });
   const deliveries = group.gauge({
     name: 'webhook_deliveries',
-    help: `Deliveries of webhooks that were never tried (waiting), that failed and are tried again (retrying), and that were given up within a day (failed); ${MOST_COUNTED} of each at most.`,
+    help: `Webhook deliveries by state; at most ${MOST_COUNTED} of each state are counted. waiting: never attempted. retrying: failed, will be attempted again. failed: given up within the last day.`,
     labelNames: ['state'],
   });
 }
@@ -161,7 +170,7 @@ function addCertificates({ config, store, now, metrics: { registry }, figuresEve
   });
   const left = group.gauge({
     name: 'certificate_left_seconds',
-    help: 'Time until the first certificate of a kind that an enabled channel uses ends; negative once it ended.',
+    help: 'Seconds until the first certificate of a kind that an enabled channel uses expires; negative after it expired.',
     labelNames: ['pay_way', 'kind'],
   });
 }
@@ -184,18 +193,18 @@ export function composeDueFigures(
   });
   const due = group.gauge({
     name: 'due_rows',
-    help: `Due rows that no replica is processing, by kind; ${MOST_COUNTED} of each at most.`,
+    help: `Due rows that no replica is processing, by kind; at most ${MOST_COUNTED} of each kind are counted.`,
     labelNames: ['kind'],
   });
 }
 
-/** Registers the connections of this process; the embedded database has none. */
+/** Registers the metrics of this process's database connections. The embedded database has no such metrics. */
 function addConnections({ database: { connections }, metrics: { registry } }: Base): void {
   if (!connections) return;
   const registers = [registry];
   const open = new Gauge({
     name: 'database_connections',
-    help: 'Open connections to the database, by whether they are in use or idle.',
+    help: 'Open connections to the database, by state: used or idle.',
     labelNames: ['state'],
     registers,
     collect() {
@@ -206,20 +215,20 @@ function addConnections({ database: { connections }, metrics: { registry } }: Ba
   });
   const most: Gauge = new Gauge({
     name: 'database_connections_max',
-    help: 'Connections to the database that may be open at once (Database.PoolSize).',
+    help: 'Maximum number of open connections to the database (Database.PoolSize).',
     registers,
     collect: () => most.set(connections().max),
   });
   const waiting: Gauge = new Gauge({
     name: 'database_connections_waiting',
-    help: 'Statements that wait for a connection to become free.',
+    help: 'Requests that wait for a free connection to the database.',
     registers,
     collect: () => waiting.set(connections().waiting),
   });
 }
 
 const DAY_MS = 86_400_000;
-/** The age of bills is reported only for accounts that have a bill of this many last days. */
+/** Number of past days: the metric `bill_age_seconds` covers only accounts that have a bill of these days. */
 const WATCHED_DAYS = 8;
 
 /** Registers the metrics of bills. */
@@ -239,12 +248,12 @@ export function composeBillFigures({ config, store, metrics: { registry }, now, 
   });
   const differences = group.gauge({
     name: 'bill_differences',
-    help: "Differences between the channels' bills and the orders that are not ended, by kind.",
+    help: 'Unresolved differences between the bills of the channels and the orders, by kind.',
     labelNames: ['kind'],
   });
   const age = group.gauge({
     name: 'bill_age_seconds',
-    help: 'Time since the newest day of which a bill was compared, in whole days; more than three days mean that bills do not come.',
+    help: 'Seconds since the newest day whose bill was compared with the orders, in whole days. More than three days mean that no bills arrive.',
     labelNames: ['pay_way', 'account'],
   });
 }

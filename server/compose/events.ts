@@ -26,13 +26,16 @@ import { liveRoutes } from '../routes/live.ts';
 import type { Base, Part } from './base.ts';
 import { createProcessGauge, describeProcess } from './service-figures.ts';
 
-/** Creates the recheck of an open stream: throws if the administrator's access ended or the role changed. */
+/**
+ * Returns the check that is repeated while a stream is open. It throws if the administrator's access has ended or the
+ * role has changed.
+ */
 function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pick<Identity, 'authenticators'>) {
   const isSecure = config.server.publicUrl.startsWith('https:');
   return async ({ headers }: Pick<RequestFacts, 'headers'>, { role }: Pick<AdminCaller, 'role'>): Promise<void> => {
     const credential = readAdminCredential(headers, isSecure, true) ?? { token: '', via: 'bearer', safe: true };
     if ((await authenticators.admin(credential)).role !== role)
-      throw new Forbidden('role_insufficient', 'Your role was changed.');
+      throw new Forbidden('role_insufficient', 'Your role was changed while the stream was open. Open it again.');
   };
 }
 
@@ -42,14 +45,14 @@ interface Needs {
   encryption: SecretEncryption;
   send: SendOutgoing;
   urlFault: UrlRule;
-  /** Whether the service is about to stop, which ends streams. */
+  /** Whether the service is about to stop. If so, open streams end. */
   isDraining: () => boolean;
 }
 
 /** The event log, its streams and the webhook deliveries. */
 interface ComposedEvents extends Part {
   record: Ports['recordEvent'];
-  /** Ends the streams. */
+  /** Ends all open streams. */
   close(): void;
 }
 
@@ -109,7 +112,7 @@ interface LiveNeeds {
 /** The live feed and the hooks by which other parts report to it. */
 export interface ComposedLive extends Part {
   asked: NonNullable<Ports['asked']>;
-  /** Wraps `count`, so that the live feed records notifications that really come from a channel. */
+  /** Wraps `count`. The wrapper also records in the live feed that a channel sent a genuine notification. */
   counting(count: Ports['count']): Ports['count'];
   /** Queries for due rows, and in the same statement whether any process has followers of the live feed. */
   lookForDue: SchedulerParts['lookForDue'];

@@ -23,7 +23,7 @@ import type { Base } from './base.ts';
 
 /** The dependencies of the API on other parts. */
 interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
-  /** Whether the service is about to stop, which fails its health check for load balancers. */
+  /** Whether the service is about to stop. If so, the health check for load balancers fails. */
   isDraining: () => boolean;
   /** The routes of all parts. */
   groups: readonly RouteGroup[];
@@ -115,7 +115,10 @@ interface Opened {
   simulatorUrl: string | undefined;
 }
 
-/** The facts of a service that has begun to listen. */
+/**
+ * Collects the facts that are logged or printed when the service has begun to listen, such as its addresses and its
+ * database.
+ */
 export async function readyFacts(
   { schema, store }: Pick<Base, 'schema' | 'store'>,
   config: Config,
@@ -132,13 +135,13 @@ export async function readyFacts(
     database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
     schema: schema.version,
     debug,
-    // The value is only a hint for the operator, so a failed read is ignored.
+    // `lacks` is only a hint for the operator, so a failed read is ignored.
     lacks: await lackOf(store, simulated).catch(() => null),
     pid: process.pid,
   };
 }
 
-/** The warnings of a service that has begun to listen; `payctl doctor` prints them too. */
+/** Returns the warnings that are logged when the service has begun to listen. `payctl doctor` prints them too. */
 export function startWarnings(
   {
     production,
@@ -152,14 +155,17 @@ export function startWarnings(
   return [
     ...(elsewhere === null
       ? []
-      : [{ message: 'payer links point to a port on which this service does not listen', facts }]),
+      : [{ message: 'links for payers point to a port on which this service does not listen', facts }]),
     ...(production && !admin.requireSecondFactor
-      ? [{ message: 'administrators need no second factor', facts: { hint: 'Admin.RequireSecondFactor' } }]
+      ? [{ message: 'administrators can log in without second factor', facts: { hint: 'Admin.RequireSecondFactor' } }]
       : []),
   ];
 }
 
-/** The first missing step: an administrator configures the channels, and a payment needs a channel; simulator channels are created at start. */
+/**
+ * Returns the first missing setup step; null = none. An administrator comes first, because only an administrator can
+ * configure channels. In simulator mode no channel is missing, because simulator channels are created at start.
+ */
 async function lackOf(store: Store, simulated: boolean): Promise<ReadyFacts['lacks']> {
   if ((await countAdmins(store)) === 0) return 'administrator';
   if (simulated) return null;

@@ -28,8 +28,8 @@ const DAY_MS = 86_400_000;
 /** Usage counts of limits are kept for two months, because the longest period of a limit is one month. */
 const LIMIT_USE_DAYS = 62;
 /**
- * Attempts are kept this much longer than deliveries. Because a delivery is retried for three days, only attempts of removed deliveries are
- * dropped.
+ * Delivery attempts are kept this many days longer than deliveries. A delivery is retried for three days, so an attempt
+ * is only removed after its delivery.
  */
 const ATTEMPT_DAYS = 7;
 
@@ -44,13 +44,13 @@ function composeRetention({
 }: Pick<Base, 'config' | 'database' | 'store' | 'now' | 'log' | 'metrics'>): Task[] {
   const removed = new Counter({
     name: 'retention_rows_removed_total',
-    help: 'Rows that were removed because their time was over (Retention.*), by kind.',
+    help: 'Rows that were removed because their retention period (Retention.*) was over, by kind.',
     labelNames: ['kind'],
     registers: [metrics.registry],
   });
   const dropped = new Counter({
     name: 'retention_parts_dropped_total',
-    help: 'Months of a table that were dropped as a whole because their time was over (Retention.*), by table.',
+    help: 'Monthly partitions of a table that were dropped because their retention period (Retention.*) was over, by table.',
     labelNames: ['table'],
     registers: [metrics.registry],
   });
@@ -65,7 +65,7 @@ function composeRetention({
   });
   const monthly = (kind: string, removal: Omit<MonthlyRemoval, 'dropped'>): Task =>
     task(kind, removal.days, removeMonthly({ ...removal, dropped: (table) => dropped.inc({ table }) }));
-  // Where deliveries are deleted row by row, their attempts are deleted with them, so this removal does nothing.
+  // Does nothing: where deliveries are deleted row by row, their attempts are deleted together with them.
   const none = (): Removal => async () => 0;
   return [
     { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: createMonths },

@@ -149,7 +149,10 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
   };
 }
 
-/** Opens a store without statement timeouts; the embedded database has no timeouts and one connection, which is reused. */
+/**
+ * Opens a second store without statement timeouts, for long work. The embedded database has only one connection and no
+ * timeouts, so its store is reused.
+ */
 export async function reopened({
   database,
   store,
@@ -164,14 +167,23 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers: [registry] });
   const counters = {
-    notification: counter('channel_notices_total', 'Channel notifications by channel and result.', 'pay_way', 'result'),
+    notification: counter(
+      'channel_notices_total',
+      'Received channel notifications, by channel and result.',
+      'pay_way',
+      'result',
+    ),
     notification_refused: counter(
       'channel_notices_refused_total',
-      'Channel notifications that failed verification, by reason.',
+      'Channel notifications that were refused because they failed verification, by channel and reason.',
       'pay_way',
       'why',
     ),
-    order_exception: counter('order_exceptions_total', 'Exceptions by kind.', 'kind'),
+    order_exception: counter(
+      'order_exceptions_total',
+      'Exceptions (cases that an operator must review) that were opened, by kind.',
+      'kind',
+    ),
   };
   // Every series begins at 0, because Prometheus sees an increase only in a series that existed before.
   for (const payWay of PAY_WAYS)

@@ -10,7 +10,7 @@ import type { ProcessFigures } from '../db/entities/service.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import { PAYMENT_SOURCES, type PaymentSource } from '../payments/ledger.ts';
 
-/** Outcomes of calls without a response. */
+/** Matches the outcomes of channel calls that received no response. */
 const NO_ANSWER = /^unknown_(timeout|network)$/;
 
 /** Metrics that the parts of one process report. */
@@ -30,33 +30,33 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
   const registers = [registry];
   const calls = new Counter({
     name: 'channel_calls_total',
-    help: 'Channel calls by outcome; unknown_… means that there was no usable response, and why.',
+    help: 'Channel calls by outcome. unknown_… means that the service got no usable response; the rest of the name is the reason.',
     labelNames: ['pay_way', 'call', 'outcome'],
     registers,
   });
   const durations = new Histogram({
     name: 'channel_call_duration_seconds',
-    help: 'How long calls of channels took, all requests of a call together.',
+    help: 'Duration of channel calls. A call includes all of its requests.',
     labelNames: ['pay_way', 'call'],
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 6, 10, 20],
     registers,
   });
   const paid = new Counter({
     name: 'orders_paid_total',
-    help: 'Orders that were paid, once each, by the first report of the payment: a notification, a query to the channel (poll; code for codes read in a shop), the returning payer, a bill, or a person.',
+    help: 'Paid orders by the source that first reported the payment. notice: a notification. poll: a query to the channel. code: a query about a code that a shop scanned. payer: the returning payer. bill: a bill. person: an administrator. Each order is counted once.',
     labelNames: ['pay_way', 'by'],
     registers,
   });
   const tries = new Counter({
     name: 'webhook_attempts_total',
-    help: 'Attempts to deliver webhooks: taken with a 2xx (delivered), answered otherwise (refused), or without a complete answer (unanswered).',
+    help: 'Attempts to deliver webhooks, by result. delivered: response with a 2xx status. refused: response with another status. unanswered: no complete response.',
     labelNames: ['result'],
     registers,
   });
   let readClocks = async (): Promise<void> => {};
   const skew = new Gauge({
     name: 'clock_skew_seconds',
-    help: "By how much this machine's clock is ahead of that of the database or, by the Date of its answers, of a channel.",
+    help: 'Seconds by which the clock of this machine is ahead of the clock of the database or of a channel (according to the Date header of its responses).',
     aggregator: 'max',
     labelNames: ['against'],
     registers,
@@ -64,7 +64,7 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
   });
   new Gauge({
     name: 'build_info',
-    help: '1, with the version of the service, of Node.js and of the database schema.',
+    help: 'Always 1. The labels contain the versions of the service, of Node.js and of the database schema.',
     aggregator: 'max',
     labelNames: ['version', 'node', 'schema'],
     registers,
@@ -115,7 +115,7 @@ export function createProcessGauge(): () => Pick<ProcessFigures, 'loopDelayMs' |
 
 const RESOLUTION_MS = 20;
 
-/** Event loop delay in milliseconds, without the resolution of the timer itself. */
+/** Converts an event loop delay to milliseconds and subtracts the resolution of the measuring timer. */
 function inMs(nanoseconds: number): number {
   return Math.max(0, Math.round(nanoseconds / 1e5) / 10 - RESOLUTION_MS);
 }

@@ -46,7 +46,7 @@ interface ComposedSkillpay extends Part {
   operations: SkillOperations;
   /** Response headers that a page of another origin may read. */
   exposedHeaders: string[];
-  /** Creates the skill `demo` with Debug. */
+  /** Creates the skill `demo` if Debug is on. */
   seed(): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
   const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, encryption, now, simulated: config.simulated });
-  // MPP challenges must not be sent unencrypted, except with Debug.
+  // MPP challenges must be sent over https. With Debug, plain http is allowed.
   const speaksMpp = config.debug || publicUrl.startsWith('https:');
   const paymentsHere = paymentsOf(payments);
   const agents = alipayAgents({ store, now, log, checkpoint, channels, payments: paymentsHere });
@@ -149,7 +149,7 @@ function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments)
   };
 }
 
-/** The automatic payer of DevMode: requests a payment from the simulator only. */
+/** Returns the automatic payer of DevMode. It pays an order at the simulator and never calls a real channel. */
 function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
   return async (orderNo) => {
     const answer = await fetch(`${simulatorUrl}/sim/pay`, {
@@ -167,7 +167,7 @@ function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
 interface AgentPayNeeds {
   encryption: Encryption;
   audit: Audit;
-  /** Sends to WeChat. */
+  /** Sends a request to WeChat Pay. */
   send: Transport;
 }
 
@@ -182,7 +182,7 @@ export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPa
   const { config, store, now, log, metrics, simulatorUrl, figures } = base;
   const answers = new Counter({
     name: 'skillpay_agent_codes_total',
-    help: 'Requests for payment codes of WeChat agents, by result.',
+    help: 'Requests for payment codes of WeChat Pay for AI agents, by result.',
     labelNames: ['result'],
     registers: [metrics.registry],
   });

@@ -1,4 +1,5 @@
-// Operations on certificates and keys: store an upload, choose the default, trust.
+// Operations on certificates and keys: store an uploaded file, choose the default, trust or distrust a verification
+// key.
 import { randomUUID } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { openOrdersWith } from '../db/queries/credentials.ts';
@@ -38,48 +39,58 @@ export type { CertRow } from '../db/entities/credentials.ts';
 /** A certificate or key as the API shows it. */
 export type CertView = CertRow & { trust: TrustWord | null };
 
-/** An uploaded file with its declared channel and kind. */
+/** An uploaded file, with the channel and the certificate kind that the uploader declares. */
 export interface CertUpload {
   payWay: PayWay;
   kind: string;
   bytes: Buffer;
-  /** The field of the request that contains the file, for error messages. */
+  /** The request field that contains the file. Error responses name this field. */
   pointer: string;
   name?: string | undefined;
   passphrase?: string | undefined;
   /**
-   * The account of the certificate. Absent = the account of the current configuration, or if there is none, of the
-   * first one that is written.
+   * The account to which the certificate belongs. Absent = the account of the current configuration. If no
+   * configuration exists, it is the account of the first configuration that is written later.
    */
   of?: Account | undefined;
 }
 
-/** The caller and project of a change. An administrator may omit the project, because the id determines it. */
+/**
+ * The caller and the project of a change. An administrator may omit the project, because the certificate's id
+ * determines it.
+ */
 type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
 
 /** The operations on certificates and keys. */
 export interface Certs {
   /**
-   * Stores an upload. The first certificate of its kind becomes the default if it matches its key (or a key its
-   * certificate). A verification key that an application uploads waits for trust.
+   * Stores an uploaded certificate or key. The first one of its kind becomes the default, unless it does not match the
+   * default key (or certificate) of its pair. A verification key that an application uploads is not used before an
+   * administrator trusts it.
    */
   upload(acting: Acting, upload: CertUpload): Promise<CertView>;
   /** Newest first. */
   list(project: string, filter: { payWay?: PayWay | undefined; kind?: string | undefined }): Promise<CertView[]>;
   makeDefault(acting: CertActing, id: string): Promise<CertView>;
-  /** Trusts a verification key from now on. If it is trusted already, its first date stays. For administrators only. */
+  /**
+   * Trusts a verification key. If the key is trusted already, the date since when it is trusted stays unchanged. Only
+   * administrators may call it.
+   */
   trust(acting: CertActing, id: string): Promise<CertView>;
   /**
-   * Withdraws trust from a verification key. After the commit it verifies nothing, not even for orders in progress. For
-   * administrators only.
+   * Withdraws the trust in a verification key. After the commit the key verifies no messages, not even messages about
+   * orders in progress. Only administrators may call it.
    */
   distrust(acting: CertActing, id: string): Promise<CertView>;
   remove(acting: CertActing, id: string): Promise<CertView>;
-  /** The row of a certificate, for its public part. */
+  /** Returns the row of a certificate. Routes show only its public part. */
   find(project: string | undefined, id: string): Promise<CertView>;
 }
 
-/** Creates the operations. Each change is one transaction, and changes of one (project, payWay) run one after another. */
+/**
+ * Creates the operations on certificates and keys. Each change is one transaction. Changes of the same project and
+ * channel run one after another.
+ */
 export function createCerts(ports: CredentialPorts): Certs {
   const { store, now } = ports;
 
@@ -89,7 +100,10 @@ export function createCerts(ports: CredentialPorts): Certs {
     return cert;
   }
 
-  /** Changes a certificate under the lock, writes a new version of the configuration if needed, and writes the audit entry. */
+  /**
+   * Changes a certificate while its rows are locked. Then writes a new configuration version if the channel must use
+   * other certificates, and writes the audit entry.
+   */
   function change(
     { actor, project }: CertActing,
     id: string,
@@ -182,7 +196,7 @@ export function createCerts(ports: CredentialPorts): Certs {
     trust: (acting, id) =>
       change(acting, id, 'cert.trust', async (tx, locked, cert) => {
         requireVerifying(cert);
-        // A repeated request keeps the first date.
+        // If the key is already trusted, its trust date stays unchanged.
         if (cert.trustedAt !== null) return {};
         const trust = { trustedAt: now(), trustedBy: acting.actor.name.slice(0, 128) };
         await writeTrust(tx, locked, cert, trust);
@@ -227,8 +241,8 @@ export function createCerts(ports: CredentialPorts): Certs {
 }
 
 /**
- * The account for an upload that specifies none: that of the current configuration. null if there is no configuration,
- * or if it is one of the simulator and the simulator is not used.
+ * The account of an upload whose request names no account: the account of the current configuration. Returns null if no
+ * configuration exists, or if it is a simulator configuration and the simulator is disabled.
  */
 function accountInForce({ simulated }: Pick<CredentialPorts, 'simulated'>, { config }: LockedCredentials) {
   if (!config || (config.mode === 'simulator' && !simulated)) return null;
@@ -240,7 +254,10 @@ function requireMode({ modes, name }: ChannelKind, mode: Mode): void {
   if (!modes.includes(mode)) throw fieldRefused('/mode', 'invalid_value', `${name} has the modes ${modes.join(', ')}`);
 }
 
-/** The certificate kind of a channel; throws a 400 that lists the kinds. */
+/**
+ * Returns the specification of a certificate kind. If the channel does not have this kind, throws a 400 that lists its
+ * kinds.
+ */
 function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: string): CertKindSpec {
   const { certKinds } = kindOf(ports, payWay);
   const spec = certKinds.find((one) => one.kind === kind);
@@ -249,7 +266,7 @@ function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: str
   throw fieldRefused('/kind', 'invalid_value', `must be one of ${kinds}`);
 }
 
-/** Parses a file; a fault is a 400 whose pointer names the file. */
+/** Parses an uploaded file. If the file is invalid, throws a 400 for the request field `pointer`. */
 export function parse(
   { now, serialOf }: Pick<CredentialPorts, 'now' | 'serialOf'>,
   spec: CertKindSpec,
@@ -275,11 +292,11 @@ function targetOf({ project, payWay, id }: CertRow): string {
   return `${project}/${payWay}/${id}`;
 }
 
-/** Throws 409 for a default certificate, and for one that open orders need. */
+/** Throws a 409 if the certificate is the default of its kind, or if open orders still need it. */
 async function requireUnused(tx: Tx, cert: CertRow): Promise<void> {
   if (cert.isDefault)
-    throw new Conflict('in_use', 'This is the default of its kind. Make another one the default first.');
-  if (await openOrdersWith(tx, cert)) throw new Conflict('in_use', 'Open orders still need this certificate.');
+    throw new Conflict('in_use', 'This is the default certificate or key of its kind. Make another the default first.');
+  if (await openOrdersWith(tx, cert)) throw new Conflict('in_use', 'Open orders still need this certificate or key.');
 }
 
 function pairRefused(pointer: string): (error: unknown) => never {
@@ -302,14 +319,14 @@ function unusable({ field, message }: ChannelMisconfigured): string {
 export class NotAPair extends Conflict {
   constructor(kind: string) {
     super('certificate_pair_mismatch', `This certificate or key does not match the default ${kind}.`, {
-      hint: 'Upload the matching certificate or key first, then make either of them the default: both change together.',
+      hint: 'Upload the matching certificate or key first. Then make one of the two the default; the other becomes the default with it.',
     });
   }
 }
 
 /**
- * The file is a key of the simulator, uploaded for sandbox or live. Its private key is a file on a developer's machine,
- * so the key must not verify anything there.
+ * A simulator key was uploaded for sandbox or live. The private half of a simulator key is a file on a developer's
+ * machine, so the key must not verify real messages.
  */
 export class SimulatorsKey extends Error {
   constructor({ id, createdBy }: Pick<CertRow, 'id' | 'createdBy'>) {
@@ -321,7 +338,10 @@ export class SimulatorsKey extends Error {
   }
 }
 
-/** The uploader of a certificate, and its account; null = the first account that is configured. */
+/**
+ * The uploader of a certificate (`actor`), and the account to which it belongs (`of`). null = the first account that is
+ * configured later.
+ */
 interface Brought {
   actor: Actor;
   of: Account | null;
@@ -329,9 +349,9 @@ interface Brought {
 }
 
 /**
- * Stores a parsed certificate or key with its private part encrypted; it is not a default yet. If the account has the
- * same one already, returns its row. A verification key becomes trusted if its uploader may trust it, even if it
- * existed before. Throws SimulatorsKey.
+ * Stores a parsed certificate or key, with its private part encrypted. It does not become the default. If the account
+ * already has the same certificate or key, returns the existing row. A verification key becomes trusted if its uploader
+ * may trust keys, even if the key was stored before. Throws SimulatorsKey.
  */
 export async function keepCert(
   tx: Tx,
@@ -345,7 +365,7 @@ export async function keepCert(
   if (verifies) await requireNotSimulators(tx, { project: locked.project, kind, ...parsed, ...owner });
   const isSame = (one: CertRow) =>
     one.kind === kind && one.fingerprint === parsed.fingerprint && sameAccount(one, owner);
-  // A stored key that cannot be decrypted does not count as the same, so that uploading it again repairs it.
+  // A stored key that cannot be decrypted is ignored, so that uploading the same key again repairs the configuration.
   const known = locked.certs.find((one) => isSame(one) && opens(encryption, one));
   const trustedBy = verifies ? trusterOf(actor) : null;
   const trust = { trustedAt: trustedBy === null ? null : now(), trustedBy };
@@ -376,10 +396,10 @@ export async function keepCert(
 }
 
 /**
- * Throws SimulatorsKey if a key of the simulator is uploaded for sandbox or live. Keys that the service stored for the
- * simulator count in every project, even after deletion. Keys that an administrator uploaded for the simulator count
- * only in that project and until deletion. Keys that an application uploaded count only if an administrator has trusted
- * or distrusted them.
+ * Throws SimulatorsKey if the uploaded key is known as a simulator key and is meant for sandbox or live. Keys that the
+ * service stored for the simulator are known in every project, even after their deletion. Keys that an administrator
+ * uploaded for the simulator are known only in that project and until their deletion. Keys that an application uploaded
+ * are known only after an administrator has trusted or distrusted them.
  */
 export async function requireNotSimulators(
   tx: Tx,
@@ -394,7 +414,7 @@ export async function requireNotSimulators(
   if (simulators) throw new SimulatorsKey(simulators);
 }
 
-/** Whether the certificate may replace the default: an untrusted one never replaces a trusted one. */
+/** Whether the certificate may become the default. An untrusted certificate never replaces a trusted default. */
 export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: CertKindSpec): boolean {
   if (!spec.verifies || cert.trustedAt !== null) return true;
   const isInForce = (one: CertRow) => one.isDefault && one.trustedAt !== null;
@@ -402,8 +422,8 @@ export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: Cer
 }
 
 /**
- * Makes a certificate the default, together with its key (or a key with its certificate). Throws NotAPair if no stored
- * one matches.
+ * Makes a certificate or key the default, together with its counterpart (the key of a certificate, the certificate of a
+ * key). Throws NotAPair if the account has a default counterpart, but no stored counterpart matches.
  */
 async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);

@@ -1,4 +1,5 @@
-// The channels of all projects in their current configuration; every call is measured, and the health is stored.
+// The channels of all projects, built from their current configurations. Every channel call is measured, and the
+// channel's health is stored.
 import {
   type CurrentVersion,
   type HealthNote,
@@ -37,20 +38,23 @@ import {
 import { DecryptionFailed } from '../db/encryption.ts';
 import { type Finder, type Decrypt, buildChannel, readVersion } from './versions.ts';
 
-/** What `createChannels` needs from the other folders. */
+/** The dependencies of `createChannels`. */
 export interface ChannelsParts {
   store: Store;
   decrypt: Decrypt;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   transportTo: (payWay: PayWay) => Transport;
-  /** Downloads files that channels provide; absent = no downloads. */
+  /** Downloads files that channels provide, such as certificates. Absent = files are not downloaded. */
   download?: Download | undefined;
   now: () => Date;
   simulatorUrl: string | null;
   publicUrl?: string | undefined;
-  /** Whether the simulator is used. If not, configurations of the simulator count as missing. */
+  /** Whether the simulator is enabled. If it is disabled, simulator configurations count as missing. */
   simulated: boolean;
-  /** If the simulator is used: creates its configurations for a project that has none. */
+  /**
+   * If the simulator is enabled: creates the simulator configurations of a project for channels that have no
+   * configuration.
+   */
   seedProject?: (project: string) => Promise<void>;
   log: HealthPorts['log'];
   /** Receives the outcome of every channel call. */
@@ -59,9 +63,12 @@ export interface ChannelsParts {
   keepFound?: (finder: Finder, kind: string, pem: string) => void;
 }
 
-/** The channels of all projects in their current configuration. */
+/** The channels of all projects, built from their current configurations. */
 export interface ConfiguredChannels extends Channels {
-  /** Tests the current configuration, even if it is disabled. Throws NothingConfigured if there is none. */
+  /**
+   * Tests the current configuration of a channel, even if the channel is disabled. Throws NothingConfigured if no
+   * usable configuration exists.
+   */
   probe(project: string, payWay: PayWay, request?: ProbeRequest): Promise<ProbeResult>;
   /** Resolves when all pending writes of channel health are done. */
   idle(): Promise<void>;
@@ -74,14 +81,14 @@ type Noted = Pick<HealthNote, 'project' | 'payWay' | 'version'>;
 const KEPT = 500;
 
 /**
- * The longest life of an order in days (Alipay's redirects). It is added to the days in which a channel may still send
- * notifications about a payment.
+ * The longest time an order can stay open, in days (Alipay's redirects). Channels may still send notifications some
+ * days after an order was closed, and these days are added.
  */
 const LONGEST_ORDER_DAYS = 15;
 
 /**
- * Creates the channels. Every call reads the current version, so that every replica uses a change immediately; keys are
- * imported once per version.
+ * Creates the channels. Every call reads the current configuration version, so that every replica uses a change
+ * immediately. A channel is built once per version and then cached.
  */
 export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   const { store, kinds, now, simulated, log } = parts;
@@ -94,15 +101,15 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return kind;
   }
 
-  /** Returns the channel with the keys of one version and the account fields of another. */
+  /** Returns a channel that is built with the keys of one configuration version and the account fields of another. */
   function channelOf(project: string, payWay: PayWay, keys: Version, identity: Version = keys): Promise<Channel> {
-    // The trust revision is in the key, so that after a key was distrusted no replica uses a cached channel that has
-    // it.
+    // The cache key contains the trust revision. After a key was distrusted, the revision changes, so no replica uses a
+    // cached channel that still has the key.
     const key = `${keys.configId} ${identity.configId} ${keys.trustRevision}`;
     const known = built.get(key);
     built.delete(key);
-    // Health is stored for the version of the account fields, so that failures of a former account do not count for the
-    // current configuration.
+    // Health is stored for the version that provides the account fields, so that failures of a former account do not
+    // count for the current account.
     const channel = known ?? build({ project, payWay, version: identity.version }, keys, identity);
     built.set(key, channel);
     if (!known) {
@@ -153,7 +160,10 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return found && counts(found) && found.missing.length === 0 ? found : undefined;
   }
 
-  /** The versions for new orders, enabled or not. If the simulator is used, a missing version is created first. */
+  /**
+   * Returns the current versions for new orders, even if the channel is disabled. If the simulator is enabled, a
+   * missing simulator configuration is created first.
+   */
   async function forOrders(project: string, payWays: readonly PayWay[]): Promise<(CurrentVersion | undefined)[]> {
     for (const payWay of payWays) kindOf(payWay);
     let found = await currentOf(project, payWays);
@@ -165,7 +175,8 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
         log('error', 'the simulator is not available', { project, error });
       });
       found = await currentOf(project, payWays);
-      // Not an error if the database has real money (BesideLive): it gets no simulator configurations.
+      // BesideLive is not an error: a database with live orders or live configurations gets no simulator
+      // configurations.
       if (!found.has(missing) && fault !== undefined && !(fault instanceof BesideLive))
         throw new SimulatorSilent(missing, fault);
     }
@@ -202,7 +213,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       if (!counts(order))
         throw new ChannelNotConfigured(
           payWay,
-          'is set to simulator mode, which requires Debug, or in staging Simulator.Url',
+          'cannot be used for this simulator order, because the simulator is disabled: set Debug = true, or in staging set Simulator.Url',
         );
       const versions = await store.read((tx) => versionsOfAccount(tx, order, identityFields(kindOf(payWay))));
       const own = versions.find(({ version }) => version === order.configVersion);
@@ -235,7 +246,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       return channels.flat();
     },
     async probe(project, payWay, request) {
-      // Unlike for new orders, a missing simulator configuration is not created, because a test writes nothing.
+      // A test must not write, so a missing simulator configuration is not created, unlike for new orders.
       const found = usable((await currentOf(project, [payWay])).get(payWay));
       if (!found) throw new NothingConfigured(payWay);
       try {
@@ -248,14 +259,17 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   };
 }
 
-/** The fields of a channel kind that identify the payee account; an order keeps their values. */
+/**
+ * The configuration fields that identify the payee account. An order continues with the values that these fields had
+ * when it was created.
+ */
 function identityFields({ fields }: ChannelKind): IdentityFields {
   return fields.flatMap(({ name, pinned }) =>
     pinned ? [{ name, unless: typeof pinned === 'object' ? pinned.unless : '' }] : [],
   );
 }
 
-/** Those of the identity fields that identify the payee. The app id is left out, because an order stores its own. */
+/** The identity fields without the app id. They identify the payee alone, because every order stores its own app id. */
 function payeeFields(kind: ChannelKind): IdentityFields {
   return identityFields({ ...kind, fields: kind.fields.filter(({ pinned }) => pinned !== 'app') });
 }
@@ -263,9 +277,10 @@ function payeeFields(kind: ChannelKind): IdentityFields {
 type Way = [keys: VersionName, identity: VersionName];
 
 /**
- * The combinations of versions from which an order's channel may be built, best first: the newest keys of the account
- * with the newest version of the order's identity fields, then each version with these identity fields unchanged.
- * Versions with other identity fields are never used. Both lists have the newest first.
+ * The pairs of versions from which the channel of an order may be built, best pair first. The first pair has the
+ * account's newest keys and the newest version with the order's identity fields. Then each version with these identity
+ * fields follows, with its own keys. Versions with other identity fields are never used. Both parameters list the
+ * newest version first.
  */
 function waysToBuild(ofAccount: readonly VersionName[], alike: readonly VersionName[]): Way[] {
   const [newest] = ofAccount;
@@ -296,10 +311,10 @@ function onlyRefusals(error: unknown): undefined {
   return undefined;
 }
 
-/** At most one write of health per channel, version and result in this time (ms). */
+/** Health is written at most once in this time (ms) per channel, version and result. */
 const NOTE_EVERY_MS = 5000;
 
-/** What storing health needs. */
+/** The dependencies of storing a channel's health. */
 export interface HealthPorts {
   store: Store;
   now: () => Date;
@@ -309,11 +324,14 @@ export interface HealthPorts {
 /** Stores the health of channels. */
 interface Health {
   note(version: Pick<HealthNote, 'project' | 'payWay' | 'version'>, failure: UnknownCause | null): void;
-  /** Resolves when all pending writes are done. */
+  /** Resolves when all pending writes of channel health are done. */
   idle(): Promise<void>;
 }
 
-/** Creates the storing of health. It writes in the background and seldom, and a failed write never fails the call. */
+/**
+ * Creates the functions that store channel health. They write in the background and only every few seconds. A failed
+ * write never fails the channel call.
+ */
 function createHealth({ store, now, log }: HealthPorts): Health {
   const noted = new Map<string, number>();
   const writing = new Set<Promise<void>>();
@@ -335,17 +353,23 @@ function createHealth({ store, now, log }: HealthPorts): Health {
   };
 }
 
-/** Receives the result of a channel call. `outcome`: the `kind` of the result, and if that is `unknown`, with its cause. */
+/**
+ * Receives the result of a channel call. `outcome` is the `kind` of the result, for example `paid`. For the kind
+ * `unknown` the cause is appended, as in `unknown_timeout`.
+ */
 export type Called = (call: { payWay: PayWay; call: string; outcome: string; seconds: number }) => void;
 
-/** Causes of an unknown result that concern the order or the service's own timing, not the channel's health. */
+/**
+ * Causes of an unknown result that say nothing about the channel's health. They concern only the order or the timing of
+ * the service.
+ */
 const HARMLESS: ReadonlySet<UnknownCause> = new Set(['mismatch', 'busy', 'in_progress']);
 
 type Result = { kind: string; cause?: UnknownCause };
 
 /**
- * Wraps a channel. `report` receives for each call about orders and refunds whether its result was usable (null), or
- * why not. `called` receives the outcome of every call.
+ * Wraps a channel. After each call about orders and refunds, `report` receives null if the result was usable, otherwise
+ * the cause of the failure. `called` receives the outcome of every call.
  */
 export function watched(
   channel: Channel,
@@ -398,7 +422,8 @@ export function watched(
     ...(retryAbnormalRefund && {
       retryAbnormalRefund: watch('retry_abnormal_refund', retryAbnormalRefund.bind(channel)),
     }),
-    // Not reported as health: an account without permission to read disputes is still healthy.
+    // Calls about disputes do not change the health, because a healthy account may lack the permission to read
+    // disputes.
     ...(disputes && {
       disputes: {
         read: count('dispute_read', disputes.read.bind(disputes)),
@@ -409,7 +434,7 @@ export function watched(
         ...(disputes.accept && { accept: count('dispute_accept', disputes.accept.bind(disputes)) }),
       },
     }),
-    // Not reported as health: an account need not be signed up for agents.
+    // Calls about payments by agents do not change the health, because a healthy account need not accept such payments.
     ...(agents && {
       agents: {
         bill: agents.bill.bind(agents),
@@ -417,7 +442,7 @@ export function watched(
         confirm: count('agent_confirm', agents.confirm.bind(agents)),
       },
     }),
-    // Not reported as health: an unavailable bill does not affect payments.
+    // Downloads of bills do not change the health, because an unavailable bill does not affect payments.
     ...(bills && {
       bills: {
         ...(bills.rate && { rate: bills.rate }),

@@ -8,20 +8,26 @@ import { SimulatorsKey, keepCert, mayBeDefault, parse } from './certs.ts';
 import type { ParsedCert } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
 
-/** Shown instead of a stored secret. A write that sends this value keeps the stored secret. */
+/**
+ * The API shows this text instead of a stored secret. If a client sends this text back, the stored secret stays
+ * unchanged.
+ */
 export const MASKED = '***';
 
-/** A configuration as sent: `mode`, and the values of fields and certificate kinds by name. */
+/**
+ * A configuration in a request: `mode`, the configuration fields, and PEM texts under the name of their certificate
+ * kind.
+ */
 export type ConfigInput = Readonly<Record<string, unknown>>;
 
-/** A validated change of a configuration; absent fields keep their value, null clears. */
+/** A validated change of a configuration. Absent fields keep their value, and null clears a field. */
 export interface ConfigChange {
   mode: Mode;
   fields: ReadonlyMap<string, string | null>;
   certs: ReadonlyMap<CertKindSpec, ParsedCert[] | null>;
 }
 
-/** Validates every sent field; throws one 400 that lists each faulty field. */
+/** Validates every field that was sent. Throws one 400 that lists every invalid field. */
 export function readChange(
   ports: Pick<CredentialPorts, 'now' | 'serialOf'>,
   kind: ChannelKind,
@@ -60,18 +66,21 @@ export function readChange(
   return { mode: mode as Mode, fields, certs };
 }
 
-/** Returns the fields that another account may take over: not secrets, and not fields that are specific to one account. */
+/**
+ * Returns the fields that a configuration of another account may inherit. Secrets and fields that are specific to one
+ * account are left out.
+ */
 export function withoutAccount(kind: ChannelKind, fields: Readonly<Record<string, string>>): Record<string, string> {
   const own = new Set(kind.fields.filter(({ secret, ofAccount }) => secret || ofAccount).map(({ name }) => name));
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !own.has(name)));
 }
 
-/** The account whose identifier a change contains; empty = none. */
+/** Returns the account that a change names in its identifying fields, or an empty text if it names none. */
 export function accountNamed(kind: ChannelKind, { fields }: ConfigChange): string {
   return kind.accountOf(Object.fromEntries([...fields].flatMap(([name, value]) => (value ? [[name, value]] : []))));
 }
 
-/** The fields after a change; throws a 400 that lists each missing required field. */
+/** Returns the configuration fields after a change. Throws a 400 that lists each missing required field. */
 export function mergeFields(
   kind: ChannelKind,
   before: Readonly<Record<string, string>>,
@@ -85,14 +94,14 @@ export function mergeFields(
   const missing = kind.fields.filter(({ name, requiredIn }) => requiredIn.includes(mode) && !merged[name]);
   if (missing.length > 0)
     throw refused(
-      missing.map(({ name }) => ({ pointer: `/${name}`, code: 'required', detail: `is required in mode ${mode}` })),
+      missing.map(({ name }) => ({ pointer: `/${name}`, code: 'required', detail: `is required in the mode ${mode}` })),
     );
   return merged;
 }
 
 /**
- * Stores the certificates of a change for an account, and makes the first of each kind the default. A certificate that
- * waits for an administrator to trust it does not replace a trusted default.
+ * Stores the certificates of a change for an account. The first certificate of each kind becomes the default. A
+ * certificate that an administrator has not trusted yet does not replace a trusted default.
  */
 export async function applyCerts(
   tx: Tx,
@@ -106,7 +115,7 @@ export async function applyCerts(
       await clearDefault(tx, locked, { kind: spec.kind, ...of });
       continue;
     }
-    // Stored in reverse, so the first certificate becomes the newest.
+    // The certificates are stored in reverse sequence, so that the first one gets the newest row.
     for (const one of parsed.toReversed()) {
       const { cert } = await keepCert(tx, ports, locked, spec, one, { actor, of }).catch(simulatorsRefused(spec.kind));
       if (mayBeDefault(locked, cert, spec)) await makeDefault(tx, locked, cert);
@@ -114,7 +123,7 @@ export async function applyCerts(
   }
 }
 
-/** Converts SimulatorsKey to a 400 that contains the kind. */
+/** Returns a function that converts SimulatorsKey to a 400 for the field of this certificate kind. */
 export function simulatorsRefused(kind: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof SimulatorsKey)) throw error;
@@ -122,12 +131,12 @@ export function simulatorsRefused(kind: string): (error: unknown) => never {
   };
 }
 
-/** Whether a sent configuration includes or clears certificates or keys. */
+/** Whether a requested configuration change sets or clears certificates or keys. */
 export function bringsCerts({ certKinds }: ChannelKind, input: ConfigInput): boolean {
   return certKinds.some(({ kind }) => input[kind] !== undefined && input[kind] !== MASKED);
 }
 
-/** A 400 about fields of a configuration. */
+/** Creates a 400 error about fields of a configuration. */
 export function refused(errors: FieldError[]): InvalidRequest {
   const names = errors.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}`);
   return new InvalidRequest(`The configuration is not valid: ${names.join('; ')}.`.replace(/\?\.$/, '?'), errors);
@@ -135,7 +144,8 @@ export function refused(errors: FieldError[]): InvalidRequest {
 
 function readField({ name, pattern }: FieldSpec, sent: unknown): string | null | FieldError {
   if (sent === null) return null;
-  // A large number may have lost digits when the JSON was parsed. Small numbers are accepted, because they are rates.
+  // A number that is not a safe integer may have lost digits when the JSON was parsed, so it must be sent as text.
+  // Numbers below 1000 are accepted, because they are rates.
   const isExact = typeof sent === 'number' && (Number.isSafeInteger(sent) || Math.abs(sent) < 1000);
   const text = isExact ? String(sent) : sent;
   const value = typeof text === 'string' ? text.trim() : '';

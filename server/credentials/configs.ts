@@ -1,4 +1,5 @@
-// Operations on channel configurations, their view, and the registration of notifications at a channel.
+// The operations on channel configurations, how the API shows a configuration, and the registration of notifications at
+// a channel.
 import { type ShownRefusal, refusedOf } from '../payments/notification-refusal.ts';
 import { CERT_PAIRS } from '../domain.ts';
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
@@ -60,24 +61,33 @@ import {
 
 /** The operations on channel configurations. */
 export interface ChannelConfigs {
-  /** One entry for every channel, configured or not. */
+  /** Returns one entry for every channel, including channels that are not configured. */
   list(project: string): Promise<ConfigView[]>;
   read(project: string, payWay: string): Promise<ConfigView>;
   schema(payWay: string): ChannelKind;
-  /** Whether a write includes or clears certificates or keys, for which an application needs another scope. */
+  /** Whether a request sets or clears certificates or keys. An application needs an additional scope for that. */
   bringsCerts(payWay: string, input: ConfigInput): boolean;
   /**
-   * Writes a new version. Absent fields and `***` keep the value, null clears it, and a PEM text becomes the default
-   * certificate of its kind.
+   * Writes a new version of the configuration. Absent fields and fields with `***` keep their value, and null clears a
+   * field. A PEM text becomes the default certificate of its kind.
    */
   write(acting: Acting, payWay: string, input: ConfigInput): Promise<ConfigView>;
-  /** Without `enabled` the state is inverted; orders in progress continue. */
+  /**
+   * Enables or disables the channel for new orders. Without `enabled`, an enabled channel is disabled, and vice versa.
+   * Orders in progress continue.
+   */
   toggle(acting: Acting, payWay: string, enabled: boolean | undefined): Promise<ConfigView>;
-  /** Tests the current configuration. `products`: the scenes (ways to pay) whose products at the channel are also tested. */
+  /**
+   * Tests the current configuration. The test also covers the products at the channel that the given scenes (ways to
+   * pay) need. `all` stands for all scenes.
+   */
   probe(project: string, payWay: string, products?: 'all' | readonly Scene[]): Promise<ProbeResult>;
 }
 
-/** Creates the operations. Each change is one transaction, and changes of one (project, payWay) run one after another. */
+/**
+ * Creates the operations on channel configurations. Each change is one transaction. Changes of the same project and
+ * channel run one after another.
+ */
 export function createChannelConfigs(
   ports: CredentialPorts,
   channels: Pick<ConfiguredChannels, 'probe'>,
@@ -138,7 +148,10 @@ function scenesOf({ scenes, name }: ChannelKind, requested: 'all' | readonly Sce
   ]);
 }
 
-/** Writes the next version of a configuration with its audit entry, under the lock. Throws a 400 that lists the faulty fields. */
+/**
+ * Writes the next version of a configuration and its audit entry. The caller holds the lock of the configuration.
+ * Throws a 400 that lists the invalid fields.
+ */
 export async function writeVersion(
   tx: Tx,
   ports: CredentialPorts,
@@ -158,8 +171,8 @@ export async function writeVersion(
   await applyCerts(tx, ports, locked, change, { actor, of });
   requirePairs(locked, of);
   const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode, fields }));
-  // A change of mode may be incomplete although the former version was complete, because the other mode has its own
-  // keys.
+  // After a change of mode the configuration may be incomplete although the former version was complete, because each
+  // mode has its own keys.
   if (draft.missing.length > 0 && config?.missing.length === 0 && config.mode === mode)
     throw refused(draft.missing.map((name) => lacking(name, locked, of, config)));
   const row = await insertVersion(tx, ports, kind, locked, draft, actor.name);
@@ -170,8 +183,9 @@ export async function writeVersion(
 }
 
 /**
- * The fields to which a change is applied: those of the current version, or if the change is for another account or
- * mode, of the newest version with that. Secrets and fields of one account are never taken from another account.
+ * The fields that a change modifies. If the change keeps account and mode, these are the fields of the current version,
+ * otherwise those of the newest version with the new account and mode. Secrets and account-specific fields of one
+ * account are never copied to another account.
  */
 async function fieldsBefore(
   tx: Tx,
@@ -191,7 +205,9 @@ async function fieldsBefore(
   return newest ? fieldsOf(newest) : withoutAccount(kind, fieldsOf(config));
 }
 
-/** Assigns keys that were uploaded before the first configuration to its account. */
+/**
+ * Assigns certificates and keys that were uploaded before the first configuration to the account of that configuration.
+ */
 async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials, of: Account, at: Date): Promise<void> {
   const verifying = verifyingKinds(kind);
   for (const cert of locked.certs.filter((one) => one.mode === null && verifying.has(one.kind)))
@@ -207,11 +223,11 @@ function lacking(name: string, { certs }: LockedCredentials, of: Account, former
     const detail = `is stored only for ${mode} ${account} and cannot be used for another account: send the one of ${of.mode} ${of.account}`;
     return { pointer, code: 'required', detail };
   }
-  if (ofKind.length === 0) return { pointer, code: 'required', detail: 'would be missing, but is required' };
-  return { pointer, code: 'not_trusted', detail: 'must be uploaded, and trusted by an administrator, first' };
+  if (ofKind.length === 0) return { pointer, code: 'required', detail: 'is required, but missing after the change' };
+  return { pointer, code: 'not_trusted', detail: 'must first be uploaded and then trusted by an administrator' };
 }
 
-/** Secrets that cannot be decrypted count as missing, so that a new write can repair the configuration. */
+/** If the stored secrets cannot be decrypted, they count as missing. A new write can then replace them. */
 function readableSecrets({ encryption }: CredentialPorts, config: ChannelConfigRow): Record<string, string> {
   try {
     return openSecrets(config, encryption.open);
@@ -252,10 +268,10 @@ function facts(config: ChannelConfigRow, { enabled }: ChannelStateRow): object {
   return { version, mode, account, enabled, fields, fingerprints, certIds, missing };
 }
 
-/** A certificate or key of a configuration. */
+/** A certificate or key as the API shows it in a configuration. */
 export type ShownCert = Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>;
 
-/** A certificate that cannot be used by the configuration, because it belongs to another account or mode. */
+/** A certificate that the configuration cannot use, because the certificate belongs to another account or mode. */
 type ForeignCert = ShownCert & Pick<CertRow, 'mode' | 'account'>;
 
 /** A configuration as the API shows it: secrets appear only as `***` and a fingerprint. */
@@ -271,18 +287,18 @@ export interface ConfigView {
   fields: Record<string, string>;
   fingerprints: Record<string, string>;
   certificates: ShownCert[];
-  /** Certificates that an administrator must trust before they verify anything. */
+  /** Verification keys that verify no messages before an administrator trusts them. */
   untrusted: ShownCert[];
   missing: string[];
-  /** Certificates of missing kinds that exist, but belong to another account or mode. */
+  /** Certificates whose kind the configuration lacks. They exist, but belong to another account or mode. */
   ofOtherAccounts: ForeignCert[];
   /**
-   * Registrations that the merchant has to make at the channel for its scenes (ways to pay). Empty if the service's
-   * public address is unknown.
+   * Values to register at the channel, such as the notification address, each with the scenes (ways to pay) that need
+   * it. Empty if the service's public URL is unknown.
    */
   registrations: readonly Registration<Scene>[];
   status: ChannelStatus;
-  /** Why the secrets of the configuration cannot be decrypted; null = they can. */
+  /** Why the secrets of the configuration cannot be decrypted. null = they can be decrypted. */
   fault: string | null;
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
@@ -293,7 +309,7 @@ export interface ConfigView {
   updatedBy: string | null;
 }
 
-/** Inputs of a view that are not in the database. */
+/** The inputs of `readView` that are not read from the database. */
 interface ViewSurroundings {
   simulated: boolean;
   now: Date;
@@ -302,7 +318,7 @@ interface ViewSurroundings {
   publicUrl?: string | undefined;
 }
 
-/** Reads the current configuration of (project, payWay) as a view. */
+/** Reads the current configuration of a project and channel in the form in which the API shows it. */
 async function readView(
   tx: ReadTx,
   project: string,
@@ -316,8 +332,8 @@ async function readView(
   const certs = await tx.certs.list({ project, payWay, deletedAt: null });
   const waiting = certs.filter((cert) => trustOf(cert, verifying) === 'waiting');
   if (!state || !config) return { ...nothing(project, kind), untrusted: waiting };
-  // A distrusted certificate also waits for an administrator if it is the only one of its kind, for example after a
-  // change of mode and back.
+  // A distrusted certificate is listed again as waiting for trust if the configuration has no other one of its kind.
+  // That happens for example after a change of mode and back.
   const isLacked = (cert: CertRow) => trustOf(cert, verifying) === 'distrusted' && config.missing.includes(cert.kind);
   const untrusted = certs.filter((cert) =>
     sameAccount(cert, config) ? waiting.includes(cert) || isLacked(cert) : cert.mode === null && waiting.includes(cert),
@@ -325,14 +341,14 @@ async function readView(
   const ofOtherAccounts = certs.filter(
     (cert) => config.missing.includes(cert.kind) && cert.mode !== null && !sameAccount(cert, config),
   );
-  // The version may list verification keys that are no longer trusted.
+  // The version may list verification keys that were distrusted after it was written.
   const used = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
   const usable = used.filter((cert) => isUsable(cert, verifying, config));
   const fault = decryptionFaultOf({ config, certs: used }, surroundings.decrypt);
   return show(kind, state, config, { usable, untrusted, ofOtherAccounts, fault }, surroundings);
 }
 
-/** Builds the view of a configuration. */
+/** Builds the API view of a configuration. */
 function show(
   kind: ChannelKind,
   state: ChannelStateRow,
@@ -421,8 +437,9 @@ function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
 }
 
 /**
- * Registers the service's notification address at the channel, and stores the returned fields as the next version. The channel is called
- * outside any transaction; if the configuration changed meanwhile, nothing is written.
+ * Registers the service's notification address at the channel, and stores the returned fields in a new configuration
+ * version. The channel is called outside any transaction. If the configuration changed during the call, nothing is
+ * written.
  */
 export async function registerNotifications(
   ports: CredentialPorts,
@@ -431,14 +448,16 @@ export async function registerNotifications(
 ): Promise<ProbeResult> {
   const kind = kindOf(ports, payWay);
   if (!kind.registerNotifications)
-    throw new InvalidRequest('Notifications of this channel need no registration: each order names their address.');
+    throw new InvalidRequest('This channel needs no registration: every order contains the notification address.');
   const rows = await currentRows(ports, acting.project, kind);
   const result = await requestRegistration(ports, kind, rows);
   if (!result.ok) return result;
   return (await keepRegistered(ports, acting, kind, rows.config, result.fields)) ?? { ok: true };
 }
 
-/** The current version with its certificates; throws NothingConfigured. */
+/**
+ * Returns the current configuration version with its certificates. Throws NothingConfigured if no configuration exists.
+ */
 export async function currentRows(ports: CredentialPorts, project: string, kind: ChannelKind): Promise<VersionRows> {
   const rows = await ports.store.transaction(async (tx) => {
     await requireProject(tx, project);
@@ -462,7 +481,9 @@ async function requestRegistration(
   }
 }
 
-/** Stores the registered fields; writes no version if they are unchanged. */
+/**
+ * Stores the fields that the channel returned at the registration. If they are unchanged, no new version is written.
+ */
 async function keepRegistered(
   ports: CredentialPorts,
   acting: Acting,

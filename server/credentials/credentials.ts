@@ -18,21 +18,27 @@ import type { Acting, CredentialPorts } from './ports.ts';
 import { createEncryption, type MasterKey, type Encryption } from '../db/encryption.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 
-/** What `createCredentials` needs from the other folders. */
+/** The dependencies of `createCredentials`. */
 interface CredentialParts extends Omit<CredentialPorts, 'encryption'> {
   masterKeys: readonly MasterKey[];
   log: HealthPorts['log'];
   /** Receives the outcome of every channel call. */
   called?: Called;
-  /** The clock of timestamps that replicas compare with each other. `now` is the clock for calls to channels. */
+  /**
+   * The clock for timestamps in the database that replicas compare with each other. `now` is the clock for calls to
+   * channels.
+   */
   written?: () => Date;
 }
 
-/** Channel configurations, certificates and keys, with their encrypted secrets, and the channels that are built from them. */
+/**
+ * The operations on channel configurations, certificates and keys, with their encrypted secrets, and the channels that
+ * are built from them.
+ */
 export interface Credentials {
   encryption: Encryption;
   channels: ConfiguredChannels;
-  /** Stores why a notification was refused; null = it was genuine. */
+  /** Stores the result of a received notification: why it was refused, or null if it was genuine. */
   noticed: Noticed['note'];
   configs: ChannelConfigs & {
     registerNotifications(acting: Acting, payWay: string): Promise<ProbeResult>;
@@ -40,23 +46,23 @@ export interface Credentials {
   };
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
-  /** Enabled channels that are down because their secrets cannot be decrypted. */
+  /** Returns the enabled channels that cannot be used because their secrets cannot be decrypted. */
   encryptedChannels(): Promise<{ project: string; payWay: PayWay }[]>;
   /**
-   * For a start and for a new project. If the simulator is used, stores its configurations, or throws BesideLive.
-   * Otherwise does nothing.
+   * Stores the simulator's configurations. Called when the service starts and when a project is created. If the
+   * simulator is disabled, does nothing. Throws BesideLive if the database has live orders or live configurations.
    */
   seedSimulator(projects?: readonly string[]): Promise<void>;
   /**
-   * For a start without the simulator: withdraws trust from verification keys of other modes. Throws KeysOfOtherModes
-   * if that cannot be written.
+   * Withdraws the trust in verification keys that belong to another mode than the current configuration. Called when
+   * the service starts without the simulator. Throws KeysOfOtherModes if the database cannot be changed.
    */
   leaveModes(): Promise<void>;
-  /** The `certificate-expiry` job. */
+  /** Runs the `certificate-expiry` job: returns the certificates in use that expire soon. */
   watchExpiry(): Promise<EndingCert[]>;
 }
 
-/** The actor of audit entries at start. */
+/** The actor of audit entries that are written while the service starts. */
 const STARTING = { kind: 'system', name: 'start' } as const;
 
 /** Creates the operations on channel configurations, certificates and keys, and the channels for payments. */

@@ -1,4 +1,5 @@
-// Certificates that a channel provides: downloaded on request, or found while the channel is used.
+// Certificates that a channel provides. An administrator or application downloads them, or the service finds them while
+// it uses the channel.
 import type { CertRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import { InvalidRequest } from '../errors.ts';
@@ -13,26 +14,26 @@ import { type Acting, type CredentialPorts, kindOf, whoDid } from './ports.ts';
 import { type TrustWord, lockCredentials, makeDefault, trustOf, verifyingKinds } from './trust.ts';
 import { type Finder, type VersionRows, followCerts, inputOf } from './versions.ts';
 
-/** A certificate that the channel provided, with its state in this service. */
+/** A certificate that the channel provided, and whether this service trusts it. */
 type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
   isNew: boolean;
-  /** null = a certificate of this kind verifies nothing. */
+  /** The trust state. null = certificates of this kind verify no messages and need no trust. */
   trust: TrustWord | 'deleted' | null;
 };
 
-/** The result of a download. */
+/** The result of a download of certificates. */
 export type Download = { ok: true; certs: HandedCert[]; byHand: string | null } | ({ ok: false } & ProbeNote);
 
 /**
- * Stores the certificates that a channel provides, after they were verified. The requester counts as uploader: if it is
- * an administrator, new certificates are trusted; if it is an application, they wait for trust. Stored certificates
- * keep their trust.
+ * Downloads the certificates that a channel provides, verifies them and stores them. New certificates are trusted if an
+ * administrator requested the download. If an application requested it, they are not used before an administrator
+ * trusts them. Certificates that are already stored keep their trust state.
  */
 export async function downloadCerts(ports: CredentialPorts, acting: Acting, payWay: string): Promise<Download> {
   const kind = kindOf(ports, payWay);
   if (!kind.downloadCerts)
     throw new InvalidRequest(
-      'This channel offers no certificates for download: its notifications contain the address of their certificate.',
+      'This channel offers no certificates for download: each notification contains the address of its certificate.',
     );
   const rows = await currentRows(ports, acting.project, kind);
   const result = await requestCerts(ports, kind, rows);
@@ -81,18 +82,22 @@ async function keep(
   });
 }
 
-/** Stores certificates that a channel provided while it was in use, and that were verified. */
+/** Stores verified certificates that a channel provided during normal use, for example in a key rotation. */
 interface FoundCerts {
-  /** Writes in the background. A failure is only logged, because the next replica downloads the certificate again. */
+  /**
+   * Stores a certificate in the background. A failure is only logged, because the next replica that needs the
+   * certificate downloads it again.
+   */
   keep(finder: Finder, kind: string, pem: string): void;
-  /** Resolves when all pending writes are done. */
+  /** Resolves when all certificates that are being stored are written. */
   idle(): Promise<void>;
 }
 
 /**
- * Stores such a certificate as trusted, makes it the default of its kind and updates the configuration, so that every
- * replica uses it and no start downloads it again. A certificate that was uploaded, distrusted or deleted before stays
- * unchanged. If it belongs to an account that is not the current one, it is not stored.
+ * Creates the functions that store found certificates. A new certificate is stored as trusted, may become the default
+ * of its kind, and is added to the configuration, so that every replica uses it without downloading it. A certificate
+ * that was uploaded, distrusted or deleted before stays unchanged. A certificate of another account than the current
+ * one is not stored.
  */
 export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['log'] }): FoundCerts {
   const { store, log } = ports;
@@ -123,8 +128,8 @@ export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['lo
 }
 
 /**
- * Returns undefined if it stores nothing: the certificate exists already (even if deleted), or its account is not the
- * current one.
+ * Stores a certificate that the channel provided. Returns undefined and stores nothing if the certificate was stored
+ * before (even if it was deleted since), or if its account is not the current one.
  */
 async function keepFound(
   tx: Tx,
@@ -146,7 +151,7 @@ async function keepFound(
   const { cert } = await keepCert(tx, ports, locked, spec, parsed, { actor, of: { mode, account } });
   const isDefault = mayBeDefault(locked, cert, spec);
   if (isDefault) await makeDefault(tx, locked, cert);
-  // The version keeps its author, because no administrator changed the configuration.
+  // The new version keeps the author of the current version, because no administrator or application changed it.
   await followCerts(tx, ports, kind, locked, config.createdBy);
   const kept = { ...cert, isDefault };
   const target = `${project}/${payWay}/${cert.id}`;

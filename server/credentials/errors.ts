@@ -1,21 +1,21 @@
 import { AppError, Conflict, InvalidRequest, NotAllowed, Unavailable } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
 
-/** The channel accepts no new orders (422); orders in progress continue. */
+/** The channel is disabled and accepts no new orders (422). Orders in progress continue. */
 export class ChannelDisabled extends NotAllowed {
   constructor(payWay: PayWay) {
     super('channel_disabled', `The channel ${payWay} is disabled.`);
   }
 }
 
-/** The project has no usable configuration of this channel (422). */
+/** The project has no usable configuration of the channel (422). */
 export class ChannelNotConfigured extends NotAllowed {
   constructor(payWay: PayWay, detail = 'is not configured', cause?: unknown) {
     super('channel_not_configured', `The channel ${payWay} ${detail}.`, { cause });
   }
 }
 
-/** The simulator did not return its configuration of the channel (503). A retry may succeed. */
+/** The channel has no configuration yet, because the simulator did not return one (503). A retry may succeed. */
 export class SimulatorSilent extends Unavailable {
   constructor(payWay: PayWay, cause: unknown) {
     super('channel_not_configured', `The channel ${payWay} is not configured yet: the simulator did not answer.`, {
@@ -24,16 +24,19 @@ export class SimulatorSilent extends Unavailable {
   }
 }
 
-/** There is no configuration to enable, disable or test (409). */
+/** The channel has no configuration that could be enabled, disabled or tested (409). */
 export class NothingConfigured extends Conflict {
   constructor(payWay: PayWay) {
     super('channel_not_configured', `The channel ${payWay} is not configured.`, {
-      hint: 'Configure the channel first; its schema lists the required fields.',
+      hint: 'Configure the channel first. The schema of the channel lists the required fields.',
     });
   }
 }
 
-/** The stored secrets of a configuration cannot be decrypted (503): the database was changed, or the master key is missing. */
+/**
+ * The stored secrets of a configuration cannot be decrypted (503), because the database was changed or the master key
+ * is missing.
+ */
 export class ConfigurationBroken extends AppError {
   constructor(project: string, payWay: PayWay, cause: unknown) {
     super(
@@ -42,7 +45,7 @@ export class ConfigurationBroken extends AppError {
       `The secrets of the ${payWay} configuration of project ${project} cannot be decrypted.`,
       {
         retryAfter: 60,
-        hint: 'Check Security.MasterKey, or set the secrets again.',
+        hint: 'Check Security.MasterKey, or set the secrets of the configuration again.',
         cause,
       },
     );
@@ -52,8 +55,8 @@ export class ConfigurationBroken extends AppError {
 /** An untrusted verification key cannot become the default (409). */
 export class CertNotTrusted extends Conflict {
   constructor() {
-    super('certificate_not_trusted', 'No administrator trusts this certificate or key to verify.', {
-      hint: 'An administrator compares its fingerprint with the console of the channel and trusts it: payctl cert trust ID',
+    super('certificate_not_trusted', 'This certificate or key is not trusted, so it cannot verify messages.', {
+      hint: 'An administrator must compare its fingerprint with the one in the console of the channel, and then trust it: payctl cert trust ID',
     });
   }
 }

@@ -9,7 +9,7 @@ export interface Purpose {
   environment: 'development' | 'staging' | 'production';
 }
 
-/** The service was started with Debug or as staging, but the database has real money. */
+/** The service was started with Debug or in staging, but the database has a live configuration or live orders (409). */
 export class BesideLive extends LocalError {
   constructor({ debug }: Purpose) {
     const what = 'but this database has a live channel configuration or live orders.';
@@ -19,25 +19,29 @@ export class BesideLive extends LocalError {
       });
     else
       super('staging_beside_live', 409, `Server.Environment is staging, ${what}`, {
-        hint: 'Use a database of its own. A copy of the production database is checked with payctl server restore-check.',
+        hint: 'Use a separate database for staging. To check a copy of the production database, run payctl server restore-check.',
       });
   }
 }
 
 /**
- * Throws BesideLive if the database has a live configuration or a live order: Debug would add applications with published secrets, and
- * staging would process orders of production. Call it before any write.
+ * Throws BesideLive if a service with Debug or in staging uses a database with live configurations or live orders.
+ * Debug would add applications with publicly known secrets, and a staging service would process the orders of
+ * production. Call it before the first write.
  */
 export async function refuseBesideLive(store: Store, purpose: Purpose): Promise<void> {
   if (!purpose.debug && purpose.environment !== 'staging') return;
   if (await store.read(hasLiveMoney)) throw new BesideLive(purpose);
 }
 
-/** Refuses a configuration mode that the service's environment must not use: `live` with Debug or in staging, `simulator` in production. */
+/**
+ * Throws a 409 if the service must not use a configuration mode: `live` with Debug or in staging, `simulator` in
+ * production.
+ */
 export function refuseMode({ debug, environment }: Purpose, mode: Mode): void {
   if (debug && mode === 'live')
     throw new Conflict('debug_refuses_live', 'A live configuration cannot be written while Debug is on.', {
-      hint: 'Set Debug = false; its test applications have publicly known secrets.',
+      hint: 'Set Debug = false. While Debug is on, test applications with publicly known secrets are active.',
     });
   if (environment === 'staging' && mode === 'live')
     throw new Conflict('staging_refuses_live', 'A live configuration cannot be written in staging.', {

@@ -9,7 +9,10 @@ import { type LockedCredentials, lockCredentials, verifyingKinds, writeTrust } f
 import { kindOf, whoDid, type CredentialPorts } from './ports.ts';
 import { followCerts } from './versions.ts';
 
-/** The service cannot start (503): keys of another mode are trusted, and it cannot withdraw the trust. */
+/**
+ * The service cannot start (503). Verification keys of another mode are trusted, and the service failed to withdraw
+ * this trust.
+ */
 export class KeysOfOtherModes extends LocalError {
   constructor(cause: unknown) {
     super(
@@ -22,10 +25,10 @@ export class KeysOfOtherModes extends LocalError {
 }
 
 /**
- * Withdraws trust from verification keys of other modes than the current configuration's, each with its audit entry:
- * from keys of the simulator, and with a `live` configuration from those of the sandbox. Keys that open orders of their
- * own account need stay trusted until these orders are done. `live` keys stay trusted. A key never verifies anything in
- * another mode, so this only removes trust that is not needed.
+ * Withdraws the trust in verification keys of modes that the channel no longer uses, and writes an audit entry for each
+ * key. These are simulator keys, and with a `live` configuration also sandbox keys. Keys of accounts that still have
+ * open orders stay trusted until these orders are done, and `live` keys always stay trusted. A key never verifies
+ * messages of another mode, so this only removes trust that is no longer needed.
  */
 export async function leaveModes(
   tx: Tx,
@@ -44,7 +47,7 @@ export async function leaveModes(
     left.push(cert);
   }
   const { config } = locked;
-  // If the simulator is not used, the simulator's own configuration also loses its keys.
+  // If the simulator is disabled, a simulator configuration also loses its keys, even if it becomes incomplete.
   if (config && left.length > 0) await followCerts(tx, ports, kind, locked, config.createdBy, { anyhow: true });
   for (const cert of left) {
     const target = `${cert.project}/${cert.payWay}/${cert.id}`;
@@ -55,8 +58,8 @@ export async function leaveModes(
 }
 
 /**
- * Ends the trust in keys that belong to another mode than the channel has now, for every channel of every project. Called when the
- * service starts, and by the offline commands of payctl.
+ * Withdraws the trust in keys of modes that the channel no longer uses, for every channel of every project. Called when
+ * the service starts, and by the offline commands of payctl.
  */
 export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promise<CertRow[]> {
   const { store, simulated } = ports;
@@ -74,8 +77,8 @@ export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promi
 }
 
 /**
- * Whether keys of `mode` must not be trusted while the configuration has the mode `present`; undefined = there is no
- * configuration.
+ * Whether keys of `mode` lose their trust. `present` is the mode of the current configuration; undefined = no
+ * configuration exists.
  */
 function isLeft(
   { simulated }: Pick<CredentialPorts, 'simulated'>,

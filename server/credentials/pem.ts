@@ -1,11 +1,15 @@
-// Certificate and key files: parses PEM, DER and bare base64, limits the cost of a passphrase, and checks a file against its kind.
+// Reads certificate and key files: parses PEM, DER and bare base64 (without BEGIN and END lines), limits the time that
+// decryption takes, and checks that a file has the expected kind.
 import { type KeyObject, X509Certificate, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
 import { CERT_PAIRS } from '../domain.ts';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { AppError } from '../errors.ts';
 import type { CertKindSpec } from '../payments/channel.ts';
 
-/** A file that cannot be used, with a stable code; the message never quotes the input. */
+/**
+ * A certificate or key file cannot be used. `code` is stable. The message never quotes the file, because it may contain
+ * a private key.
+ */
 export class PemRefused extends Error {
   readonly code: string;
   constructor(code: string, detail: string) {
@@ -19,22 +23,28 @@ export class PemRefused extends Error {
 const MAX_PEM_BYTES = 64 * 1024;
 
 /**
- * Limit of rounds (iterations) for decrypting a key. Common tools write fewer; these take about 50 ms, which block the
- * process.
+ * Maximum number of PBKDF2 rounds for decrypting a key. Common tools use fewer. This many rounds take about 50 ms, in
+ * which the process handles no other request.
  */
 const MOST_ROUNDS = 100_000;
-/** Larger keys make each signature slow, and no channel uses them. */
+/** Maximum size of an RSA key in bits. Larger keys make every signature slow, and no channel uses them. */
 const MOST_BITS = 8192;
 
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END ENCRYPTED PRIVATE KEY-----/;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-/** A PEM block with any content. The body ends at the next five dashes, so that matching is fast for any text. */
+/**
+ * A PEM block with any content. The body ends at the next five dashes, which keeps the regular expression fast for
+ * every input.
+ */
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----((?:[^-]|-(?!----))*)-----END \1-----/g;
-/** The header of encrypted keys before PKCS #8 (RFC 1421). */
+/** The header of keys that are encrypted in the format that was used before PKCS #8 (RFC 1421). */
 const OLD_ENCRYPTION = /^\s*Proc-Type:\s*4,\s*ENCRYPTED\s+DEK-Info:\s*([A-Z0-9-]+,[0-9A-Fa-f]+)\s/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The file as text: PEM unchanged, DER certificates as PEM, bare base64 unchanged; throws PemRefused, or 413. */
+/**
+ * Returns the file as text. PEM and bare base64 stay unchanged, and a DER certificate is converted to PEM. Throws
+ * PemRefused, or a 413 if the file is too large.
+ */
 export function readText(bytes: Buffer): string {
   if (bytes.length > MAX_PEM_BYTES)
     throw new AppError('body_too_large', 413, `The certificate or key is larger than ${MAX_PEM_BYTES / 1024} KB.`);
@@ -48,8 +58,8 @@ export function readText(bytes: Buffer): string {
 }
 
 /**
- * Restores the line breaks that OpenSSL requires. Forms, environment variables, JSON and YAML fold or indent lines,
- * escape line breaks and add quotes; Kubernetes and Vault store the whole file as base64.
+ * Restores the line breaks that OpenSSL requires. Forms, environment variables, JSON and YAML may join or indent lines,
+ * escape line breaks and add quotes. Kubernetes and Vault encode the whole file as base64.
  */
 function unfolded(given: string): string {
   const text = unescaped(given);
@@ -57,7 +67,10 @@ function unfolded(given: string): string {
   return rewrapped(kept !== undefined && isText(kept) ? unescaped(kept) : text);
 }
 
-/** Undoes escapes and removes quotes. PEM and base64 never contain any, but each store of the text may have added some. */
+/**
+ * Undoes escapes and removes quotes. PEM and base64 never contain quotes or backslashes, so any of these was added when
+ * the text was stored or copied.
+ */
 function unescaped(text: string): string {
   return text
     .replaceAll(/\\+u([0-9A-Fa-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
@@ -66,7 +79,10 @@ function unescaped(text: string): string {
     .trim();
 }
 
-/** Whether decoded content is PEM or base64 text. DER is never taken for text, because its second byte is not ASCII. */
+/**
+ * Whether decoded base64 is itself PEM or base64 text. Binary DER never passes this test, because its second byte is
+ * not ASCII.
+ */
 function isText(kept: string): boolean {
   return kept.includes('-----BEGIN ') || bareBase64(kept) !== undefined;
 }
@@ -81,7 +97,10 @@ function rewrapped(text: string): string {
   });
 }
 
-/** Every certificate of a PEM text or of bare base64, the leaf first; throws PemRefused if there is none, or if the text has a private key. */
+/**
+ * Returns every certificate in a PEM or bare base64 text, the leaf certificate first. Throws PemRefused if the text has
+ * no certificate or has a private key.
+ */
 function readCertificates(given: string): [X509Certificate, ...X509Certificate[]] {
   const text = unfolded(given);
   if (text.includes('PRIVATE KEY'))
@@ -93,7 +112,10 @@ function readCertificates(given: string): [X509Certificate, ...X509Certificate[]
   return [leaf, ...rest];
 }
 
-/** A private key (PEM, or bare base64 of PKCS #8 or PKCS #1), decrypted with its passphrase; throws PemRefused. */
+/**
+ * Reads a private key: PEM, or bare base64 of PKCS #8 or PKCS #1. An encrypted key is decrypted with the passphrase.
+ * Throws PemRefused.
+ */
 export function readPrivateKey(given: string, passphrase: string | undefined): KeyObject {
   const text = unfolded(given);
   if (!text.includes('PRIVATE KEY') && text.includes('-----BEGIN'))
@@ -105,7 +127,7 @@ export function readPrivateKey(given: string, passphrase: string | undefined): K
   const der = encryptedDer(text);
   const body = bodyOf(text, ['PRIVATE KEY', 'RSA PRIVATE KEY']);
   try {
-    // Decrypts the same block whose rounds were checked, and no other block of the file.
+    // Decrypts only the block whose number of rounds was checked, not another block of the file.
     if (der) return requireRsa(createPrivateKey({ key: der, format: 'der', type: 'pkcs8', passphrase }));
     return requireRsa(
       (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1'])) ??
@@ -119,8 +141,8 @@ export function readPrivateKey(given: string, passphrase: string | undefined): K
 }
 
 /**
- * Returns the DER of an encrypted PKCS #8 key. Limits its rounds, because otherwise the sender chooses how long
- * decryption takes.
+ * Returns the DER bytes of an encrypted PKCS #8 key, or undefined if the text has none. Throws PemRefused for too many
+ * rounds, because the sender of the file could otherwise choose how long the decryption takes.
  */
 function encryptedDer(text: string): Buffer | undefined {
   if (!text.includes('BEGIN ENCRYPTED PRIVATE KEY')) return undefined;
@@ -135,14 +157,14 @@ function encryptedDer(text: string): Buffer | undefined {
   return der;
 }
 
-/** A public key (PEM or bare base64); throws PemRefused. */
+/** Reads a public key: PEM or bare base64. Throws PemRefused. */
 export function readPublicKey(given: string): KeyObject {
   const text = unfolded(given);
   if (text.includes('PRIVATE KEY')) throw new PemRefused('private_key_unexpected', 'is a private key');
   if (text.includes('CERTIFICATE')) throw new PemRefused('not_a_public_key', 'is a certificate, not a public key');
   const bare = bareBase64(text);
   const body = bare ?? bodyOf(text, ['PUBLIC KEY', 'RSA PUBLIC KEY']);
-  // A private key must be refused here, because OpenSSL would derive the public key from it without a warning.
+  // A private key must be refused explicitly, because OpenSSL would derive the public key from it without an error.
   if (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1']))
     throw new PemRefused('private_key_unexpected', 'is a private key');
   if (bare) return requireRsa(readDer(bare, createPublicKey, ['spki', 'pkcs1'], 'not_a_public_key'));
@@ -163,14 +185,17 @@ function requireRsa(key: KeyObject): KeyObject {
   return key;
 }
 
-/** The modulus length of a key in bits; 0 if it has none. */
+/** The modulus length of an RSA key in bits; 0 for a key without modulus. */
 function bitsOf(key: KeyObject): number {
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
   if (bits > MOST_BITS) forgetFault();
   return bits;
 }
 
-/** Removes an error that OpenSSL leaves in its queue for a modulus above 16384 bits; it would reject the next valid key. */
+/**
+ * Removes the error that OpenSSL keeps in its queue after it read a modulus above 16384 bits. With this error in the
+ * queue, the next valid key would be rejected.
+ */
 function forgetFault(): void {
   try {
     createPublicKey('');
@@ -187,14 +212,14 @@ function parseCertificate(block: string): X509Certificate {
   }
 }
 
-/** Converts a DER certificate to PEM. PKCS #12 archives are also DER, but are refused. */
+/** Converts a DER certificate to PEM. Throws PemRefused for other DER files, for example PKCS #12 archives. */
 function derToPem(bytes: Buffer): string {
   const pem = derCertificate(bytes);
   if (pem !== undefined) return pem;
   throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate; archives are not supported');
 }
 
-/** The PEM of a DER certificate; undefined if the bytes are not one. */
+/** Returns a DER certificate as PEM; undefined if the bytes are not a DER certificate. */
 function derCertificate(bytes: Buffer): string | undefined {
   try {
     return new X509Certificate(bytes).toString();
@@ -209,8 +234,8 @@ function bareBase64(text: string): Buffer | undefined {
 }
 
 /**
- * Returns the bytes of the first block with one of two labels, because many tools write PKCS #1 under the label of PKCS
- * #8, and vice versa.
+ * Returns the bytes of the first PEM block with one of the two labels. Both labels are accepted, because many tools
+ * write PKCS #1 under the label of PKCS #8, and vice versa.
  */
 function bodyOf(text: string, [label, other]: readonly [string, string]): Buffer | undefined {
   const [, found = '', body = ''] = [...text.matchAll(BLOCK)].find(([, one = '']) => one.endsWith(label)) ?? [];
@@ -247,8 +272,9 @@ const TAG = { integer: 0x02, octets: 0x04, sequence: 0x30 };
 const SCRYPT = Buffer.from('2b06010401da47040b', 'hex');
 
 /**
- * Returns how many rounds decrypting a PKCS #8 key (DER, RFC 5958 §3) takes: the largest integer of its parameters, so
- * never fewer than declared. Infinity for scrypt, NaN if the bytes are not such a key.
+ * Returns how many rounds the decryption of a PKCS #8 key takes (DER, RFC 5958 §3). The result is the largest integer
+ * of the encryption parameters, so it is at least the declared number of rounds. Returns Infinity for scrypt, and NaN
+ * if the bytes are not an encrypted PKCS #8 key.
  */
 export function roundsToOpen(der: Buffer): number {
   const [key, ...rest] = elementsOf(der) ?? [];
@@ -262,7 +288,10 @@ interface Element {
   body: Buffer;
 }
 
-/** The consecutive elements of a DER text; undefined if one has no definite length or is cut off. */
+/**
+ * Splits DER bytes into their consecutive elements. Returns undefined if an element has no definite length or is cut
+ * off.
+ */
 function elementsOf(der: Buffer): Element[] | undefined {
   const elements: Element[] = [];
   for (let at = 0; at < der.length;) {
@@ -281,31 +310,40 @@ function elementsOf(der: Buffer): Element[] | undefined {
 function integersOf(der: Buffer): number[] {
   return (elementsOf(der) ?? [{ tag: TAG.integer, body: Buffer.alloc(0) }]).flatMap(({ tag, body }) => {
     if (tag === TAG.sequence) return integersOf(body);
-    // Parameters that cannot be read must not count as few rounds.
+    // Unreadable parameters give NaN, so that they do not pass as a small number of rounds.
     return tag === TAG.integer ? [body.length > 0 ? Number(`0x${body.toString('hex')}`) : Number.NaN] : [];
   });
 }
 
-/** The facts of a parsed file; `privatePem` is unencrypted PKCS #8 and is stored only encrypted. */
+/**
+ * The data of a parsed certificate or key file. `privatePem` is unencrypted PKCS #8 and must be encrypted before it is
+ * stored.
+ */
 export type ParsedCert = Pick<
   CertRow,
   'subject' | 'issuer' | 'serialNumber' | 'fingerprint' | 'notBefore' | 'notAfter' | 'publicPem'
 > & { privatePem: string | null };
 
-/** Returns the serial number that a channel uses for a certificate file. */
+/** Returns the serial number under which a channel identifies a certificate file. */
 export type SerialOf = (kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]) => string;
 
-/** The kind of the key for a certificate, and of the certificate for a key; undefined if there is none. */
+/**
+ * For a certificate kind, returns the kind of its private key; for a key kind, the kind of its certificate. Returns
+ * undefined for kinds without counterpart.
+ */
 export function partnerOf(kind: string): string | undefined {
   return CERT_PAIRS.get(kind) ?? [...CERT_PAIRS].find(([, key]) => key === kind)?.[0];
 }
 
-/** Whether the kind is a root or CA certificate: it may be expired and may contain other algorithms. */
+/**
+ * Whether the kind is a root or CA certificate. Such a file may be expired, and may also contain certificates with
+ * other algorithms than RSA.
+ */
 export function isRoot(kind: string): boolean {
   return /_(root_cert|ca)$/.test(kind);
 }
 
-/** Parses a file of its kind; throws PemRefused, or 413 if it is larger than 64 KB. */
+/** Parses a file as the given certificate kind. Throws PemRefused, or a 413 if the file is larger than 64 KB. */
 export function parseCert(
   { kind, form }: Pick<CertKindSpec, 'kind' | 'form'>,
   { bytes, passphrase }: { bytes: Buffer; passphrase?: string | undefined },
@@ -334,7 +372,9 @@ export function parseCert(
   };
 }
 
-/** The SHA-256 of the public key of a certificate or key row; two rows with the same value are a pair. */
+/**
+ * The SHA-256 of the public key of a certificate or key. A certificate and a key with the same value belong together.
+ */
 export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
   const pem = publicPem ?? '';
   return spkiHash(pem.includes('BEGIN CERTIFICATE') ? new X509Certificate(pem).publicKey : createPublicKey(pem));
@@ -342,7 +382,7 @@ export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
 
 function requireUsable(kind: string, certificates: readonly X509Certificate[], now: Date): void {
   if (isRoot(kind)) {
-    // Other keys are skipped, because Alipay's file has SM2 roots next to the RSA roots.
+    // Only RSA certificates count, because Alipay's root file contains SM2 roots next to the RSA roots.
     const rsa = certificates.flatMap(({ publicKey }) => (publicKey.asymmetricKeyType === 'rsa' ? [publicKey] : []));
     const [strongest] = rsa.toSorted((a, b) => bitsOf(b) - bitsOf(a));
     if (!strongest) throw new PemRefused('not_rsa', 'contains no RSA certificate');

@@ -7,22 +7,25 @@ import type { SerialOf } from './pem.ts';
 import type { Purpose } from './live-guard.ts';
 import type { Encryption } from '../db/encryption.ts';
 
-/** What the operations on configurations and certificates need from the other folders. */
+/** The dependencies of the operations on configurations and certificates. */
 export interface CredentialPorts {
   store: Store;
   encryption: Encryption;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   audit: (tx: Tx, entry: AuditEntry) => Promise<void>;
   serialOf: SerialOf;
-  /** Returns the function that sends HTTP requests to one channel. */
+  /** Returns the function that sends HTTP requests to the given channel. */
   transportTo: (payWay: PayWay) => Transport;
-  /** Downloads files that channels provide; absent = no downloads. */
+  /** Downloads files that channels provide, such as certificates. Absent = files are not downloaded. */
   download?: Download | undefined;
   now: () => Date;
   simulatorUrl: string | null;
   /** The public URL at which channels reach the service. */
   publicUrl?: string | undefined;
-  /** Whether simulator configurations are used, and created for projects without one. */
+  /**
+   * Whether the simulator is enabled. If it is, simulator configurations are used, and are created for projects without
+   * configuration.
+   */
   simulated: boolean;
   purpose: Purpose;
 }
@@ -33,7 +36,7 @@ export interface Acting {
   project: string;
 }
 
-/** The columns of an audit entry that describe the caller. */
+/** Returns the columns of an audit entry that describe the caller. */
 export function whoDid({
   kind,
   name,
@@ -43,12 +46,12 @@ export function whoDid({
   return { actorKind: kind, actor: name, ip: ip ?? null, requestId: requestId ?? null };
 }
 
-/** Throws NotFound unless the project exists. */
+/** Throws NotFound if the project does not exist. */
 export async function requireProject(tx: ReadTx, code: string): Promise<void> {
   if (!(await tx.projects.find({ code }))) throw new NotFound('project');
 }
 
-/** The kind of a channel; throws NotFound. */
+/** Returns the channel kind of a channel name. Throws NotFound if the channel does not exist. */
 export function kindOf({ kinds }: Pick<CredentialPorts, 'kinds'>, payWay: string): ChannelKind {
   const kind = kinds.get(payWay as PayWay);
   if (!kind) throw new NotFound('channel');

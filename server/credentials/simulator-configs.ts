@@ -8,22 +8,27 @@ import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
 import { DecryptionFailed } from '../db/encryption.ts';
 
-/** The simulator's configuration of one account, in the form that a merchant would enter. */
+/**
+ * The simulator's configuration of one account, with the fields and PEM texts that a merchant would otherwise enter.
+ */
 interface SimulatedConfig {
   fields: Record<string, string>;
   pems: Record<string, string[]>;
 }
 type SimulatedConfigs = Partial<Record<PayWay, SimulatedConfig>>;
 
-/** Time limit of a request to the simulator (ms), which may have to generate several key pairs first. */
+/**
+ * Time limit of a request to the simulator (ms). It is long, because the simulator may have to generate several key
+ * pairs first.
+ */
 const PATIENCE_MS = 20_000;
 
 const ACTOR = { kind: 'system', name: SIMULATOR } as const;
 
 /**
- * If the simulator is used: stores its configuration for each project and channel without one, and updates it if the
- * simulator's keys changed. Configurations of other authors stay unchanged. If several replicas start at once, one of
- * them writes.
+ * If the simulator is enabled, stores its configuration for each project and channel that has none, and updates it if
+ * the simulator's keys changed. Configurations that an administrator or application wrote stay unchanged. If several
+ * replicas start at the same time, only one of them writes.
  */
 export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: readonly string[]): Promise<void> {
   const { store, simulatorUrl } = ports;
@@ -33,7 +38,8 @@ export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: re
     const configs = await accountOf(simulatorUrl, project);
     for (const payWay of PAY_WAYS) {
       const [kind, config] = [ports.kinds.get(payWay), configs[payWay]];
-      // One transaction for each, because the lock of the audit log must be the last one that a transaction takes.
+      // Each configuration is written in its own transaction. Its audit entry locks the audit log, and a transaction
+      // must take no other lock after that.
       if (kind && config) await store.transaction((tx) => seedOne(tx, ports, kind, project, config));
     }
   }
@@ -55,7 +61,10 @@ async function seedOne(
   await writeVersion(tx, ports, kind, locked, { actor: ACTOR, project }, input);
 }
 
-/** Whether a version equals the simulator's configuration with usable keys; false if it cannot be decrypted. */
+/**
+ * Whether a stored version equals the simulator's configuration and its keys can be used. Returns false if the stored
+ * version cannot be decrypted.
+ */
 async function isAsStored(
   tx: Tx,
   { encryption }: CredentialPorts,
@@ -84,14 +93,17 @@ function sameText(one: string, other: string): boolean {
   return one.replace(/\s+/g, '') === other.replace(/\s+/g, '');
 }
 
-/** The simulator's account of a project; created if missing. */
+/**
+ * Returns the simulator's configurations for a project. Creates the project's account at the simulator if it does not
+ * exist.
+ */
 async function accountOf(simulatorUrl: string, project: string): Promise<SimulatedConfigs> {
   const base = simulatorUrl.replace(/\/+$/, '');
   const known = (await get(`${base}/sim/config?account=${encodeURIComponent(project)}`)) ?? {};
   let configs = known;
   for (const payWay of PAY_WAYS) {
     if (known[payWay]) continue;
-    // The response is 409 if another replica created the account meanwhile.
+    // The simulator responds with 409 if another replica created the account meanwhile.
     await post(`${base}/sim/accounts`, { payWay, name: project });
     configs = (await get(`${base}/sim/config?account=${encodeURIComponent(project)}`)) ?? configs;
   }

@@ -1,4 +1,4 @@
-// The status of channels, certificates that expire soon, and the last notifications of each channel.
+// The status of channels, certificates that expire soon, and the results of the last notifications of each channel.
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
 import { channelStates, endingCerts, noteNotification, noteRefusedNotifications } from '../db/queries/credentials.ts';
 import type { ReadTx, Store } from '../db/store.ts';
@@ -18,12 +18,18 @@ export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigu
 const EXPIRY_DAYS = 30;
 
 const DAY = 86_400_000;
-/** If the last success is not older than this (ms), a later failure makes the channel `degraded` and not `down`. */
+/**
+ * If the last successful call is at most this old (ms), a later failed call makes the channel `degraded` instead of
+ * `down`.
+ */
 const FRESH = 60_000;
-/** A failure makes a channel `down` for this long (ms); after that the channel is `degraded` until a call succeeds. */
+/**
+ * After a failed call a channel is `down` for at most this time (ms). After that it is `degraded` until a call
+ * succeeds.
+ */
 const REMEMBERED = 600_000;
 
-/** The public data of a channel. */
+/** The data of a channel that is shown without authentication. */
 export interface PublicChannel {
   payWay: PayWay;
   name: string;
@@ -34,7 +40,10 @@ export interface PublicChannel {
   lastSuccessAt: Date | null;
 }
 
-/** The status of a channel from its last success, its last failure, its certificates' expiry, and pending trust. */
+/**
+ * Returns the status of a channel. It depends on the last successful and the last failed call, on the expiry of
+ * certificates, and on keys that wait for trust.
+ */
 export function statusOf(
   state: Pick<ChannelStateRow, 'enabled' | 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
     configured: boolean;
@@ -57,7 +66,10 @@ export function statusOf(
   return ends - now.getTime() < EXPIRY_DAYS * DAY ? 'degraded' : 'up';
 }
 
-/** Every channel with its state in the project, without ids and error texts, because the response needs no authentication. */
+/**
+ * Returns the state of every channel in a project. The response contains no ids and no error texts, because it needs no
+ * authentication.
+ */
 export async function publicChannels(
   {
     store,
@@ -85,7 +97,7 @@ export async function publicChannels(
   });
 }
 
-/** The enabled channels of all projects whose secrets cannot be decrypted with the master keys. */
+/** Returns the enabled channels of all projects whose secrets cannot be decrypted with the master keys. */
 export async function encryptedChannels({
   store,
   simulated,
@@ -110,8 +122,8 @@ function unconfigured(payWay: PayWay, name: string): PublicChannel {
 }
 
 /**
- * Returns why the secrets of a version cannot be decrypted with this process's master keys, without any secret content;
- * null if they can.
+ * Returns why the secrets of a configuration version cannot be decrypted with the master keys of this process. Returns
+ * null if they can be decrypted. The text contains no secrets.
  */
 export function decryptionFaultOf(
   { config, certs }: Pick<VersionRows, 'config' | 'certs'>,
@@ -136,14 +148,14 @@ export interface EndingCert {
   daysLeft: number;
 }
 
-/** Whole days until a certificate expires, rounded down; null if it does not expire. */
+/** Full days until a certificate expires, rounded down. null if the certificate never expires. */
 function daysLeft({ notAfter }: { notAfter: Date | null }, now: Date): number | null {
   return notAfter && Math.floor((notAfter.getTime() - now.getTime()) / DAY);
 }
 
 /**
- * For the `certificate-expiry` job: returns every certificate in use that expires within 30 days, and makes its channel `degraded`. Root
- * certificates are excluded, because they may be expired.
+ * For the `certificate-expiry` job: returns every certificate in use that expires within 30 days, and makes its channel
+ * `degraded`. Root certificates are excluded, because channels may use expired root certificates.
  */
 export async function watchExpiry({
   store,
@@ -172,26 +184,29 @@ export async function watchExpiry({
   });
 }
 
-/** The channel of one project. */
+/** Identifies the channel of a project. */
 interface NoticedChannel {
   project: string;
   payWay: PayWay;
 }
 
-/** Stores for each channel when the last genuine notification arrived, and why the last refused ones were refused. */
+/**
+ * Stores for each channel when the last genuine notification was received, and why the last invalid notifications were
+ * refused.
+ */
 export interface Noticed {
-  /** Records a notification; `refusal` null = it was genuine. */
+  /** Records the result of one notification. `refusal` is null if the notification was genuine. */
   note(of: NoticedChannel, refusal: NotificationRefusal | null): void;
   /** Resolves when all pending records are written. */
   idle(): Promise<void>;
 }
 
 /**
- * Minimum time between records per channel and reason (ms), because any client can post to the address. Each record has
- * the number of refusals since the one before.
+ * Minimum time between two records per channel and reason (ms). The limit exists because any client can post to the
+ * notification address. A record contains the number of refusals since the previous record.
  */
 const NOTE_EVERY_MS = 5_000;
-/** Genuine notifications are recorded at most once in this time (ms). */
+/** Genuine notifications of a channel are recorded at most once in this time (ms). */
 const GENUINE_EVERY_MS = 60_000;
 
 interface Waiting {
@@ -199,7 +214,10 @@ interface Waiting {
   count: number;
 }
 
-/** Writes records in the background and seldom; a failed write never fails the request. */
+/**
+ * Creates the functions that record notifications. They write in the background and only every few seconds. A failed
+ * write never fails the request.
+ */
 export function createNoticed({ store, now, log }: HealthPorts): Noticed {
   const known = new Map<string, Waiting>();
   const writing = new Set<Promise<unknown>>();
@@ -211,7 +229,7 @@ export function createNoticed({ store, now, log }: HealthPorts): Noticed {
       const isSoon = at.getTime() - writtenAt < (refusal ? NOTE_EVERY_MS : GENUINE_EVERY_MS);
       known.set(key, isSoon ? { writtenAt, count: count + 1 } : { writtenAt: at.getTime(), count: 0 });
       if (isSoon) return;
-      // Lets the next genuine notification be recorded immediately.
+      // After a refusal, the next genuine notification is recorded immediately.
       if (refusal) known.delete(`${of.project} ${of.payWay} `);
       const write = store
         .autocommit((tx) =>

@@ -1,4 +1,4 @@
-// The account and the trust of certificates and keys, and the row locks under which they change.
+// Which account a certificate or key belongs to, whether it is trusted, and the lock under which both change.
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';
@@ -7,22 +7,22 @@ import type { ChannelKind, PayWay } from '../payments/channel.ts';
 /** The trust state of a verification key; null = keys of this kind verify nothing and need no trust. */
 export type TrustWord = 'trusted' | 'waiting' | 'distrusted';
 
-/** The certificate kinds of a channel that verify its messages. */
+/** Returns the certificate kinds with which a channel's messages are verified. */
 export function verifyingKinds({ certKinds }: Pick<ChannelKind, 'certKinds'>): ReadonlySet<string> {
   return new Set(certKinds.flatMap(({ kind, verifies }) => (verifies ? [kind] : [])));
 }
 
-/** The channel account, and its mode, to which a certificate or key belongs. */
+/** A channel account in one mode, to which certificates and keys belong. */
 export type Account = Pick<ChannelConfigRow, 'mode' | 'account'>;
 
 type Owned = Pick<CertRow, 'mode' | 'account'>;
 
-/** Whether two rows belong to the same account in the same mode, or if they have no account yet, whether neither has one. */
+/** Whether two rows belong to the same account in the same mode. Two rows without an account also count as the same. */
 export function sameAccount(one: Owned, other: Owned): boolean {
   return one.mode === other.mode && one.account === other.account;
 }
 
-/** Whether a verification key is trusted and not deleted; other kinds need no trust. */
+/** Whether a verification key is trusted and not deleted. Always true for other kinds, which need no trust. */
 export function isTrusted(
   { kind, trustedAt, deletedAt }: Pick<CertRow, 'kind' | 'trustedAt' | 'deletedAt'>,
   verifying: ReadonlySet<string>,
@@ -30,12 +30,15 @@ export function isTrusted(
   return !verifying.has(kind) || (trustedAt !== null && deletedAt === null);
 }
 
-/** Whether a certificate or key may be used for an account: it belongs to the account, and is trusted if it verifies. */
+/**
+ * Whether an account may use a certificate or key: it must belong to the account, and a verification key must be
+ * trusted.
+ */
 export function isUsable(cert: CertRow, verifying: ReadonlySet<string>, account: Account): boolean {
   return sameAccount(cert, account) && isTrusted(cert, verifying);
 }
 
-/** The trust state of a row. */
+/** Returns the trust state of a certificate or key. */
 export function trustOf(
   { kind, trustedAt, trustedBy }: Pick<CertRow, 'kind' | 'trustedAt' | 'trustedBy'>,
   verifying: ReadonlySet<string>,
@@ -46,16 +49,16 @@ export function trustOf(
 }
 
 /**
- * Returns the name to store as the one that trusts an upload. Administrators and the service itself may trust; null for
- * applications, which may not.
+ * Returns the name to store in `trustedBy` when this actor uploads a verification key. Returns null for applications,
+ * because they may not trust keys.
  */
 export function trusterOf({ kind, name }: Actor): string | null {
   return kind === 'app' ? null : name.slice(0, 128);
 }
 
 /**
- * The rows of one (project, payWay), locked for a change until the transaction ends: state, current configuration,
- * certificates and keys.
+ * The state, current configuration, certificates and keys of one (project, payWay), read under a lock that is held
+ * until the transaction ends.
  */
 export interface LockedCredentials {
   project: string;
@@ -66,7 +69,10 @@ export interface LockedCredentials {
   certs: CertRow[];
 }
 
-/** Locks the rows of one (project, payWay), so that changes of its configuration and certificates run one after another. */
+/**
+ * Takes the lock of one (project, payWay) and reads its rows. Changes of the configuration and certificates of a
+ * channel therefore run one after another.
+ */
 export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): Promise<LockedCredentials> {
   await tx.advisoryLock(`credentials ${project} ${payWay}`);
   const state = await tx.channelStates.find({ project, payWay });
@@ -76,9 +82,9 @@ export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): 
 }
 
 /**
- * Returns the certificates for a new version, only those of its account. For each kind with a default, the default
- * comes first. For kinds that verify messages all other trusted keys follow, the newest first, because several may be
- * valid while a channel changes its key.
+ * Returns the certificates of an account for a new configuration version. The default of each kind comes first. For
+ * verification kinds all other trusted keys follow, the newest first, because several keys may be valid while a channel
+ * replaces its key.
  */
 export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<string>, account: Account): CertRow[] {
   const own = certs.filter((cert) => sameAccount(cert, account));
@@ -92,8 +98,9 @@ export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<st
 }
 
 /**
- * Assigns certificates without an account to the first configured account, which keeps its own defaults. If the account
- * already has the same verification key, the rows are merged. If that row was distrusted, it stays distrusted.
+ * Assigns certificates that have no account yet to the first configured account. Defaults that the account already has
+ * stay defaults. If the account already has the same verification key, the two rows are merged. If the account's row
+ * was distrusted, it stays distrusted.
  */
 export async function bindToAccount(
   tx: Tx,
@@ -127,7 +134,7 @@ export async function makeDefault(tx: Tx, locked: LockedCredentials, cert: CertR
   locked.certs = locked.certs.map((one) => (one.id === cert.id ? { ...one, isDefault: true } : one));
 }
 
-/** Removes the default of a kind and account. */
+/** Removes the default of one kind and account, so that this kind has no default. */
 export async function clearDefault(
   tx: Tx,
   locked: LockedCredentials,
@@ -140,7 +147,7 @@ export async function clearDefault(
   );
 }
 
-/** Writes the trust of a certificate or key, and makes every replica rebuild its channels after the commit. */
+/** Writes the trust of a certificate or key. After the commit every replica rebuilds its channels. */
 export async function writeTrust(
   tx: Tx,
   locked: LockedCredentials,
@@ -152,7 +159,7 @@ export async function writeTrust(
   await reviseTrust(tx, locked);
 }
 
-/** Makes every replica rebuild the channel: after the commit none uses one that was built before. */
+/** Increases the trust revision, so that after the commit no replica uses a channel that was built before. */
 export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<void> {
   const { state } = locked;
   if (!state) return;
@@ -162,8 +169,8 @@ export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<vo
 }
 
 /**
- * Returns the certificate that would replace a removed default: of the same kind and account, the newest trusted one,
- * otherwise the newest.
+ * Returns the certificate that becomes the default when the current default is removed: the newest trusted one of the
+ * same kind and account. If none is trusted, it is the newest one.
  */
 export function heirOf({ certs }: LockedCredentials, cert: CertRow): CertRow | undefined {
   const others = certs.filter((one) => one.kind === cert.kind && sameAccount(one, cert) && one.id !== cert.id);

@@ -1,4 +1,4 @@
-// Versions of a channel configuration: reads and writes them, and builds channels from them.
+// Versions of a channel configuration: functions that read and write them, and that build channels from them.
 import { hash, randomUUID } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -22,33 +22,39 @@ import { type LockedCredentials, chosenCerts, isUsable, sameAccount, verifyingKi
 /** Decrypts a text; throws DecryptionFailed. */
 export type Decrypt = Encryption['open'];
 
-/** The inputs of a channel that are not part of its configuration. */
+/** The inputs for building a channel that are not part of its configuration. */
 interface Surroundings {
   simulatorUrl: string | null;
-  /** The public URL of the service; absent = notification addresses are not checked. */
+  /**
+   * The public URL of the service. Absent = the notification address of a message is not compared with the service's
+   * own.
+   */
   publicUrl?: string | undefined;
   transportTo: (payWay: PayWay) => Transport;
-  /** Downloads files that channels provide; absent = no downloads. */
+  /** Downloads files that channels provide, such as certificates. Absent = files are not downloaded. */
   download?: Download | undefined;
   now: () => Date;
   keep?: ChannelInput['keep'];
 }
 
-/** The configuration of the channel that found a new certificate while it was used. */
+/** Identifies the configuration whose channel found a new certificate while it was used. */
 export type Finder = Pick<ChannelConfigRow, 'project' | 'payWay' | 'mode' | 'account'>;
 
-/** The author of the configurations and keys that the service created for the simulator. */
+/** The author (`createdBy`) of the configurations and keys that the service created for the simulator. */
 export const SIMULATOR = 'simulator';
 
 /** A configuration version with its certificates. */
 export interface VersionRows {
   config: ChannelConfigRow;
   certs: CertRow[];
-  /** All distrusted certificates of the account, whether this version lists them or not. */
+  /** All distrusted certificates of the account, including those that this version does not list. */
   distrusted: CertRow[];
 }
 
-/** Reads a version; undefined if it does not exist. Includes certificates that were deleted since. */
+/**
+ * Reads a configuration version with its certificates, including certificates that were deleted later. Returns
+ * undefined if the version does not exist.
+ */
 export async function readVersion(tx: ReadTx, configId: string): Promise<VersionRows | undefined> {
   const config = await tx.channelConfigs.find({ id: configId });
   if (!config) return undefined;
@@ -61,8 +67,8 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
 }
 
 /**
- * Decrypts a version's secrets, imports its keys and creates the channel; throws DecryptionFailed or
- * ChannelMisconfigured. The fields of the payee account come from `identity`, all other fields from the version.
+ * Builds a channel: decrypts the secrets of the version and imports its keys. The fields that identify the payee
+ * account come from `identity`, all other fields from the version. Throws DecryptionFailed or ChannelMisconfigured.
  */
 export function buildChannel(
   kind: ChannelKind,
@@ -74,14 +80,14 @@ export function buildChannel(
   return kind.create(inputOf(kind, rows, identity, decrypt, surroundings));
 }
 
-/** The address for a channel's notifications about a project. */
+/** The address to which a channel sends the notifications for a project. */
 export function notifyUrlOf(publicUrl: string, payWay: PayWay, project: string): string {
   return `${publicUrl}/notify/${payWay}/${project}`;
 }
 
 /**
- * Returns the input for creating a channel from a version, with the account fields of `identity`. Only keys of the
- * version's own account are used, and only currently trusted verification keys, even if the version lists others.
+ * Returns the input for building a channel from a version. The account fields come from `identity`. Verification keys
+ * that are no longer trusted, and keys of other accounts, are left out even if the version lists them.
  */
 export function inputOf(
   kind: ChannelKind,
@@ -121,13 +127,13 @@ function fieldsOf(kind: ChannelKind, config: ChannelConfigRow, identity: Channel
   return fields;
 }
 
-/** Decrypts the secret fields of a version; throws DecryptionFailed. */
+/** Decrypts the secret fields of a version. Throws DecryptionFailed. */
 export function openSecrets(config: ChannelConfigRow, decrypt: Decrypt): Record<string, string> {
   if (!config.encrypted) return {};
   return JSON.parse(decrypt(secretsPlace(config), config.encrypted)) as Record<string, string>;
 }
 
-/** Returns the PEM texts of certificates by kind, in the given sequence; throws DecryptionFailed. */
+/** Returns the PEM texts of certificates, grouped by kind in the given sequence. Throws DecryptionFailed. */
 export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<string, string[]> {
   const pems: Record<string, string[]> = {};
   for (const cert of certs) {
@@ -138,8 +144,8 @@ export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<stri
 }
 
 /**
- * The id of each verification key and the date since when it is trusted, by its PEM text. Keys of the simulator have no
- * date, because their age does not matter.
+ * Maps the PEM text of each verification key to its id and to the date since when it is trusted. Simulator keys have no
+ * date, because their age is not checked.
  */
 function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<string, KeyOrigin> {
   const origins = new Map<string, KeyOrigin>();
@@ -150,7 +156,10 @@ function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<s
   return origins;
 }
 
-/** A new version that is not written yet: all fields unencrypted, and the certificates in their sequence. */
+/**
+ * A new version that is not written yet, with all fields unencrypted. `certs` has the sequence in which the version
+ * lists the certificates.
+ */
 interface VersionDraft {
   mode: Mode;
   fields: Record<string, string>;
@@ -158,7 +167,10 @@ interface VersionDraft {
   missing: string[];
 }
 
-/** Creates a draft. If it is complete, creates a channel from it as a test; throws ChannelMisconfigured if that fails. */
+/**
+ * Creates a draft. If the draft is complete, a channel is built from it as a test. Throws ChannelMisconfigured if the
+ * test fails.
+ */
 export function draftVersion(
   ports: CredentialPorts,
   kind: ChannelKind,
@@ -172,7 +184,9 @@ export function draftVersion(
   return { mode, fields, certs, missing };
 }
 
-/** Writes the draft as the next version and makes it current; a new configuration is enabled. */
+/**
+ * Writes the draft as the next version and makes it the current one. The first configuration of a channel is enabled.
+ */
 export async function insertVersion(
   tx: Tx,
   { encryption, now }: Pick<CredentialPorts, 'encryption' | 'now'>,
@@ -224,9 +238,9 @@ export async function insertVersion(
 }
 
 /**
- * Writes a new version after a change of certificates, if the current version should have others. An incomplete version
- * never replaces a complete one, unless a certificate was removed or distrusted (`anyhow`). Then the current version
- * lacks the missing kinds as well, and the new version lists them.
+ * Writes a new version after certificates changed, if the current version now needs other certificates. An incomplete
+ * version never replaces a complete one, except with `anyhow`, after a certificate was removed or distrusted. In that
+ * case the current version cannot be used any more either, and the new version lists the missing kinds.
  */
 export async function followCerts(
   tx: Tx,
@@ -252,9 +266,9 @@ function draftOf(ports: CredentialPorts, config: ChannelConfigRow): Pick<Version
 }
 
 /**
- * The draft after a certificate was removed or distrusted: with the new certificates if that is complete, otherwise
- * with the rest of the current version's. Returns undefined if the current version lost no certificate, or if its
- * secrets cannot be decrypted.
+ * Returns the draft after a certificate was removed or distrusted. It has the newly chosen certificates if they make a
+ * complete version, otherwise the remaining certificates of the current version. Returns undefined if the current
+ * version lost no certificate, or if its secrets cannot be decrypted.
  */
 async function draftOfRest(
   tx: Tx,
@@ -277,7 +291,10 @@ async function draftOfRest(
   }
 }
 
-/** If a complete draft cannot be used, it counts as incomplete, with the faulty field as missing. */
+/**
+ * Creates a draft and never throws ChannelMisconfigured. If a complete draft cannot be used, the invalid field is
+ * listed as missing.
+ */
 function draftAnyhow(
   ports: CredentialPorts,
   kind: ChannelKind,
@@ -294,8 +311,8 @@ function draftAnyhow(
 }
 
 /**
- * The date on which the first kind lacks a valid certificate. A kind with several certificates is valid until its last
- * one expires. Root certificates are excluded.
+ * The first date on which a certificate kind has no valid certificate any more. A kind with several certificates is
+ * valid until the last of them expires. Root certificates are ignored.
  */
 function firstExpiry(certs: readonly CertRow[]): Date | null {
   const dated = certs.filter(({ kind, notAfter }) => notAfter !== null && !isRoot(kind));
@@ -305,14 +322,14 @@ function firstExpiry(certs: readonly CertRow[]): Date | null {
   return ends.length > 0 ? new Date(Math.min(...ends)) : null;
 }
 
-/** Decrypts the secret fields of a version; throws ConfigurationBroken. */
+/** Decrypts the secret fields of a version. Throws ConfigurationBroken. */
 function openOrRefuse({ encryption }: Pick<CredentialPorts, 'encryption'>, config: ChannelConfigRow) {
   return refusingBroken(config, () => openSecrets(config, encryption.open));
 }
 
 /**
- * Returns a text that lets an administrator recognise a secret: eight digits of its hash, and its last four characters
- * if it has 16 or more.
+ * Returns a text by which an administrator recognises a secret: eight hexadecimal digits of its hash. If the secret has
+ * at least 16 characters, its last four characters follow.
  */
 function fingerprintOf(secret: string): string {
   const digits = hash('sha256', secret).slice(0, 8);

@@ -1,16 +1,17 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from './orm.ts';
 
-/** Up to this difference (ms) the machine's own clock is used. */
+/** If the machine's clock differs from the database's clock by at most this time (ms), the machine's clock is used. */
 const TOLERATED_MS = 1_000;
 
 /** SQL value: the database's time in seconds since 1970. */
 export const DATABASE_TIME = sql<number>`extract(epoch from clock_timestamp())::float8`;
 
 /**
- * The time of this process. If the machine's clock differs from the database's clock, this is the database's time. Every process compares
- * stored expiry times (of orders, tokens, leases) with its own time, so one machine with a wrong clock would expire them for all processes.
- * Between two results of the database the time advances by the monotonic clock.
+ * The current time for this process. If the machine's clock differs too much from the database's clock, the process
+ * uses the database's time. Every process compares stored expiry times (of orders, tokens, leases) with its current
+ * time, so a process with a wrong clock would expire them for all processes. After each query of the database's time,
+ * the time advances by the monotonic clock.
  */
 export class DatabaseClock {
   readonly #wall: () => number;
@@ -22,7 +23,7 @@ export class DatabaseClock {
     this.#steady = steady;
   }
 
-  /** Whole milliseconds since 1970. */
+  /** Returns the current time as whole milliseconds since 1970. */
   readonly time = (): number => {
     const own = this.#wall();
     if (!this.#received) return own;
@@ -33,7 +34,10 @@ export class DatabaseClock {
 
   readonly now = (): Date => new Date(this.time());
 
-  /** Runs a statement and takes the database's time from its result. A slow result is used only if there is no earlier result. */
+  /**
+   * Runs a statement and reads the database's time from its result. The time in a slow result is ignored if an earlier
+   * result is known.
+   */
   async hear<T>(statement: () => Promise<T>, secondsOf: (answer: T) => number | undefined): Promise<T> {
     const sentAt = this.#steady();
     const result = await statement();
@@ -53,7 +57,10 @@ export class DatabaseClock {
   }
 }
 
-/** One reading of another clock, in milliseconds: its time, and when the query was sent and its response received by the own clock. */
+/**
+ * One reading of another machine's clock, in milliseconds. `theirs` is the other machine's time; `sentAt` and
+ * `receivedAt` are this machine's times of the query and of its response.
+ */
 interface Reading {
   sentAt: number;
   theirs: number;
@@ -61,8 +68,8 @@ interface Reading {
 }
 
 /**
- * The minimum of milliseconds by which the own clock is ahead of the other clock. Negative = behind; 0 = the difference is shorter than the
- * query took.
+ * Returns how many milliseconds this machine's clock is ahead of the other machine's clock, at least. Negative = this
+ * clock is behind; 0 = the difference is shorter than the duration of the query.
  */
 export function aheadOf({ sentAt, theirs, receivedAt }: Reading): number {
   return Math.max(0, sentAt - theirs) + Math.min(0, receivedAt - theirs);

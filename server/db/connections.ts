@@ -1,4 +1,4 @@
-// Connections to PostgreSQL: connect errors, the abilities of a pooler, and abandoned connections.
+// Connections to PostgreSQL: connection errors, the features of a connection pooler, and abandoned connections.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
@@ -28,7 +28,7 @@ class DatabaseUnreachable extends LocalError {
   constructor(url: string, why: string, cause: unknown) {
     super('database_unavailable', 503, `PostgreSQL cannot be reached at ${placeOf(url)}: ${why}.`, {
       cause,
-      hint: 'Check host and port in Database.Url, and that PostgreSQL runs and listens there.',
+      hint: 'Check host and port in Database.Url, and whether PostgreSQL is running and listens at this address.',
     });
   }
 }
@@ -44,8 +44,8 @@ class FileUnusable extends LocalError {
 }
 
 /**
- * Connects once to report faults immediately: in a pool, a connection whose login failed on the client side would be awaited until the
- * server drops it, a minute later. Throws one of the errors above for a known fault.
+ * Opens one connection to report connection errors immediately. A pool would wait about a minute for a connection whose
+ * login failed on the client side. Throws one of the error classes above if the cause is known.
  */
 export async function tryConnection(url: string, timeoutMs: number): Promise<void> {
   const client = clientTo(url, timeoutMs);
@@ -54,13 +54,13 @@ export async function tryConnection(url: string, timeoutMs: number): Promise<voi
     await client.connect();
     await client.end();
   } catch (error) {
-    // The socket is destroyed, because a graceful end would wait for the server.
+    // The socket is destroyed, because a normal close would wait for the server.
     (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
     throw connectFault(url, error);
   }
 }
 
-/** Creates a client; reading the files of the URL may fail. */
+/** Creates a client. This can fail, because the client reads the certificate files that the URL names. */
 function clientTo(url: string, timeoutMs: number): Client {
   try {
     return new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
@@ -71,7 +71,10 @@ function clientTo(url: string, timeoutMs: number): Client {
 
 const LOGIN = 'Check user and password in Database.Url.';
 
-/** Faults by the codes of PostgreSQL, TLS and the network, or by message where there is no code; the first match counts. */
+/**
+ * Maps connection errors to error classes. Each pattern is compared with the error code (of PostgreSQL, TLS or the
+ * network) and with the error message. The first pattern that matches is used.
+ */
 const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => LocalError][] = [
   [/^(?:ENOENT|EACCES|EPERM|EISDIR|ENOTDIR): /, (_, error) => new FileUnusable(sentence(error), error)],
   [/^ERR_OSSL/, (_, error) => new FileUnusable('a certificate or key is not in PEM format', error)],
@@ -80,8 +83,8 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
     /client password must be a (?:non-empty )?string|empty password/,
     (_, error) =>
       new DatabaseRefused(
-        'it requires a password, and none is set',
-        'Add the password to Database.Url (postgres://user:password@host/database), or set PGPASSWORD.',
+        'the server requires a password, and none is set',
+        'Add the password to Database.Url (postgres://user:password@host/database), or set the variable PGPASSWORD.',
         error,
       ),
   ],
@@ -98,7 +101,7 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
   [/^28/, (_, error) => new DatabaseRefused(sentence(error), LOGIN, error)],
   [
     /^42501$/,
-    (_, error) => new DatabaseRefused(sentence(error), 'Grant the user of Database.Url the right to connect.', error),
+    (_, error) => new DatabaseRefused(sentence(error), 'Grant the user in Database.Url the right to connect.', error),
   ],
   [
     /^53300$/,
@@ -112,14 +115,14 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
   [
     /^57P0[1-3]$/,
     (_, error) =>
-      new DatabaseRefused(sentence(error), 'PostgreSQL is starting or stopping: try again in a moment.', error),
+      new DatabaseRefused(sentence(error), 'PostgreSQL is starting or stopping. Try again in a few seconds.', error),
   ],
   [
     /does not support SSL/,
     (_, error) =>
       new DatabaseRefused(
-        'it offers no TLS, which sslmode in Database.Url demands',
-        'Turn TLS on at the server, or change sslmode in Database.Url.',
+        'the server offers no TLS, but sslmode in Database.Url requires TLS',
+        'Enable TLS on the server, or change sslmode in Database.Url.',
         error,
       ),
   ],
@@ -127,8 +130,8 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
     /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/,
     (_, error) =>
       new DatabaseRefused(
-        `its certificate cannot be verified (${sentence(error)})`,
-        'Name its CA in Database.Url (&sslrootcert=<file>), and the host as in its certificate.',
+        `the server's certificate cannot be verified (${sentence(error)})`,
+        'Add the CA to Database.Url (&sslrootcert=<file>), and use the host name in the certificate.',
         error,
       ),
   ],
@@ -136,7 +139,7 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
   [/^ECONNREFUSED$|^connect ENOENT/, (url, error) => new DatabaseUnreachable(url, 'nothing listens there', error)],
   [
     /timeout (?:expired|exceeded)|connection timeout|^ETIMEDOUT$|^EHOSTUNREACH$|^ENETUNREACH$/,
-    (url, error) => new DatabaseUnreachable(url, 'no answer in time', error),
+    (url, error) => new DatabaseUnreachable(url, 'the server did not respond in time', error),
   ],
   [
     /Connection terminated|^ECONNRESET$|^EPIPE$|Received invalid response/,
@@ -144,7 +147,7 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
   ],
 ];
 
-/** Converts a connect error into a fault with a hint; an unknown error stays as it is. */
+/** Converts a connection error into an error with a hint. An unknown error is returned unchanged. */
 function connectFault(url: string, error: unknown): unknown {
   if (error instanceof LocalError) return error;
   for (const one of causes(error)) {
@@ -159,7 +162,7 @@ function sentence({ message }: Error): string {
   return message.split('\n')[0]!.replace(/\.$/, '');
 }
 
-/** Host and port, or the socket folder; never a password. */
+/** Returns host and port of the URL, or its socket folder; never a password. */
 function placeOf(url: string): string {
   const { host, searchParams } = new URL(url);
   return searchParams.get('host') ?? decodeURIComponent(host);
@@ -182,7 +185,7 @@ const NAMES = {
 /** The statement that reads the timeouts of a session. */
 export const READ_BOUNDS = `select name, setting from pg_settings where name in ('${Object.keys(NAMES).join("', '")}')`;
 
-/** Converts the result of `READ_BOUNDS`. */
+/** Converts the rows that `READ_BOUNDS` returns to timeouts. */
 export function boundsOf(rows: readonly { name: string; setting: string }[]): Bounds {
   const found = new Map(rows.map(({ name, setting }) => [name, Number(setting)]));
   const of = (name: keyof typeof NAMES) => found.get(name) ?? 0;
@@ -205,7 +208,7 @@ export function localBounds(bounds: Bounds): string {
     .join('');
 }
 
-/** SQL with which the operator sets the timeouts for a role. */
+/** The SQL with which an operator sets the timeouts for a database role. */
 export function roleBounds(role: string, bounds: Bounds): string {
   return Object.entries(NAMES)
     .map(([name, of]) => `alter role ${role} set ${name} = ${bounds[of]};`)
@@ -218,16 +221,18 @@ export function refusesBounds(error: unknown): boolean {
 }
 
 /**
- * Most attempts to let a second client occupy the server connection of the first client. A pooler assigns the connection that was used
- * last.
+ * The maximum number of attempts to let a second client occupy the server connection that the first client used. A
+ * pooler assigns the most recently used connection.
  */
 const TURNS = 8;
-/** Query timeout (ms), because a pooler with one connection would make the probe wait. */
+/**
+ * Timeout of each probe query (ms). With a pooler that has only one connection, the probe would otherwise wait forever.
+ */
 const PATIENCE_MS = 1_000;
 
 /**
- * Whether a prepared statement survives when the pooler moves a client to another connection. False if unknown: prepared statements
- * only save time.
+ * Whether prepared statements still work after the pooler has moved a client to another connection. If this is unknown,
+ * the result is false, because prepared statements only save time.
  */
 export async function carriesNames(config: ClientConfig): Promise<boolean> {
   const [one, holder] = [new Client(config), new Client(config)];
@@ -261,42 +266,45 @@ async function pidOf(result: Promise<{ rows: { pid: number }[] }>): Promise<numb
   return (await result).rows[0]?.pid;
 }
 
-/** Query interval while the server has not ended all abandoned connections (ms). */
+/** While the server still has abandoned connections, it is queried again after this interval (ms). */
 const LOOK_MS = 500;
 
 /**
- * Tolerance between the age of a backend and that of its connection (s): the backend starts earlier, and the query runs later. Pid and
- * age together identify a backend independently of clocks.
+ * Tolerance (s) when the age of a server process is compared with the age of the connection. The server process starts
+ * earlier than the connection, and the query runs later. Process id and age together identify a server process, even if
+ * the clocks differ.
  */
 const AGE_TOLERANCE = 10;
 
 /**
- * Selects the connections that the server still has, and ends idle ones. Working ones are left alone: ending a commit that waits for a
- * standby would make data visible that the standby does not have.
+ * Selects the abandoned connections that the server still has, and terminates the idle ones. Connections that run a
+ * statement are not terminated: terminating a commit that waits for a standby would make data visible that the standby
+ * does not have.
  */
 const STILL_THERE = `
   select pid, state like 'idle%' and pg_terminate_backend(pid) as terminated
   from pg_stat_activity join unnest($1::int[], $2::float8[]) as abandoned (pid, age) using (pid)
   where abs(extract(epoch from clock_timestamp() - backend_start) - age) < ${AGE_TOLERANCE}`;
 
-/** An abandoned connection on which the server may still be working. */
+/** An abandoned connection, on which the server may still run a statement. */
 interface Abandoned {
   pid: number;
   connectedAt: number;
   release: () => void;
 }
 
-/** The abandoned connections that the server has not ended yet. */
+/** The abandoned connections that the server has not closed yet. */
 export interface AbandonedConnections {
-  /** Adds a connection; `release` is called when the server has ended it, or at `end`. */
+  /** Adds a connection; `release` is called when the server has closed the connection, or when `end` is called. */
   add(client: PoolClient, connectedAt: number, release: () => void): void;
   /** Stops waiting and releases all connections. */
   end(): void;
 }
 
 /**
- * Watches abandoned connections. PostgreSQL notices a disconnected client only at the end of a statement. Until then the connection
- * keeps its slot in the pool: otherwise the pool would open new connections until the server has none left.
+ * Watches abandoned connections. PostgreSQL notices only at the end of a statement that the client has disconnected.
+ * Until then the connection keeps its slot in the pool, because the pool would otherwise open new connections until the
+ * server has no free connection left.
  */
 export function watchAbandoned(options: PoolConfig): AbandonedConnections {
   const abandoned = new Set<Abandoned>();
@@ -331,7 +339,7 @@ export function watchAbandoned(options: PoolConfig): AbandonedConnections {
 
   async function look(): Promise<void> {
     while (abandoned.size > 0) {
-      // If the query fails, no connection is known to have ended.
+      // If the query fails, all connections are still treated as open.
       await releaseEnded().catch(() => {});
       if (abandoned.size > 0) await delay(LOOK_MS, undefined, { ref: false });
     }
@@ -343,7 +351,10 @@ export function watchAbandoned(options: PoolConfig): AbandonedConnections {
     for (const one of all) if (!there.has(one.pid)) forget(one);
   }
 
-  /** Uses a connection outside the pool, because the pool may be full. */
+  /**
+   * Returns the process ids of the connections that the server still has. Uses a connection outside the pool, because
+   * the pool may be full.
+   */
   async function stillThere(all: readonly Abandoned[]): Promise<Set<number>> {
     const client = new Client(options);
     client.on('error', () => {});

@@ -1,4 +1,5 @@
-// Encryption at rest: encrypts and decrypts texts of the database, binds each to its place, and rotates the master key.
+// Encryption at rest: encrypts and decrypts texts of the database, binds each encrypted text to its table, row and
+// column, and rotates the master key.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from './entities/credentials.ts';
 import { type EncryptedText, holdEncryptedTexts, replaceEncryptedText } from './queries/credentials.ts';
@@ -11,7 +12,10 @@ export interface MasterKey {
   key: Buffer;
 }
 
-/** The place of an encrypted text. A text that is moved to another row, column or version cannot be decrypted. */
+/**
+ * The place in which an encrypted text is stored. A text that is moved to another row, column or version cannot be
+ * decrypted.
+ */
 export interface Place {
   table: string;
   id: string;
@@ -19,10 +23,10 @@ export interface Place {
   version: number;
 }
 
-/** Why an encrypted text cannot be decrypted, in stable words. */
+/** Why an encrypted text cannot be decrypted. */
 type DecryptionFault = 'malformed' | 'key_unknown' | 'not_genuine';
 
-/** An encrypted text cannot be decrypted. Names the place and the key id, never any content. */
+/** An encrypted text cannot be decrypted. The message names the place and the key id, never any content. */
 export class DecryptionFailed extends Error {
   readonly why: DecryptionFault;
   readonly place: Place | null;
@@ -44,11 +48,14 @@ const WORDS: Readonly<Record<DecryptionFault, string>> = {
 
 /** Encrypts and decrypts texts of the database. */
 export interface Encryption {
-  /** Encrypts with a new data key, which is wrapped by the newest master key. */
+  /** Encrypts a text with a new data key, and wraps the data key with the newest master key. */
   encrypt(place: Place, plain: string): string;
-  /** Decrypts; throws DecryptionFailed. */
+  /** Decrypts a text. Throws DecryptionFailed. */
   open(place: Place, encrypted: string): string;
-  /** Wraps the data key with the newest master key, unless it already is. Throws DecryptionFailed. */
+  /**
+   * Wraps the data key with the newest master key. A text that already uses the newest master key is returned
+   * unchanged. Throws DecryptionFailed.
+   */
   rewrap(encrypted: string): string;
   /** Id of the newest master key. */
   readonly keyId: string;
@@ -59,13 +66,14 @@ const IV = 12;
 const TAG = 16;
 
 /**
- * Encrypts with AES-256-GCM: `s1.<key id>.<wrapped data key>.<text>`, both parts as iv, ciphertext, tag in base64url. The first master key
- * encrypts, every master key can decrypt. The place is authenticated with the text, not with the wrapped key, so a rotation of master keys
- * does not need to know the places.
+ * Creates an AES-256-GCM encryption. An encrypted text is `s1.<key id>.<wrapped data key>.<text>`; the last two parts
+ * are each iv, ciphertext and tag in base64url. The first master key encrypts, and every master key can decrypt. The
+ * place is authenticated with the text, not with the wrapped data key, so a rotation of master keys does not need to
+ * know the places.
  */
 export function createEncryption(masterKeys: readonly MasterKey[]): Encryption {
   const [newest] = masterKeys;
-  if (!newest) throw new TypeError('There is no master key.');
+  if (!newest) throw new TypeError('No master key is configured in Security.MasterKey.');
   const byId = new Map(masterKeys.map((one) => [one.id, one]));
 
   function wrap(dataKey: Buffer): string {
@@ -101,12 +109,12 @@ export function createEncryption(masterKeys: readonly MasterKey[]): Encryption {
   };
 }
 
-/** The master key id in an encrypted text; undefined if the text has another form. */
+/** The id of the master key of an encrypted text; undefined if the text is not in the format of this service. */
 export function keyIdOf(encrypted: string): string | undefined {
   return FORM.exec(encrypted)?.[1];
 }
 
-/** The place as bytes; each part has its length before it, so that no two places have equal bytes. */
+/** The place as bytes. Each part is preceded by its length, so that two different places never give equal bytes. */
 function bytesOf({ table, id, column, version }: Place): Buffer {
   return lengthPrefixed([table, id, column, String(version)]);
 }
@@ -161,7 +169,7 @@ interface Rotated {
   rewrapped: number;
 }
 
-/** Some records could not be decrypted and still name an old key; all others were re-wrapped (409). */
+/** Some records could not be decrypted and still need an old master key (409). All other records were rotated. */
 export class OldCiphertextsLeft extends LocalError {
   constructor(left: readonly EncryptedText[]) {
     const names = left.map(({ table, column, id }) => `${table}.${column} ${id}`);
@@ -170,7 +178,7 @@ export class OldCiphertextsLeft extends LocalError {
       409,
       `${left.length} records cannot be decrypted and were not rotated: ${names.slice(0, 20).join(', ')}.`,
       {
-        hint: 'Add the key that encrypted them to Security.MasterKey, or set those secrets again.',
+        hint: 'Add the master key of these records to Security.MasterKey, or enter their secrets again.',
       },
     );
   }
@@ -203,7 +211,7 @@ export async function rotateMasterKey(store: Store, masterKeys: readonly MasterK
       return encryption.rewrap(encrypted);
     } catch (error) {
       if (!(error instanceof DecryptionFailed)) throw error;
-      // A broken record that names the newest key does not need the old key.
+      // A damaged record that already names the newest key needs no rotation.
       return keyIdOf(encrypted) === encryption.keyId ? encrypted : undefined;
     }
   }

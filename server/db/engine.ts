@@ -15,10 +15,16 @@ class EngineUnsupported extends LocalError {
   }
 }
 
-/** The class of the probe lock; its key is random, so that replicas can start at the same time. */
+/**
+ * The first key of the advisory lock of a probe. The second key is random, so that replicas that start at the same time
+ * do not disturb each other.
+ */
 const CLASS = 1_702_258_031;
 
-/** Probes of the database, each under the error text for the missing feature. Each probe runs in one transaction that changes no data. */
+/**
+ * Probes of database features. The key of each probe is the error text for the missing feature. Each probe runs in one
+ * transaction that changes no data.
+ */
 const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>> = {
   'a lock that a transaction holds is not shown by pg_locks, so a reader of the event log could pass a number that is not committed yet':
     async (db) => {
@@ -54,7 +60,10 @@ const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>
   },
 };
 
-/** Probes the required database features; throws EngineUnsupported. The schema must be up to date. */
+/**
+ * Probes the required database features. Throws EngineUnsupported if a feature is missing. The migrations must have run
+ * before.
+ */
 export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   if (kind !== 'postgres') return;
   for (const [lack, probe] of Object.entries(PROBES)) {
@@ -71,7 +80,10 @@ export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   }
 }
 
-/** Whether an error is an outage (connection, restart, timeout), which proves no missing feature. */
+/**
+ * Whether an error is an outage (connection lost, restart, timeout). An outage does not prove that a feature is
+ * missing.
+ */
 function isOutage(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code !== 'string' || !/^(?:0A|22|25|2B|3|42|F0|HV|P0|XX)/.test(code);
@@ -87,13 +99,13 @@ interface Fullness {
 /** How long a failed write counts (ms). Jobs write continually, so if no further write fails there is free space again. */
 const REMEMBERED_MS = 60_000;
 
-/** Remembers writes that failed on a full disk, and registers the metric `database_full`. */
+/** Creates the detector of a full disk, which remembers failed writes. Also registers the metric `database_full`. */
 export function createFullness(now: () => Date, registry: Registry): Fullness {
   let until = 0;
   const isFull = () => now().getTime() < until;
   const gauge: Gauge = new Gauge({
     name: 'database_full',
-    help: '1 while writes fail because the disk of the database is full.',
+    help: '1 while writes fail because the disk of the database is full, otherwise 0.',
     aggregator: 'max',
     registers: [registry],
     collect: () => gauge.set(isFull() ? 1 : 0),

@@ -3,8 +3,8 @@ import { MONTHLY, REST } from './months.ts';
 import { openDatabase } from './orm.ts';
 
 /**
- * Writes the first migration: the SQL that creates the tables of the entities. Run it until 0.1.0 is tagged; after that the first
- * migration never changes, and each change is a new migration.
+ * Writes the first migration: the SQL that creates the tables of the entities. Run this script after each schema change
+ * until 0.1.0 is tagged. After that the first migration never changes, and each schema change is a new migration.
  */
 const database = await openDatabase({ kind: 'pglite', url: '' });
 const sql = await database.orm.schema.getCreateSchemaSQL({ wrap: false });
@@ -39,7 +39,10 @@ export class Initial extends Migration {
 `,
 );
 
-/** Partitions a monthly table. Only its partitions have indexes, because a unique index of the parent would have to include the month. */
+/**
+ * Changes the SQL of a monthly table so that it is partitioned. Only the partitions have indexes, because a unique
+ * index of the parent table would have to include the month.
+ */
 function divided(statement: string): string[] {
   for (const { name, at } of [...MONTHLY, { name: 'bill_lines', at: 'day' }]) {
     const table = `"${name}"`;

@@ -16,21 +16,22 @@ import {
 import { types } from 'pg';
 import type { ENTITIES } from './entities/index.ts';
 
-/** Every table by its name and every column by its property, as the entities define them. */
+/** The tables of all entities, by table name; columns have the names of the entity properties. */
 export type Database = InferKyselyDB<(typeof ENTITIES)[number], { columnNamingStrategy: 'property' }>;
 
 /** A statement in SQL, or a part of one. */
 export type Sql = RawBuilder<unknown>;
 
-/** Runs statements, in a transaction or each alone. */
+/** Runs statements, either in a transaction or each statement in its own commit. */
 export type Db = Kysely<Database>;
 
-/** Runs statements that only read, `sql` included. */
+/** Runs statements that only read, including raw SQL. */
 export type ReadDb = Pick<Db, 'selectFrom' | 'selectNoFrom' | 'with' | 'fn' | 'getExecutor'>;
 
 /**
- * Renames properties to columns and back; without `maintainNestedObjectKeys` it would also rename the keys of JSON documents.
- * MikroKyselyPlugin does not rename aliases and aggregates, and writes lists incorrectly.
+ * Converts property names to column names and back. Without `maintainNestedObjectKeys` the keys of JSON documents would
+ * also be converted. MikroKyselyPlugin cannot be used: it does not convert aliases and aggregates, and writes lists
+ * incorrectly.
  */
 export const camelCase = new CamelCasePlugin({ maintainNestedObjectKeys: true });
 
@@ -50,7 +51,7 @@ export const PARSERS: Readonly<Record<number, Parse>> = {
 
 const INSTANT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d\d))?$/;
 
-/** `2026-01-02 03:04:05.678+00`, to the millisecond. */
+/** Parses a timestamp of PostgreSQL, such as `2026-01-02 03:04:05.678+00`, to the millisecond. */
 export function readInstant(value: string): Date {
   // Fast path for UTC; the general form takes three times as long.
   if (value.length >= 22 && value[10] === ' ' && value.endsWith('+00')) {
@@ -58,11 +59,14 @@ export function readInstant(value: string): Date {
     if (!Number.isNaN(date.getTime())) return date;
   }
   const [, day, time, hours, minutes = '00'] = INSTANT.exec(value) ?? [];
-  if (day === undefined) throw new TypeError(`${value} is not an instant`);
+  if (day === undefined) throw new TypeError(`The database returned ${value}, which is not a timestamp.`);
   return new Date(`${day}T${time}${hours}:${minutes}`);
 }
 
-/** Throws for statements that write or lock; types alone cannot check SQL text. */
+/**
+ * Throws for statements that write or lock. Types alone cannot prevent such statements, because they do not check raw
+ * SQL.
+ */
 export const readingOnly: KyselyPlugin = {
   transformQuery({ node }) {
     if (!/^\s*(select|with|explain)\b/i.test(beginOf(node))) throw refusal();
@@ -72,12 +76,12 @@ export const readingOnly: KyselyPlugin = {
   transformResult: async ({ result }) => result,
 };
 
-/** Throws for a second statement, which would not commit together with the first. */
+/** Throws for a second statement, because it would not be committed together with the first. */
 export function onlyOne(): KyselyPlugin {
   let isUsed = false;
   return {
     transformQuery({ node }: PluginTransformQueryArgs): RootOperationNode {
-      if (isUsed) throw new TypeError('autocommit is for one statement; several need a transaction');
+      if (isUsed) throw new TypeError('store.autocommit runs one statement; use store.transaction for several.');
       isUsed = true;
       return node;
     },
@@ -85,11 +89,11 @@ export function onlyOne(): KyselyPlugin {
   };
 }
 
-/** Words of SQL statements that write, lock or advance a sequence. */
+/** SQL keywords and functions that write, lock or advance a sequence. */
 const WRITES =
   /\b(insert|update|delete|merge|into|truncate|lock|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(no\s+key\s+|key\s+)?(share|update))\b/i;
 
-/** Literals are ignored: they may contain the word of a writing statement, as in the action 'admin.update'. */
+/** String literals are ignored, because they may contain such a keyword, for example in the action 'admin.update'. */
 const LITERAL = /'[^']*'/g;
 
 const WRITING: ReadonlySet<OperationNode['kind']> = new Set([
@@ -99,7 +103,7 @@ const WRITING: ReadonlySet<OperationNode['kind']> = new Set([
   'MergeQueryNode',
 ]);
 
-/** The beginning of a statement's SQL text, also if its first part is nested. */
+/** Returns the beginning of a statement's SQL text, also if the statement begins with a nested part. */
 function beginOf(node: OperationNode): string {
   if (node.kind === 'SelectQueryNode') return 'select';
   if (node.kind !== 'RawNode') return '';
@@ -108,7 +112,10 @@ function beginOf(node: OperationNode): string {
   return first.trim() === '' && parameters[0] ? beginOf(parameters[0]) : first;
 }
 
-/** Rejects a statement if any part of it writes or locks. Not a Kysely transformer, which would copy every part of every statement. */
+/**
+ * Throws if any part of a statement writes or locks. Not written as a Kysely transformer, because a transformer would
+ * copy every part of every statement.
+ */
 function refuseWrites(part: unknown): void {
   if (typeof part !== 'object' || part === null) return;
   const { kind, sqlFragments, modifier } = part as Partial<RawNode> & Partial<SelectModifierNode>;
@@ -123,5 +130,5 @@ function refuseWrites(part: unknown): void {
 }
 
 function refusal(): TypeError {
-  return new TypeError('store.read only reads; a statement that writes or locks needs autocommit or a transaction');
+  return new TypeError('store.read only reads; use store.autocommit or store.transaction to write or lock.');
 }

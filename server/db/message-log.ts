@@ -3,7 +3,7 @@ import { isRepeatable, MISSING, type NewMessage, type Waiting } from './queries/
 /** Stores channel messages for the timeline; storing never delays or fails a payment. */
 export interface MessageLog {
   record(message: NewMessage): void;
-  /** Writes all waiting messages; also resolves when a write failed. */
+  /** Writes all waiting messages. The promise is also resolved if a write fails. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -12,7 +12,10 @@ export interface MessageLog {
 interface MessageLogPorts {
   write: (batch: readonly Waiting[]) => Promise<void>;
   failed: (error: unknown) => void;
-  /** Called with the number of dropped messages; a mark replaces them in the timeline of their order. */
+  /**
+   * Called with the number of dropped messages. In the timeline of the order a mark (a row with this number) replaces
+   * them.
+   */
   dropped: (count: number) => void;
 }
 
@@ -22,8 +25,8 @@ const GATHER_MS = 100;
 const PAUSE_MS = 1_000;
 
 /**
- * Creates a log that runs one write at a time. Messages beyond the memory limit, and messages that could not be written, are dropped. A
- * mark, which is a row with their number, replaces them.
+ * Creates a log that runs one write at a time. A message is dropped if the memory limit is exceeded or the write fails.
+ * A mark, which is a row with the number of dropped messages, replaces dropped messages.
  */
 export function createMessageLog({ write, failed, dropped }: MessageLogPorts): MessageLog {
   const queue = createMessageQueue();
@@ -68,18 +71,20 @@ export function createMessageLog({ write, failed, dropped }: MessageLogPorts): M
   }
 }
 
-/** Messages that wait for a write, in order, within a limit in bytes. */
+/** Messages that wait for a write, oldest first, up to a limit in bytes. */
 interface MessageQueue {
   size(): number;
-  /** Returns false if the message exceeds the limit; then a mark replaces it. */
+  /**
+   * Adds a message. Returns false if the message would exceed the limit; a mark is then added instead of the message.
+   */
   add(message: NewMessage): boolean;
-  /** Takes the first messages, as many as one statement may write. */
+  /** Removes and returns the oldest messages, as many as one statement may write. */
   take(): Waiting[];
-  /** Puts back marks for a batch that was not written; returns the number of lost messages. */
+  /** Puts marks into the queue for a batch that could not be written. Returns the number of lost messages. */
   putMarks(batch: readonly Waiting[]): number;
 }
 
-/** Most bytes that may wait; marks may use an eighth more. */
+/** The maximum size of the waiting messages, in bytes; marks may use another eighth of this size. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_BYTES_WITH_MARKS = MAX_BYTES + MAX_BYTES / 8;
 /** Estimated size of a message without its texts. */
@@ -92,7 +97,10 @@ const STATEMENT_BYTES = 1024 * 1024;
 function createMessageQueue(): MessageQueue {
   let waiting: Waiting[] = [];
   let bytes = 0;
-  /** The last waiting message of each topic (order, refund, channel, direction, call), on which repetitions are counted. */
+  /**
+   * The last waiting message of each topic (order, refund, channel, direction, call). A repeated message is counted on
+   * it.
+   */
   const newest = new Map<string, Waiting>();
   return { size: () => waiting.length, add, take, putMarks };
 
@@ -153,7 +161,7 @@ function topicOf({ orderNo, refundNo, payWay, direction, call }: Waiting): strin
   return JSON.stringify([orderNo, refundNo, payWay, direction, call]);
 }
 
-/** Whether a message repeats the last one of its topic, so that only a count is stored. */
+/** Whether a message repeats the last message of its topic, so that only the repetition is counted. */
 function isAgain(last: Waiting, one: Waiting): boolean {
   if (one.call === MISSING) return true;
   return isRepeatable(one) && last.status === one.status && last.note === one.note && last.answer === one.answer;
@@ -172,7 +180,10 @@ function markFor({ orderNo, payWay, at, times, lastAt }: Waiting): Waiting {
   return { ...nothing, orderNo, payWay, direction: 'in', call: MISSING, at, times, lastAt };
 }
 
-/** Makes a message storable: no NUL, no lone surrogates, limited lengths, because a notification may contain anything. */
+/**
+ * Makes a message storable, because a notification may contain any characters: replaces NUL and lone surrogates, and
+ * shortens numbers that are too long.
+ */
 function storable(message: NewMessage): Waiting {
   const text = (value: string | null) => value?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null;
   const { request, answer, note, call, orderNo, refundNo } = message;

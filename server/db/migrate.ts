@@ -5,15 +5,15 @@ import { keepMonths } from './months.ts';
 import { type OpenDatabase, TIMEOUTS } from './orm.ts';
 import type { Store, Tx } from './store.ts';
 
-/** The last executed migration of the schema, and the names of pending ones. */
+/** The last migration that has run, and the names of the pending migrations. */
 export interface SchemaStatus {
   version: string | null;
   pending: string[];
 }
 
 /**
- * Reads which migrations have run; in an empty database, creates their table. Throws `UnreleasedSchema` if the database was created
- * by another first migration.
+ * Reads which migrations have run. In an empty database the table of migrations is created. Throws `UnreleasedSchema`
+ * if the database was created by a build before 0.1.0.
  */
 export function schemaStatus({ em, orm: { migrator } }: OpenDatabase): Promise<SchemaStatus> {
   return permitted(async () => {
@@ -42,8 +42,8 @@ async function requireOrigin(em: OpenDatabase['em']): Promise<void> {
 }
 
 /**
- * Migrates the schema and creates the tables of coming months. Safe when several replicas start at once: one replica migrates and the other
- * replicas wait.
+ * Migrates the schema and creates the partitions of the coming months. Several replicas may start at once: one replica
+ * migrates, and the other replicas wait.
  */
 export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
   let status = await schemaStatus(database);
@@ -52,7 +52,7 @@ export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
     else await permitted(() => withoutBounds(database, underLock));
     status = await schemaStatus(database);
   }
-  // Failures are ignored: a job repeats this and logs them.
+  // Failures are ignored, because a job creates the partitions later and logs its failures.
   await keepMonths(database, new Date()).catch(() => {});
   return status;
 }
@@ -90,7 +90,10 @@ function deniedBy(error: unknown): SchemaDenied | undefined {
   return undefined;
 }
 
-/** Runs work without statement timeouts, because large tables take long to change; waiting for locks stays limited. */
+/**
+ * Opens a connection without statement timeouts for the work, because changes of large tables take long. The timeout
+ * for locks still applies.
+ */
 async function withoutBounds(database: OpenDatabase, work: (own: OpenDatabase) => Promise<void>): Promise<void> {
   const own = (await database.reopen?.()) ?? database;
   try {
@@ -110,7 +113,8 @@ async function underLock(database: OpenDatabase): Promise<void> {
 }
 
 async function up({ em, orm }: OpenDatabase): Promise<void> {
-  // The migrator queries this once on its own connection. It must do so before the transaction, which uses the last connection.
+  // The first call of `getPending` queries the database on its own connection. It must run before the transaction,
+  // which uses the last connection of the pool.
   await orm.migrator.getPending();
   await em.fork().transactional(async (own) => {
     await orm.migrator.up({ transaction: own.getTransactionContext() });
@@ -125,16 +129,16 @@ async function waitForLock(attempt: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** The initial rows; identity builds them, so that hashes and defaults have one source. */
+/** The initial rows. The module identity builds them, so that hashes and default values are defined only there. */
 interface SeedRows {
   consoleApp(project: string, at: Date): ApiAppRow;
-  /** The test applications of Debug. */
+  /** The test applications that exist while the setting Debug is on. */
   testApps(at: Date): ApiAppRow[];
 }
 
 /**
- * Ensures that the project `default` and its console application exist, and with `debug` the test applications with their fixed
- * secrets. Safe on every start, also of several replicas at once.
+ * Ensures that the project `default` and its console application exist. With `debug`, the test applications with their
+ * fixed secrets are also inserted. Several replicas may run this on every start at the same time.
  */
 export function seed(store: Store, rows: SeedRows, { debug, now }: { debug: boolean; now: () => Date }): Promise<void> {
   return store.transaction(async (tx) => {
@@ -146,7 +150,7 @@ export function seed(store: Store, rows: SeedRows, { debug, now }: { debug: bool
   });
 }
 
-/** Inserts a test application, or resets its fixed secret, scopes and switch. */
+/** Inserts a test application. If the application exists, its fixed secret, scopes and enabled flag are reset. */
 async function restore(tx: Tx, app: ApiAppRow): Promise<void> {
   if (await tx.apps.insertIfNew(app)) return;
   const { clientId, secretHash, secretHint, scopes, trusted, enabled } = app;

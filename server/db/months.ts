@@ -9,15 +9,21 @@ import { type ReadTx, type Store, type Tx, createStore } from './store.ts';
 /** A table that grows with every order and is partitioned by month. */
 interface MonthlyTable {
   name: 'channel_messages' | 'transitions' | 'notifications' | 'events' | 'deliveries' | 'delivery_attempts';
-  /** When a row was written; it never changes. */
+  /** The column with the instant at which a row was written; the instant never changes. */
   at: 'at' | 'created_at' | 'received_at';
-  /** SQL condition. If any row of an old month fulfils it, the partition of that month is kept. Rows from before `before` are old. */
+  /**
+   * SQL condition. If any row of an old partition fulfils the condition, the partition is kept. A partition is old if
+   * its month ended before `before`.
+   */
   keeps?: (before: Date) => Sql;
 }
 
-/** All monthly tables. Orders, refunds and exceptions are kept and never partitioned. */
+/**
+ * All tables that are partitioned by month. Orders, refunds and exceptions are never partitioned, because they are
+ * kept.
+ */
 export const MONTHLY: readonly MonthlyTable[] = [
-  // A message that was repeated recently is kept as long as a new message.
+  // A row that was counted again recently is kept as long as a new row.
   { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
   { name: 'transitions', at: 'at' },
   { name: 'notifications', at: 'received_at' },
@@ -26,12 +32,12 @@ export const MONTHLY: readonly MonthlyTable[] = [
   { name: 'delivery_attempts', at: 'at' },
 ];
 
-/** The table of that name. */
+/** Returns the monthly table with this name. */
 export function monthlyTable(name: MonthlyTable['name']): MonthlyTable {
   return MONTHLY.find((table) => table.name === name)!;
 }
 
-/** A partition with rows from `from` (inclusive) to `to` (exclusive); the default partition has neither. */
+/** A partition with the rows from `from` (inclusive) to `to` (exclusive). For the default partition both are null. */
 interface Part {
   name: string;
   from: Date | null;
@@ -57,19 +63,22 @@ export function monthFrom(at: Date, months = 0): Date {
   return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + months, 1));
 }
 
-/** The name of a month's table: `events_2026_11`. */
+/** The name of the partition of a month, such as `events_2026_11`. */
 function monthName({ name }: Pick<MonthlyTable, 'name'>, month: Date): string {
   return `${name}_${month.toISOString().slice(0, 7).replace('-', '_')}`;
 }
 
-/** Longest wait for a table lock (ms), because all later statements on the table queue behind it. */
+/**
+ * The maximum wait for a table lock (ms). It is short, because all later statements on the table wait behind the lock
+ * request.
+ */
 const WAIT_MS = 150;
 const TRIES = 40;
 const PAUSE_MS = 250;
 
 /**
- * Runs a transaction that needs an exclusive table lock briefly. While the table is in use, each attempt gives up quickly and is repeated
- * for some seconds. Returns false if the table was never free.
+ * Runs a transaction that needs an exclusive table lock for a short time. If the table is in use, each attempt gives up
+ * quickly and is repeated for some seconds. Returns false if no attempt got the lock.
  */
 async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = TRIES): Promise<boolean> {
   for (let left = tries; left > 0; left -= 1) {
@@ -87,16 +96,19 @@ async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = T
   return false;
 }
 
-/** How long before a month begins its partition is created. */
+/** How long before the beginning of a month its partition is created. */
 const AHEAD_MS = 35 * 86_400_000;
 
-/** The result for one monthly partition; `rest`: rows of the month are in the default partition and stay there. */
+/**
+ * The result for one monthly partition: `made` = it exists now; `busy` = the table was in use; `rest` = rows of the
+ * month are already in the default partition and stay there.
+ */
 interface MonthMade {
   name: string;
   result: 'made' | 'busy' | 'rest';
 }
 
-/** Creates missing partitions for this month and for months that begin within five weeks. */
+/** Creates the missing partitions for this month and for months that begin within five weeks. */
 export async function makeMonthsAhead(store: Store, now: Date): Promise<MonthMade[]> {
   const made: MonthMade[] = [];
   for (const table of MONTHLY) {
@@ -128,13 +140,13 @@ async function makeMonth(store: Store, table: MonthlyTable, month: Date): Promis
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code === CHECK_VIOLATION) return 'rest';
-    // Another replica has created it.
+    // Another replica has created the partition.
     if (code === DUPLICATE_TABLE) return 'made';
     throw error;
   }
 }
 
-/** Analyzes the partitioned tables: autovacuum analyzes each partition, but not the parent table. */
+/** Analyzes the partitioned tables, because autovacuum analyzes each partition but not the parent table. */
 export async function countParts(database: OpenDatabase): Promise<void> {
   const own = (await database.reopen?.()) ?? database;
   try {
@@ -145,7 +157,10 @@ export async function countParts(database: OpenDatabase): Promise<void> {
   }
 }
 
-/** The created partitions; `refused`: this role does not own the tables, so their owner must create them. */
+/**
+ * The result of creating partitions. `refused` is set if the database role does not own the tables; the owner must then
+ * create the partitions.
+ */
 interface MonthsKept {
   months: MonthMade[];
   refused?: Error;
@@ -153,7 +168,9 @@ interface MonthsKept {
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Creates the partitions of coming months. Without them rows are stored in the default partition. */
+/**
+ * Creates the partitions of the coming months. Rows of a month without a partition are stored in the default partition.
+ */
 export async function keepMonths(database: OpenDatabase, now: Date): Promise<MonthsKept> {
   try {
     return {
@@ -168,12 +185,16 @@ export async function keepMonths(database: OpenDatabase, now: Date): Promise<Mon
   }
 }
 
-/** Name suffix of a detached partition; if its drop is interrupted, the next run drops it. */
+/**
+ * Name suffix of a partition that is detached but not yet dropped. If dropping is interrupted, the next run drops the
+ * partition.
+ */
 const GONE = '_gone';
 
 /**
- * Drops the partitions of a table that end before an instant: each is detached in one short transaction and dropped in another, so
- * writers wait only briefly. Returns their number. A partition with rows to keep, or constantly in use, stays until the next run.
+ * Drops the partitions of a table that end before an instant, and returns their number. Each partition is detached in
+ * one short transaction and dropped in another, so that writers wait only briefly. A partition that has rows to keep,
+ * or is constantly in use, stays until the next run.
  */
 export async function dropOldParts(store: Store, table: MonthlyTable, before: Date): Promise<number> {
   const parts = await store.read((tx) => partsOf(tx, table));
@@ -206,27 +227,33 @@ async function dropGone(store: Store, { name }: MonthlyTable): Promise<void> {
   for (const { name: table } of gone) await store.autocommit((tx) => tx.sql`drop table if exists ${sql.table(table)}`);
 }
 
-/** The partitions whose old rows are deleted one by one: the default partition, or every one. */
+/**
+ * The partitions whose old rows are deleted row by row: all partitions if `everyPart` is true, otherwise only the
+ * default partition.
+ */
 function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
   return parts.filter(({ isRest }) => everyPart || isRest).map(({ name }) => name);
 }
 
-/** If the retention is shorter, rows of every partition are deleted one by one, because keeping a whole month longer would be too long. */
+/**
+ * If the retention is shorter than this number of days, old rows are deleted row by row in all partitions. Waiting
+ * until a whole month is old would keep rows too long.
+ */
 const DAYS_OF_A_MONTH = 31;
 
-/** The retention of one monthly table. */
+/** The settings with which old rows of one monthly table are removed. */
 export interface MonthlyRemoval {
   table: MonthlyTable['name'];
   days: number;
-  /** Removes rows of one partition. */
+  /** Creates the removal of old rows from one partition. */
   rows: (part: string) => Removal;
   /** Called for each dropped partition. */
   dropped: (table: string) => void;
 }
 
 /**
- * Removes old rows: drops expired monthly partitions, and deletes rows one by one from the default partition, or from all partitions if the
- * retention is shorter than a month.
+ * Creates the removal of old rows of a monthly table. It drops expired partitions, and deletes rows of the default
+ * partition row by row. If the retention is shorter than a month, it deletes rows of all partitions row by row.
  */
 export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemoval): Removal {
   const table = monthlyTable(name);
@@ -242,7 +269,10 @@ export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemov
   };
 }
 
-/** Returns undefined for a role that does not own the tables, so that rows are deleted one by one. */
+/**
+ * Returns undefined if the database role does not own the tables; rows are then deleted row by row. Other errors are
+ * thrown.
+ */
 function asNotAllowed(error: unknown): undefined {
   if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
 }

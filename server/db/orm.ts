@@ -19,21 +19,21 @@ import { PARSERS } from './kysely.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { type Connections, createDialect } from './pool.ts';
 
-/** The database to open; `folder` is set for the embedded database. */
+/** Which database to open; `folder` is set for the embedded database. */
 export interface DatabaseSettings {
   kind: 'pglite' | 'postgres';
   url: string;
   folder?: string;
-  /** A backup of the embedded database, which is loaded into an empty folder. */
+  /** A backup of the embedded database. It is loaded if the folder is empty. */
   archive?: Blob;
   poolSize?: number;
-  /** Timeouts that replace those of the service (ms; 0 = none), for long-running work. */
+  /** Timeouts for long-running work (ms; 0 = none), which replace the values of `TIMEOUTS`. */
   timeouts?: Partial<Record<keyof typeof TIMEOUTS, number>>;
-  /** Whether connections use prepared statements; `auto` = unless a pooler in transaction mode would lose them. */
+  /** Whether connections use prepared statements; `auto` = yes, unless a pooler in transaction mode would lose them. */
   prepared?: 'auto' | 'on' | 'off';
 }
 
-/** The MikroORM instance of either driver. */
+/** The MikroORM instance of one of the two drivers. */
 type Orm = PostgresOrm | PgliteOrm;
 
 /** An open database; `close` also unlocks the folder of an embedded database. */
@@ -43,22 +43,25 @@ export interface OpenDatabase {
   em: SqlEntityManager;
   /** Current connection counts (PostgreSQL only). */
   connections?: () => Connections;
-  /** Set if the connections go through a pooler. */
+  /** Set if a connection pooler is between the service and PostgreSQL. */
   pooler?: Pooler;
-  /** Opens the same database again for long-running work (PostgreSQL only). */
+  /** Opens a second pool for long-running work, without statement timeouts (PostgreSQL only). */
   reopen?: () => Promise<OpenDatabase>;
   close(): Promise<void>;
 }
 
-/** The effects of a pooler on sessions. */
+/** How a connection pooler limits the sessions of the service. */
 interface Pooler {
-  /** Whether statements are prepared. */
+  /** Whether connections use prepared statements. */
   prepared: boolean;
-  /** SQL that would set the missing timeouts for the role; undefined if the role has these timeouts. */
+  /**
+   * The SQL with which an operator sets the missing timeouts for the database role; undefined if the role has these
+   * timeouts.
+   */
   missing: string | undefined;
 }
 
-/** Timeouts that keep an unresponsive database from blocking a request (ms). */
+/** Timeouts (ms), so that a database that does not respond cannot block a request. */
 export const TIMEOUTS = {
   connect: 4_000,
   query: 4_000,
@@ -77,29 +80,31 @@ const shared = {
   ignoreUndefinedInQuery: false,
   validateRequired: false,
   forceUtcTimezone: true,
-  // MikroORM must not create a missing database: a typo in Database.Url must fail.
+  // MikroORM must not create a missing database, because a wrong name in Database.Url must cause an error.
   ensureDatabase: false,
   logger: () => {},
 };
 
-/** The embedded database exited while it was opened; the thrown value is not an Error (503). */
+/**
+ * The embedded database exited while it was opened (503). `cause` is not an Error, but an exit status or error number.
+ */
 class CannotOpen extends LocalError {
   constructor(folder: string | undefined, cause: unknown) {
     const { message, status, errno } = cause as Record<string, unknown>;
     const why = String(message ?? `${status === undefined ? `errno ${String(errno)}` : `exit ${String(status)}`}`);
     super('database_unavailable', 503, `The embedded database ${folder} cannot be opened: ${why}.`, {
       cause,
-      hint: 'Check the folder and its permissions; restore the last backup if it is damaged.',
+      hint: 'Check the permissions of the folder. If the database is damaged, restore the last backup.',
     });
   }
 }
 
-/** Opens and checks the database; throws FolderHeld if another process uses the embedded one. */
+/** Opens and checks the database. Throws FolderHeld if another process uses the embedded database. */
 export async function openDatabase(settings: DatabaseSettings): Promise<OpenDatabase> {
   return settings.kind === 'pglite' ? openEmbedded(settings) : openPostgres(settings);
 }
 
-/** Sets the timeouts for the session or, behind a pooler, for each transaction. */
+/** Opens PostgreSQL. The timeouts are set for the session or, behind a pooler, for each transaction. */
 async function openPostgres(settings: DatabaseSettings): Promise<OpenDatabase> {
   await tryConnection(settings.url, boundsFor(settings).connect);
   const direct = await connect(settings, 'session').catch((error: unknown) => {
@@ -115,7 +120,10 @@ function boundsFor({ timeouts }: DatabaseSettings): Bounds & Record<keyof typeof
   return { ...TIMEOUTS, ...timeouts };
 }
 
-/** Connects with timeouts for the session or for each transaction; also returns the timeouts that the session has. */
+/**
+ * Connects with timeouts that are set for the session or for each transaction. Also returns the timeouts that the
+ * session has.
+ */
 async function connect(
   settings: DatabaseSettings,
   scope: 'session' | 'transaction',
@@ -141,7 +149,7 @@ async function connect(
   const { dialect, connections, end } = createDialect(pool, keepsPlans, isPooled ? bounds : undefined);
   const orm = await PostgresOrm.init({ ...shared, clientUrl: url, driverOptions: dialect });
   let found: Bounds;
-  // Without this the first statement would connect, on a second connection.
+  // Connects now, because otherwise the first statement would open a second connection.
   try {
     await orm.connect();
     found = boundsOf(await orm.em.getConnection().execute(READ_BOUNDS));
@@ -164,7 +172,10 @@ async function connect(
     });
   }
 
-  /** Ends the pool first: Kysely would drop its reference, so a connection in use could not be released and the end would never resolve. */
+  /**
+   * Closes the pool first. Kysely would drop its reference to the pool; a connection in use could then not be released,
+   * and closing would never finish.
+   */
   async function close(): Promise<void> {
     await end();
     await orm.close(true);
@@ -174,14 +185,14 @@ async function connect(
 const inMemory = { folder: undefined, release: () => {} };
 
 async function openEmbedded(settings: DatabaseSettings): Promise<OpenDatabase> {
-  // Loaded only here, because the package contains a whole database.
+  // The package is loaded only when needed, because it contains a whole database.
   const { MikroORM: PgliteOrm } = await import('@mikro-orm/pglite');
   const { folder, release } = settings.folder === undefined ? inMemory : takeFolder(settings.folder);
   try {
     const orm = await PgliteOrm.init({
       ...shared,
       dbName: folder ?? 'memory://',
-      // A function, because MikroORM copies plain options and a Blob cannot be copied.
+      // The options are returned by a function, because MikroORM copies plain options and a Blob cannot be copied.
       driverOptions: () => ({ extensions: { hideLock }, loadDataDir: settings.archive, parsers: PARSERS }),
     });
     return { orm, kind: 'pglite', em: orm.em as unknown as SqlEntityManager, close };
@@ -196,20 +207,20 @@ async function openEmbedded(settings: DatabaseSettings): Promise<OpenDatabase> {
   }
 }
 
-/** The embedded database is open in another process. */
+/** The embedded database is in use by another process. */
 class FolderHeld extends LocalError {
   constructor(folder: string, holder: Partial<FolderHolder>) {
     super('database_in_use', 503, `The embedded database ${folder} is in use by ${nameHolder(holder)}.`, {
       retryable: true,
       extra: { ...holder },
-      hint: 'Stop that process, rerun this command, then start it again.',
+      hint: 'Stop the process that uses the database, repeat this command, then start the process again.',
     });
   }
 }
 
 /**
- * Creates and locks the folder of an embedded database; returns its real path and the release. Throws FolderHeld. The folder and all
- * files that this process writes later are accessible only to its user.
+ * Creates and locks the folder of an embedded database. Returns the real path and a function that unlocks the folder.
+ * Only the user of this process can access the folder and the files that the process writes later. Throws FolderHeld.
  */
 function takeFolder(named: string): { folder: string; release: () => void } {
   process.umask(0o077);
@@ -223,7 +234,7 @@ function takeFolder(named: string): { folder: string; release: () => void } {
   return { folder, release };
 }
 
-/** Refuses a broken symbolic link, which is probably an unmounted volume. */
+/** Creates the folder. Throws if the path is a broken symbolic link, which is probably an unmounted volume. */
 function makeNamed(named: string): void {
   if (!existsSync(named) && isLink(named))
     throw new LocalError('folder_unusable', 503, `${named} is a symbolic link to a folder that does not exist.`, {
@@ -240,7 +251,7 @@ function isLink(path: string): boolean {
   }
 }
 
-/** Sets mode 0700; a volume that belongs to another user keeps its mode. */
+/** Sets mode 0700. If a volume belongs to another user, the mode of the folder is not changed. */
 function tighten(folder: string): void {
   try {
     chmodSync(folder, 0o700);
@@ -254,8 +265,8 @@ interface NodeFiles {
 }
 
 /**
- * Hides the lock files from the database in the folder. Otherwise the database would refuse a folder that is not empty, and a backup
- * that reads and closes the lock file would release the lock.
+ * Hides the lock files of the folder from the embedded database. Otherwise the database would refuse the folder because
+ * it is not empty. A backup would read and close the lock file, which would release the lock.
  */
 const hideLock = {
   name: 'hide the lock',

@@ -14,9 +14,10 @@ import { type AbandonedConnections, type Bounds, localBounds, watchAbandoned } f
 import { PARSERS } from './kysely.ts';
 
 /**
- * Creates a dialect for MikroORM over a `pg` pool. With `prepared`, PostgreSQL parses and plans each statement with bound values once per
- * connection. Without it a connection keeps no state after a transaction, so a pooler can reassign it. `local` are timeouts that each
- * transaction sets, where a session cannot have timeouts.
+ * Creates a Kysely dialect for MikroORM over a `pg` pool. With `prepared`, PostgreSQL parses and plans each statement
+ * with bound values once per connection. Without `prepared`, a connection keeps no state after a transaction, so a
+ * pooler can assign it to another client. `local` contains timeouts that each transaction sets, for sessions that
+ * cannot have timeouts.
  */
 export function createDialect(
   options: PoolConfig,
@@ -24,12 +25,13 @@ export function createDialect(
   local?: Bounds,
 ): { dialect: PostgresDialect; connections: () => Connections; end: () => Promise<void> } {
   const pool = new Pool({ ...options, types: typeParsers() });
-  // Without a listener, the error event of a connection that the server ends would end the process; its statement fails anyway.
+  // When the server closes a connection, pg emits an error event, which would end the process if there were no
+  // listener. The running statement fails anyway.
   pool.on('connect', (client) => client.on('error', () => {}));
   pool.on('error', () => {});
   const abandoned = watchAbandoned(options);
   let ended: Promise<void> | undefined;
-  /** Resolves when every connection was released and closed. */
+  /** Closes the pool. Resolves when every connection was released and closed. */
   const end = () => {
     abandoned.end();
     return (ended ??= pool.end());
@@ -46,7 +48,7 @@ export function createDialect(
   };
 }
 
-/** The number of connections, and of requests that wait for one. */
+/** The number of connections, and of requests that wait for a connection. */
 export interface Connections {
   total: number;
   idle: number;
@@ -70,11 +72,11 @@ function wrap(pool: Pool, { prepared, local, abandoned }: PoolWrapping): Omit<Po
   const nameOf = prepared ? createNames() : () => undefined;
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
   const begins = local && localBounds(local);
-  // False behind a pooler, where connections keep no prepared statements and the begin statement also sets timeouts.
+  // False behind a pooler: connections keep no prepared statements there, and the begin statement also sets timeouts.
   const holds = prepared && begins === undefined;
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
-  // Undefined behind a pooler, which limits connections itself and has other process ids than the server.
+  // Undefined behind a pooler: a pooler limits the connections itself, and its process ids are not those of PostgreSQL.
   const kept = begins === undefined ? abandoned : undefined;
   const wrapping = { nameOf, health, own, begins, holds, abandoned: kept };
   pool.on('connect', (client) => void clients.set(client, wrapClient(client, wrapping)));
@@ -104,7 +106,10 @@ async function connectInTime(pool: Pool, time: RequestTime | undefined): Promise
   }
 }
 
-/** Connects within `ms`, or throws the pool's own timeout error; a connection that arrives later is released. */
+/**
+ * Opens a connection within `ms`, or throws the same timeout error as the pool. If the connection is opened later, it
+ * is released.
+ */
 export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Promise<PoolClient> {
   if (!Number.isFinite(ms)) return pool.connect();
   const late = Promise.withResolvers<never>();
@@ -123,14 +128,14 @@ export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Pr
   }
 }
 
-/** When a connection was last lost. A connection without a response since then may be broken. */
+/** When a connection was last lost. Any connection that has not responded since then may be broken. */
 interface Health {
-  /** Counts responses and lost connections; used as a clock. */
+  /** Counts responses and lost connections, so that it shows which happened first. */
   turn: number;
   lostAt: number;
 }
 
-/** A connection of the pool with the turn of its last response. */
+/** A connection of the pool, with the value of `turn` at its last response. */
 interface WatchedClient extends PostgresPoolClient {
   answeredAt: number;
 }
@@ -144,7 +149,7 @@ interface Wrapping {
   own: number;
   /** SQL that is appended to the statement that begins a transaction. */
   begins: string | undefined;
-  /** Whether begin and savepoint statements are held until the next statement. */
+  /** Whether begin and savepoint statements are sent only together with the next statement. */
   holds: boolean;
   /** Receives the connections that were abandoned while the server was still working. */
   abandoned: AbandonedConnections | undefined;
@@ -161,7 +166,7 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
     if (values.length > 0) statement.name = nameOf(text);
     let isSent = false;
     const prepare = () => {
-      // A statement without time left is not sent, so the connection stays usable.
+      // If no time is left, the statement is not sent, so that the connection stays usable.
       if (time) limit(statement, time.leftFor(text), own);
       time?.startWaiting();
       isSent = true;
@@ -175,12 +180,13 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
       // An error from PostgreSQL is also a response.
       if (error instanceof DatabaseError) watched.answeredAt = health.turn += 1;
       else health.lostAt = health.turn += 1;
-      // The statement that timed out still occupies the connection, so the next statement must not queue behind it.
+      // The server still runs the statement that timed out, so no other statement may wait behind it on this
+      // connection.
       if (error instanceof Error && error.message === 'Query read timeout') {
         isAbandoned = true;
         void client.end();
       }
-      // The connection has lost its prepared statements and pg does not notice, so the connection is closed.
+      // The connection has lost its prepared statements. pg does not notice this, so the connection is closed.
       if ((error as { code?: unknown }).code === NO_SUCH_STATEMENT) void client.end();
       throw error;
     } finally {
@@ -212,23 +218,30 @@ const NO_SUCH_STATEMENT = '26000';
 
 const IS_BEGIN = /^(?:start transaction|begin)\b/i;
 
-/** A statement as pg takes it. */
+/** A statement with the options that pg accepts. */
 interface Statement extends QueryConfig {
   query_timeout?: number;
 }
 
-/** Sets the timeout of a statement if it is shorter than the pool's own (0 = none). */
+/** Limits the timeout of a statement to `ms` if the pool's own timeout is longer (0 = none). */
 function limit(statement: Statement, ms: number, own: number): void {
   if (ms <= 0) throw new Error('Query read timeout');
-  // Node keeps timers of equal length in one list, so a different length for each statement is expensive.
+  // A timeout is set only if necessary: Node keeps timers of equal length in one list, so a different length for each
+  // statement is expensive.
   if (ms < (own || Number.POSITIVE_INFINITY)) statement.query_timeout = Math.ceil(ms);
 }
 
-/** Most prepared statements per pool; further statements, and long ones that write many rows, are planned each time. */
+/**
+ * The maximum number of prepared statements per pool. Additional statements, and long statements that write many rows,
+ * are planned for each call.
+ */
 const MOST_NAMES = 300;
 const LONGEST_NAMED = 8_000;
 
-/** Names statements by their hash, so that clients that share a connection cannot confuse them. */
+/**
+ * Names prepared statements by the hash of their text. Clients that share a connection through a pooler then never use
+ * one name for two statements.
+ */
 function createNames(): NameOf {
   const names = new Map<string, string>();
   return (text) => {
@@ -239,7 +252,10 @@ function createNames(): NameOf {
   };
 }
 
-/** Statements that begin and end parts of transactions; their response is not needed before that of the next statement. */
+/**
+ * Statements that begin a transaction, or begin or end a savepoint, with their prepared names. Their response is not
+ * needed before the next statement, so they can be sent together with it.
+ */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['start transaction isolation level read committed', 'pay_begin'],
   ['savepoint part', 'pay_savepoint'],
@@ -249,11 +265,12 @@ const [BEGIN, SAVEPOINT, RELEASE] = [...NAMES.keys()] as [string, string, string
 const END = /^(?:commit|rollback)\b(?! to)/i;
 const BACK = /^rollback to /i;
 
-/** Runs the statements of one connection. */
+/** Sends the statements of one connection. */
 interface HeldStatements {
   /**
-   * Sends a statement, in one message with the statements that are held. A statement that begins a transaction or a savepoint is not
-   * sent but held until the next one, and this returns at once. `prepare` runs right before a message is sent, and may throw.
+   * Sends a statement, in one message with the unsent statements before it. A statement that begins a transaction or a
+   * savepoint is not sent at once: it waits for the next statement, and the call returns immediately. `prepare` is
+   * called right before a message is sent, and may throw.
    */
   run(statement: QueryConfig, prepare: () => void): Promise<Pick<QueryResult, 'command' | 'rowCount' | 'rows'>>;
 }
@@ -261,11 +278,11 @@ interface HeldStatements {
 const NOTHING = { command: '', rowCount: null as unknown as number, rows: [] as never[] };
 
 /**
- * Holds the statements that begin transactions and savepoints until the next statement is sent, which saves their round trips: a
- * transaction of two statements takes three messages instead of four, and an empty one takes none.
- *
- * PostgreSQL skips the rest of a message when a part of it fails, so no statement runs outside a transaction that did not begin. After
- * such a failure, statements are refused here until the transaction, or its savepoint, is rolled back.
+ * Sends the statements that begin transactions and savepoints only together with the next statement, which saves their
+ * round trips: a transaction of two statements takes three messages instead of four, and an empty transaction takes
+ * none. When a statement of a message fails, PostgreSQL skips the rest of the message, so no statement runs outside a
+ * transaction whose begin failed. After such a failure, this function rejects all statements until the transaction or
+ * the savepoint is rolled back.
  */
 function holdStatements(client: PoolClient): HeldStatements {
   /** Statements that are already prepared on the connection. */
@@ -287,7 +304,7 @@ function holdStatements(client: PoolClient): HeldStatements {
     if (failure && !BACK.test(text)) throw failure.error;
     const name = NAMES.get(text);
     if (name !== undefined && known.has(name)) {
-      // An empty savepoint is not sent.
+      // Begin and end of an empty savepoint are not sent.
       if (text === RELEASE && held.at(-1) === SAVEPOINT) held.pop();
       else held.push(text);
       return NOTHING;
@@ -309,7 +326,7 @@ function holdStatements(client: PoolClient): HeldStatements {
 
 function send(client: PoolClient, statement: QueryConfig, before: readonly string[]): Promise<QueryResult> {
   if (before.length === 0) return client.query(statement);
-  // Without values and without a name, all statements fit into one text.
+  // If the statement has neither values nor a name, all statements are sent as one text.
   if (statement.name === undefined && (statement.values ?? []).length === 0)
     return client.query({ ...statement, text: [...before, statement.text].join('; ') }).then(lastOf);
   const names = before.map((text) => NAMES.get(text)!);
@@ -319,7 +336,7 @@ function send(client: PoolClient, statement: QueryConfig, before: readonly strin
   });
 }
 
-/** The last result: for several statements in one text, pg returns a list. */
+/** Returns the last result, because pg returns a list of results if one text contains several statements. */
 function lastOf(results: QueryResult | QueryResult[]): QueryResult {
   return Array.isArray(results) ? results.at(-1)! : results;
 }
@@ -339,11 +356,11 @@ type Done = (error: Error | undefined, result: QueryResult) => void;
 
 const Query = pg.Query as unknown as new (config: QueryConfig, done: Done) => WireQuery;
 
-/** A statement that is sent in one message behind prepared statements. */
+/** A statement that is sent in the same message as the prepared statements before it. */
 class Following extends Query {
-  /** Timeout of pg (ms). */
+  /** The timeout that pg reads from the query object (ms). */
   readonly query_timeout: number | undefined;
-  /** The names of the prepared statements that are sent before this one, in the same message. */
+  /** The names of the prepared statements that are sent before the statement, in the same message. */
   readonly names: readonly string[];
   #open: number;
 
@@ -368,17 +385,24 @@ class Following extends Query {
   }
 }
 
-/** Time reserved for commit or rollback (ms). Without it the commit could time out, and the result of the transaction would be unknown. */
+/**
+ * Time reserved for commit or rollback (ms). Without this time the commit could time out, and it would be unknown
+ * whether the transaction was committed.
+ */
 const ENDING_MS = 500;
 
 /**
- * The time that one request may still wait for the database, over all its statements and connections. So two timeouts in a row take no
- * longer than one timeout. Waiting for channels, and work after the response, is not counted.
+ * The time that one request may still wait for the database. All statements and connections of the request share it, so
+ * that two timeouts in a row do not take longer than one. Time in which the request waits for a channel, or works after
+ * the response, is not counted.
  */
 export class RequestTime {
   /** Whether the request has committed a transaction. */
   hasChanged = false;
-  /** Maximum age, in seconds, of the data that the request has read from the replica; undefined = it has read none. */
+  /**
+   * Maximum age, in seconds, of the data that the request has read from the read replica; undefined = the request has
+   * not read from it.
+   */
   lag: number | undefined;
   readonly #now: () => number;
   readonly #total: number;
@@ -404,7 +428,7 @@ export class RequestTime {
     return Math.max(0, this.#total - this.#spent - current);
   }
 
-  /** Counts time until `stopWaiting`; parallel waits count once. */
+  /** Starts to count time, until `stopWaiting` is called. Parallel waits are counted once. */
   startWaiting(): void {
     if (this.#waiting === 0) this.#since = this.#now();
     this.#waiting += 1;
@@ -422,36 +446,45 @@ export class RequestTime {
 
 const current = new AsyncLocalStorage<RequestTime>();
 
-/** Runs work whose database calls share one time limit. */
+/** Runs the work of a request. All its database calls share one time limit. */
 export function withinRequestTime<T>(time: RequestTime, work: () => Promise<T>): Promise<T> {
   return current.run(time, work).finally(() => time.end());
 }
 
-/** Runs work outside the time limit of the request: background work, and work whose duration depends on its input. */
+/**
+ * Runs work to which the time limit of the request does not apply: background work, and work whose duration depends on
+ * its input.
+ */
 export function outsideRequestTime<T>(work: () => T): T {
   return current.exit(work);
 }
 
-/** The time limit of the current request. */
+/** The time limit of the current request; undefined outside a request. */
 export function requestTime(): RequestTime | undefined {
   return current.getStore();
 }
 
-/** The database state of requests. */
+/** The database state of the current request: whether it has committed, and how old the data is that it has read. */
 export interface Requests {
-  /** Runs one request with a time limit of its own. */
+  /** Runs one request with its own time limit. */
   run<T>(request: () => Promise<T>): Promise<T>;
-  /** Records that the current request has committed. */
+  /** Records that the current request has committed a transaction. */
   noteChange(): void;
-  /** Whether the current request has committed; a later failure must not report that nothing changed. */
+  /**
+   * Whether the current request has committed a transaction. If the request fails afterwards, its error must not say
+   * that nothing was changed.
+   */
   hasChanged(): boolean;
-  /** Records that the current request has read data that may be this old. */
+  /** Records that the current request has read data from the read replica that may be `seconds` old. */
   noteLag(seconds: number): void;
-  /** Maximum age of the data that the current request has read; undefined if all is from the primary. */
+  /**
+   * Maximum age, in seconds, of the data that the current request has read; undefined if all data was read from the
+   * primary.
+   */
   lag(): number | undefined;
 }
 
-/** Creates request state with `totalMs` of database time for each request. */
+/** Creates the state of requests; each request may wait `totalMs` for the database. */
 export function createRequests(totalMs: number): Requests {
   return {
     run: (request) => withinRequestTime(new RequestTime(totalMs), request),

@@ -2,26 +2,34 @@ import { type Kysely, sql } from 'kysely';
 import type { OpenDatabase } from './orm.ts';
 import { inParts, type PartDone, PART_ROWS } from './queries/retention.ts';
 
-/** The remaining quota of a limit. */
+/** How much of a limit is left. */
 interface CountedQuota {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds until the window ends. */
+  /** Seconds until the window of the limit ends. */
   readonly resetSeconds: number;
 }
 
-/** Counters in the table `rate_limits`, shared by all replicas; never call it inside a transaction. */
+/**
+ * Counters in the table `rate_limits`, shared by all replicas. Their functions must not be called inside a transaction.
+ */
 export interface CountedLimits {
-  /** Counts one use of `key` in a fixed window; a refused key costs no statement until its window ends. */
+  /**
+   * Counts one use of `key` in a fixed window. After the limit is exceeded, further uses are refused without a
+   * statement until the window ends.
+   */
   consume(key: string, limit: number, windowSeconds: number): Promise<CountedQuota>;
-  /** Whether all keys have uses left, without counting: one indexed read, or none if a key is known to be exhausted. */
+  /**
+   * Whether every key is below its limit; nothing is counted. Needs one indexed read, or none if a key is known to be
+   * exhausted.
+   */
   peek(limits: readonly { key: string; limit: number }[]): Promise<CountedQuota>;
-  /** Deletes ended windows; returns their number. */
+  /** Deletes the rows of windows that have ended. Returns the number of deleted rows. */
   deleteExpired(before: Date, goesOn?: () => boolean): Promise<number>;
 }
 
-/** Creates the counters. */
+/** Creates the shared counters. */
 export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => number = Date.now): CountedLimits {
   const db = em.fork({ useContext: false }).getKysely<unknown>();
   const known = new KnownUses();
@@ -58,7 +66,7 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => n
   };
 }
 
-/** Counts one use; the row lock of `on conflict do update` serializes concurrent uses. */
+/** Counts one use. The row lock of `on conflict do update` makes concurrent uses wait for each other. */
 async function count(db: Kysely<unknown>, key: string, now: number, expire: number): Promise<Uses> {
   const { rows } = await sql<Stored>`
     insert into rate_limits as counted (key, points, expire) values (${key}, 1, ${expire})
@@ -70,8 +78,8 @@ async function count(db: Kysely<unknown>, key: string, now: number, expire: numb
 }
 
 /**
- * Deletes ended windows in one part of the table, sorted by key, because the key is its only index. Locked rows are skipped, so no caller
- * waits for the clean-up.
+ * Deletes ended windows in one part of the table. The parts are sorted by key, because the table has no other index.
+ * Locked rows are skipped, so that no request waits for the clean-up.
  */
 async function deletePart(db: Kysely<unknown>, before: Date, from = ''): Promise<PartDone<string>> {
   const over = before.getTime();
@@ -108,7 +116,10 @@ function secondsUntil(instant: number, now: number): number {
   return Math.max(1, Math.ceil((instant - now) / 1000));
 }
 
-/** Counts that reached their limit: they can only grow until their window ends, so they may be kept in memory. */
+/**
+ * Uses of keys that have reached their limit. A count can only grow until its window ends, so this process may keep it
+ * in memory.
+ */
 class KnownUses {
   readonly #byKey = new Map<string, Uses>();
 

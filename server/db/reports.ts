@@ -4,9 +4,15 @@ import type { OpenDatabase } from './orm.ts';
 import { type Requests, outsideRequestTime } from './pool.ts';
 import { type ReadTx, type Store, createStore } from './store.ts';
 
-/** Reads for lists, exports and statistics. Decisions must read from the primary (`Store`). */
+/**
+ * Reads for lists, exports and statistics, which may use a read replica. A read on which a decision depends must use
+ * the primary (`Store`).
+ */
 export interface Reports {
-  /** Reads from the replica if it is fresh enough, else from the primary; records the lag in the request. */
+  /**
+   * Reads from the read replica if its data is fresh enough, otherwise from the primary. The age of the data is
+   * recorded in the request.
+   */
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -14,16 +20,16 @@ export interface Reports {
 /** The dependencies of reports. */
 interface ReportParts {
   store: Store;
-  /** Opens the replica; retried after a pause if it fails. */
+  /** Opens the read replica. If this fails, it is tried again after a pause. */
   open: () => Promise<OpenDatabase>;
-  /** Maximum age of a result. */
+  /** Maximum age of the data (s); with older data the primary is used. */
   mostLagSeconds: number;
   requests: Pick<Requests, 'noteLag'>;
   log: (level: 'info' | 'warn', message: string, details?: Record<string, unknown>) => void;
   registry: Registry;
 }
 
-/** Pause before the replica is used again after a failure. */
+/** Pause (ms) after a failure, before the read replica is used again. */
 const PAUSE_MS = 10_000;
 
 /** Creates reports that read from the primary only. */
@@ -31,7 +37,7 @@ export function primaryReports(store: Store): Reports {
   return { read: (work) => store.read(work), close: async () => {} };
 }
 
-/** Creates reports that read from a replica while it responds and is fresh enough. */
+/** Creates reports that read from a read replica as long as it responds and its data is fresh enough. */
 export function createReports({ store, open, mostLagSeconds, requests, log, registry }: ReportParts): Reports {
   const figures = createFigures(registry);
   const rule = createLagRule(store, mostLagSeconds);
@@ -51,7 +57,7 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
     },
   };
 
-  /** Reads from the replica; undefined if the primary must be used. */
+  /** Reads from the read replica. Returns undefined if the primary must be used instead. */
   async function atReplica<T>(work: (tx: ReadTx) => Promise<T>): Promise<{ result: T } | undefined> {
     if (performance.now() < pausedUntil) return undefined;
     try {
@@ -75,7 +81,7 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
     }
   }
 
-  /** Opens the replica once for all callers; the attempt outlives the request that began it. */
+  /** Opens the read replica once for all callers. Opening continues even if the request that started it ends. */
   function connected(): Promise<Store> {
     opened ??= outsideRequestTime(async () => {
       const database = await open();
@@ -88,7 +94,7 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
     return mine.then(({ store: replica }) => replica);
   }
 
-  /** Logs once per change, not for each request. */
+  /** Logs only when the source of the reads changes, not for each request. */
   function logChange(used: boolean, details: Record<string, unknown>): void {
     if (used === isUsed) return;
     isUsed = used;
@@ -97,11 +103,15 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
   }
 }
 
-/** Whether an error may be due to the replica, so that the primary is tried; faults of the statement itself are not. */
+/**
+ * Whether an error may be caused by the read replica, so that the primary is tried. Errors in the statement itself are
+ * not.
+ */
 function isOfReplica(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   if (error instanceof TypeError) return false;
-  // 40001: the replica had to remove rows that were being read. 42501: its role may read less than that of the primary.
+  // 40001: the read replica removed rows that were being read. 42501: the database role of the read replica has fewer
+  // rights than the role of the primary.
   return (
     typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || /^(?:08|40001|42501|53|55|57|58|25006|28|3D)/.test(code)
   );
@@ -111,26 +121,32 @@ function createFigures(registry: Registry) {
   return {
     lag: new Gauge({
       name: 'replica_lag_seconds',
-      help: 'Maximum age of the data of the replica of Database.ReadUrl, at the last read; NaN if unknown.',
+      help: 'Maximum age of the data on the database replica (Database.ReadUrl) at the last read, in seconds; NaN if unknown.',
       aggregator: 'max',
       registers: [registry],
     }),
     reads: new Counter({
       name: 'report_reads_total',
-      help: 'Reads for lists, exports and statistics, by where they were done.',
+      help: 'Reads for lists, exports and statistics, by the database that served them.',
       labelNames: ['from'],
       registers: [registry],
     }),
   };
 }
 
-/** Determines the maximum age of a replica's data. */
+/** Determines how old the data of a read replica can be. */
 interface LagRule {
-  /** Lag in seconds; undefined if unknown, or if the server is not a replica of the primary. */
+  /**
+   * Returns the maximum age of the data in seconds; undefined if it is unknown, or if the server is not a replica of
+   * the primary.
+   */
   lagOf(replica: Store): Promise<number | undefined>;
 }
 
-/** A log position and the identity of its database, which a standby shares with its primary. */
+/**
+ * A position in PostgreSQL's write-ahead log, and the identity of the database. A replica has the same identity as its
+ * primary.
+ */
 interface Place {
   lsn: string | null;
   database: string;
@@ -138,18 +154,19 @@ interface Place {
 
 const DATABASE = sql`(select system_identifier from pg_control_system()) || ' ' || current_database() as database`;
 
-/** The log position of the primary at a moment. */
+/** The log position of the primary at one instant. */
 interface Sample {
   at: number;
   lsn: bigint;
 }
 
-/** Minimum interval between samples. */
+/** Minimum interval (ms) between two samples of the primary's log position. */
 const SAMPLE_MS = 250;
 
 /**
- * Measures the lag without comparing clocks, so a replica that lost its primary cannot appear fresh: the primary's log position is
- * sampled, and the newest sample that the replica has replayed gives its age.
+ * Measures the age of a replica's data without comparing clocks, so a replica that has lost its primary cannot appear
+ * fresh. The log position of the primary is sampled regularly. The age of the data is the age of the newest sample that
+ * the replica has already replayed.
  */
 function createLagRule(primary: Store, mostSeconds: number, now = () => performance.now()): LagRule {
   const samples: Sample[] = [];
@@ -159,7 +176,7 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
 
   async function lagOf(other: Store): Promise<number | undefined> {
     const pending = freshSample();
-    // Only the first call must wait for a sample.
+    // Only the first call must wait for a sample. Later calls use the samples that exist.
     if (samples.length === 0) await pending;
     else pending?.catch(() => {});
     const replica = await placeOf(other);
@@ -177,9 +194,9 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
   }
 
   async function sample(): Promise<void> {
-    // The time is taken first, so all earlier writes are before the position.
+    // The time is read before the position, so that the position includes all writes before this time.
     const at = now();
-    // The insert position, because with `synchronous_commit = off` a commit returns before the log is written.
+    // The insert position is used, because with `synchronous_commit = off` a commit returns before its log is written.
     const [row] = await primary.read(
       (tx) => tx.sql<Place & { lsn: string }>`
         select cast(pg_current_wal_insert_lsn() - '0/0' as text) as lsn, ${DATABASE}`,
@@ -187,12 +204,12 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
     database = row!.database;
     samples.push({ at, lsn: BigInt(row!.lsn) });
     const oldest = at - (mostSeconds + 1) * 1000;
-    // Keeps the newest sample beyond the limit, so that a larger lag is still known.
+    // One sample older than the limit is kept, so that an age above the limit can still be measured.
     while (samples.length > 1 && samples[1]!.at < oldest) samples.shift();
   }
 }
 
-/** The replayed log position of a replica; null for a server that is not in recovery. */
+/** The log position that a replica has replayed; null if the server is not a replica. */
 async function placeOf(replica: Store): Promise<Place> {
   const [row] = await replica.read(
     (tx) => tx.sql<Place>`

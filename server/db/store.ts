@@ -17,13 +17,18 @@ import * as identity from './entities/identity.ts';
 import { ReplicaEntity } from './entities/service.ts';
 import { AgentPayEntity, CoinCallEntity, SkillOrderEntity } from './entities/skillpay.ts';
 
-/** The only access to the data. Inside `transaction` use only `tx`, and never await a network call. */
+/**
+ * The only access to the stored data. Code inside `transaction` must use only `tx`, and must not wait for a network
+ * call.
+ */
 export interface Store {
-  /** Commits everything in `work` or nothing; throws CommitUnknown if the result of the commit is unknown. */
+  /**
+   * Commits either all changes of `work` or none. Throws CommitUnknown if it is unknown whether the commit succeeded.
+   */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Reads without a transaction; each statement sees the newest committed state. */
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
-  /** Runs one statement in a commit of its own; a second statement throws. */
+  /** Runs one statement and commits it. A second statement throws. */
   autocommit<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
@@ -37,7 +42,7 @@ interface StoreHooks {
 
 const SPAN: SpanAbout = { kind: 'client', attributes: { 'db.system.name': 'postgresql' } };
 
-/** Creates the store; `wake` is called after a commit for each row that it made due immediately. */
+/** Creates the store. After a commit, `wake` is called for each row that the transaction has made due immediately. */
 export function createStore(database: OpenDatabase, wake: AfterCommit, { committed, failed }: StoreHooks = {}): Store {
   const db = database.em.fork({ useContext: false }).getKysely<Database>();
   const layouts = (entity: object) => layoutOf(database.em.getMetadata(entity as EntityName));
@@ -59,15 +64,16 @@ export function createStore(database: OpenDatabase, wake: AfterCommit, { committ
       return result;
     },
     read: (work) => work(reader),
-    // Behind a pooler only a transaction has timeouts.
+    // Behind a pooler a statement has timeouts only inside a transaction.
     autocommit: (work) =>
       (database.pooler ? transaction(db, (trx) => single(trx, work)) : single(db, work)).catch(reportFailure),
   };
 }
 
 /**
- * Uses Kysely's transaction instead of MikroORM's: it is cheaper, and it releases the connection even if the database is gone and the
- * rollback fails. MikroORM's would never release it, and ten such connections exhaust the pool.
+ * Uses Kysely's transaction instead of MikroORM's, because it is cheaper. It also releases the connection if the
+ * database is unreachable and the rollback fails. MikroORM would never release the connection, and ten such connections
+ * exhaust the pool.
  */
 async function transaction<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> {
   let failure: { error: unknown } | undefined;
@@ -89,16 +95,22 @@ async function transaction<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T>
   }
 }
 
-/** Whether PostgreSQL reported that it did not commit; errors without its code or of an ending connection leave it unknown. */
+/**
+ * Whether PostgreSQL has reported that it did not commit. After an error without a PostgreSQL code, or of a closing
+ * connection, the result of the commit is unknown.
+ */
 function isRefusedCommit(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code) && code !== 'EPIPE';
 }
 
-/** Called after a commit with the kind of work (`DueKind.wokenBy`) and the row that the transaction made due immediately. */
+/**
+ * Called after a commit for a row that the transaction has made due immediately. `by` is the kind of work
+ * (`DueKind.wokenBy`).
+ */
 export type AfterCommit = (by: string, row: object) => void;
 
-/** The entity of each table, by the table's name in a transaction. */
+/** The entity of each table. The property name is the name of the table in a `Tx`. */
 const TABLES = {
   admins: identity.AdminEntity,
   apps: identity.ApiAppEntity,
@@ -154,21 +166,27 @@ type TableOf<Entity> = Entity extends { tableName?: infer Name } ? Extract<Name,
 type ReadTables = { readonly [Name in keyof Entities]: ReadTable<RowOf<Entities[Name]>, TableOf<Entities[Name]>> };
 type Tables = { readonly [Name in keyof Entities]: Table<RowOf<Entities[Name]>, TableOf<Entities[Name]>> };
 
-/** The read access: its tables have no writes, and writing statements throw. A `Tx` is also a `ReadTx`. */
+/** Read access: its tables have no write functions, and SQL that writes throws. A `Tx` is also a `ReadTx`. */
 export interface ReadTx extends ReadTables {
   readonly db: ReadDb;
-  /** Runs one SQL statement and returns its rows, columns as properties; values are bound, Kysely `sql` fragments are inserted. */
+  /**
+   * Runs one SQL statement and returns its rows; columns become properties in camel case. Values are bound as
+   * parameters, and fragments of Kysely's `sql` are inserted.
+   */
   sql<T>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]>;
 }
 
-/** The read and write access inside one transaction. */
+/** Read and write access inside one transaction. */
 export interface Tx extends Tables, Pick<ReadTx, 'sql'> {
   readonly db: Db;
-  /** Runs a part whose failure does not abort the transaction. */
+  /** Runs a part of the transaction. If the part fails, only the part is rolled back. */
   savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Holds a named lock until the transaction ends. */
+  /** Waits for a named lock, and holds it until the transaction ends. */
   advisoryLock(name: string): Promise<void>;
-  /** Wakes the job scheduler for a due row after the commit. If the wake-up is lost, the stored row is still due. */
+  /**
+   * After the commit, tells the job scheduler that a row is due. If the process crashes before that, the stored row is
+   * still due and is found later.
+   */
   afterCommit(by: string, row: object): Promise<void>;
 }
 
@@ -179,7 +197,7 @@ function placeOf(db: Db, layouts: Layouts): Place {
   return { db, renaming: db.withPlugin(camelCase), layoutNamed };
 }
 
-/** Creates the read access; statements of `db` and `sql` are checked before they are sent. */
+/** Creates the read access. All statements that use `db` or `sql` are checked before they are sent. */
 function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   const place = placeOf(plain, layouts);
   const db = plain.withPlugin(readingOnly).withPlugin(camelCase);
@@ -189,20 +207,20 @@ function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   return Object.assign(tables, { db }, sqlOver(db));
 }
 
-/** Creates the read and write access; `wake` collects rows that are due immediately. */
+/** Creates the read and write access. `wake` is called for each row that the transaction makes due immediately. */
 function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
   const place = placeOf(plain, layouts);
   const db = place.renaming;
   const tables = new Opened((entity) => new Table(place, layouts(entity))) as object as Tables;
   const needTransaction = () => {
-    if (!db.isTransaction) throw new TypeError('a savepoint, a lock and work after the commit need a transaction');
+    if (!db.isTransaction) throw new TypeError('savepoint, advisoryLock and afterCommit need store.transaction.');
   };
   let collect = wake;
   const tx: Tx = Object.assign(tables, sqlOver(db), {
     db,
     async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
       needTransaction();
-      // Nested savepoints may share a name: PostgreSQL uses the innermost.
+      // Nested savepoints may have the same name, because PostgreSQL uses the innermost savepoint.
       await sql`savepoint part`.execute(db);
       const outer = collect;
       const wakes: Parameters<AfterCommit>[] = [];
@@ -217,11 +235,12 @@ function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
         // The scheduler is not woken for rows of a part that was rolled back.
         collect = outer;
         try {
-          // Two queries, because the embedded database accepts one statement per query.
+          // These are two queries, because the embedded database accepts only one statement per query.
           await sql`rollback to savepoint part`.execute(db);
           await sql`release savepoint part`.execute(db);
         } catch (end) {
-          // The connection is lost, so a caller that handles AppError must not continue the transaction.
+          // The connection is lost. An AppError is replaced, because a caller that handles AppError would continue the
+          // transaction.
           throw error instanceof AppError ? end : error;
         }
         throw error;

@@ -2,26 +2,28 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { asJson, type Database, type Db, readInstant, type Sql } from './kysely.ts';
 
-/** Equality on columns only, so that an object from a caller cannot contain operators. */
+/**
+ * A condition of equalities on columns. Operators are not possible, so that an object from a caller cannot contain one.
+ */
 export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullable<Row[K]>[] }>;
 
 /** Sorting by one or more columns. */
 type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
 
-/** Most rows of one insert: PostgreSQL binds at most 65,535 values. */
+/** The maximum number of rows in one insert, because PostgreSQL binds at most 65,535 values. */
 const MOST_ROWS = 300;
 
-/** The executor of a table's statements, and the layouts of other tables by their name in a transaction. */
+/** How a table runs its statements, and how it finds the layout of another table by the name of the table in a `Tx`. */
 export interface Place {
-  /** Without a renaming plugin, because these statements alias every column to its property. */
+  /** Has no plugin that renames columns, because these statements rename every column to its property. */
   readonly db: Db;
   readonly renaming: Db;
   layoutNamed(table: string): Layout;
 }
 
 /**
- * Reads one table: equality on columns, no unit of work, rows are plain records. Statements are built with `sql`, because a query
- * builder would process each of fifty columns again with every call.
+ * Reads one table by equality on columns; rows are plain objects. MikroORM's unit of work is not used. Statements are
+ * built with `sql`, because a query builder would process up to fifty columns again for every call.
  */
 export class ReadTable<Row extends object, Name extends keyof Database = keyof Database> {
   readonly #place: Place;
@@ -32,13 +34,16 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     this.#layout = layout;
   }
 
-  /** Returns the matching row, if there is one. */
+  /** Returns the matching row, or undefined. */
   async find(where: Where<Row>): Promise<Row | undefined> {
     const { table, list } = this.#layout;
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${matching(this.#layout, where)} limit 1`);
   }
 
-  /** Returns the matching row with related rows of other tables, in one statement and so at one moment. */
+  /**
+   * Returns the matching row and related rows of other tables. One statement reads them all, so that they show the same
+   * state.
+   */
   async findWith<Found extends Record<string, object>>(
     where: Where<Row>,
     beside: { [Name in keyof Found]: Beside<Found[Name]> },
@@ -58,7 +63,7 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return found as Row & { [Name in keyof Found]: Found[Name][] };
   }
 
-  /** Returns the matching rows, sorted, at most `limit`. */
+  /** Returns the matching rows in the sequence `orderBy`, at most `limit`. */
   async list(
     where: Where<Row>,
     { orderBy = {}, limit, offset }: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
@@ -78,7 +83,7 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return Number((await firstOf(this.#place, statement))!.count);
   }
 
-  /** Builds a query for whole rows, which the caller narrows. */
+  /** Starts a query for whole rows, to which the caller adds conditions. */
   rows(): SelectQueryBuilder<Database, Name, Row> {
     const { name, names } = this.#layout;
     const columns = names.map((column) => `${name}.${column}`);
@@ -101,7 +106,7 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     this.#layout = layout;
   }
 
-  /** Inserts a row; throws PostgreSQL's 23505 if a unique value exists already. */
+  /** Inserts a row. Throws PostgreSQL's error 23505 if another row has the same unique value. */
   async insert(row: Partial<Row>): Promise<void> {
     await affectedBy(this.#place, insertion(this.#layout, [row]));
   }
@@ -112,21 +117,27 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
       await affectedBy(this.#place, insertion(this.#layout, rows.slice(from, from + MOST_ROWS)));
   }
 
-  /** Inserts a row, and `also` with it, unless a unique value exists already. Returns whether it inserted. */
+  /**
+   * Inserts a row and the row `also`, unless a row with the same unique value exists. Returns whether the rows were
+   * inserted.
+   */
   async insertIfNew(row: Partial<Row>, also?: Also<object>): Promise<boolean> {
     const statement = sql`${insertion(this.#layout, [row])} on conflict do nothing`;
     return (await affectedBy(this.#place, withAlso(this.#place, statement, also))) === 1;
   }
 
-  /** Returns the matching row, locked until the transaction ends (waits at most the lock timeout). */
+  /**
+   * Returns the matching row and locks it until the transaction ends. Waits for other locks no longer than the lock
+   * timeout.
+   */
   async lock(where: Where<Row>): Promise<Row | undefined> {
-    if (!this.#place.db.isTransaction) throw new TypeError('a lock needs a transaction');
+    if (!this.#place.db.isTransaction) throw new TypeError('lock needs store.transaction.');
     const { table, list } = this.#layout;
     const isIt = matching(this.#layout, where);
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${isIt} limit 1 for update`);
   }
 
-  /** Updates the matching rows, and inserts `also` for each; returns their number. */
+  /** Updates the matching rows, and inserts one row `also` for each updated row. Returns the number of updated rows. */
   async update(where: Where<Row>, patch: Partial<Row>, also?: Also<object>): Promise<number> {
     const columns = columnsOf(this.#layout, [patch]);
     if (columns.length === 0) return 0;
@@ -135,7 +146,7 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     return affectedBy(this.#place, withAlso(this.#place, statement, also));
   }
 
-  /** Deletes the matching rows; returns their number. */
+  /** Deletes the matching rows and returns their number. */
   async delete(where: Where<Row>): Promise<number> {
     const statement = sql`delete from ${this.#layout.table} where ${matching(this.#layout, where)}`;
     return affectedBy(this.#place, statement);
@@ -158,18 +169,21 @@ function insertion(layout: Layout, rows: readonly object[]): Sql {
   return sql`insert into ${layout.table} (${names(columns)}) values ${sql.join(tuples)}`;
 }
 
-/** Combines two writes in one statement. The second write inserts one row for each row of the first write, so the row count is the same. */
+/**
+ * Combines two writes in one statement. The second write inserts one row for each row of the first write, so both
+ * writes have the same row count.
+ */
 function withAlso(place: Place, first: Sql, also: Also<object> | undefined): Sql {
   if (!also) return first;
   const layout = place.layoutNamed(also.table);
   const columns = columnsOf(layout, [also.row]);
-  // Values in a select list have no type of their own.
+  // In a select list PostgreSQL does not know the types of bound values, so each value is cast.
   const values = listed(columns, also.row, ({ type }) => ['cast(', ` as ${type})`]);
   return sql`with first as (${first} returning 1)
     insert into ${layout.table} (${names(columns)}) select ${values} from first`;
 }
 
-/** The columns of all defined properties of the rows. */
+/** The columns of all properties that are defined in at least one of the rows. */
 function columnsOf(layout: Layout, rows: readonly object[]): Column[] {
   const found = new Set<string>();
   for (const row of rows) for (const [name, value] of Object.entries(row)) if (value !== undefined) found.add(name);
@@ -181,8 +195,9 @@ function names(columns: readonly Column[]): Sql {
 }
 
 /**
- * The values of a row as one part of a statement. Each value is put between the two texts that `around` returns for its column. The parts
- * of a statement stay in memory until its response arrives, and thirty columns would need thirty parts.
+ * Builds one SQL part that contains all values of a row; for each column, `around` returns the text before and after
+ * the value. One part is used instead of thirty, because the parts of a statement stay in memory until its response is
+ * received.
  */
 function listed(columns: readonly Column[], row: object, around: (column: Column) => [string, string]): Sql {
   const texts = [''];
@@ -194,7 +209,10 @@ function listed(columns: readonly Column[], row: object, around: (column: Column
   return sql(texts as object as TemplateStringsArray, ...columns.map((column) => bound(column, row)));
 }
 
-/** The bound value of a property. A document is bound as JSON; a missing property gets the default of its column. */
+/**
+ * The value of a property, for binding. A document is bound as JSON. For a missing property the default value of the
+ * column is used.
+ */
 function bound({ name, kind }: Column, row: object): unknown {
   const value = (row as Record<string, unknown>)[name];
   if (value === undefined) return DEFAULT;
@@ -203,16 +221,16 @@ function bound({ name, kind }: Column, row: object): unknown {
 
 const DEFAULT = sql.raw('default');
 
-/** A row of another table to insert in the same statement. */
+/** A row of another table that is inserted in the same statement. */
 interface Also<Row extends object> {
-  /** The name of the table in a transaction. */
+  /** The name of the table in a `Tx`. */
   table: string;
   row: Partial<Row>;
 }
 
-/** Rows of another table that are related by an equal value in a shared column. */
+/** Rows of another table in which the column `by` has the same value as in the row that was found. */
 export interface Beside<Row extends object> {
-  /** The name of the table in a transaction. */
+  /** The name of the table in a `Tx`. */
   table: string;
   by: keyof Row & string;
   where?: Where<Row>;
@@ -228,7 +246,10 @@ interface AnyBeside {
 
 type Part = [name: string, of: AnyBeside, layout: Layout];
 
-/** Selects the rows as a JSON array, null for none. Values that JSON would round or reformat are selected as text. */
+/**
+ * Selects the related rows as a JSON array; null if there are no rows. Values that JSON would round or reformat are
+ * selected as text.
+ */
 function rowsAsJson(owner: Layout, [, { by, where = {}, orderBy = {} }, layout]: Part): Sql {
   const belongs = sql`${layout.column(by).ref} = ${owner.column(by).ref}`;
   return sql`(select json_agg(one) from (select ${layout.jsonList} from ${layout.table}
@@ -244,7 +265,7 @@ function inOrder(layout: Layout, orderBy: object): Sql {
 
 const DESCENDING = sql.raw(' desc');
 
-/** Converts a row from JSON. */
+/** Converts a row that was selected as JSON. */
 function fromJson(layout: Layout, found: Record<string, unknown>): object {
   return Object.fromEntries(
     layout.names.map((name) => {
@@ -256,7 +277,10 @@ function fromJson(layout: Layout, found: Record<string, unknown>): object {
   );
 }
 
-/** Builds the condition: an array means any of its values, null means `is null`; other objects throw before they reach the database. */
+/**
+ * Builds the SQL condition: an array means any of its values, and null means `is null`. Other objects throw an error
+ * before a statement is sent.
+ */
 function matching(layout: Layout, where: object): Sql {
   const parts = Object.entries(where).map(([key, value]) => {
     const { name, ref } = layout.column(key);
@@ -271,36 +295,36 @@ const [AND, TRUE] = [sql.raw(' and '), sql.raw('true')];
 
 function plain(column: string, value: unknown): unknown {
   if (value === undefined || (typeof value === 'object' && value !== null && !(value instanceof Date)))
-    throw new TypeError(`${column}: only plain values can be looked up`);
+    throw new TypeError(`The column ${column} can be compared only with plain values.`);
   return value;
 }
 
-/** A column: its property in a row, its name and type in the database. */
+/** A column, with the name of its property and its name and type in the database. */
 interface Column {
   readonly name: string;
   readonly quoted: string;
-  /** With the name of its table. */
+  /** The column name, preceded by the table name. */
   readonly ref: Sql;
   readonly type: string;
   readonly kind: 'json' | 'bigint' | 'instant' | 'day' | 'plain';
 }
 
-/** A table as its entity describes it. */
+/** The names and types of a table's columns, as the entity defines them. */
 export interface Layout {
   readonly name: string;
   readonly table: Sql;
   /** The properties of every column. */
   readonly names: readonly string[];
-  /** Every column by name, because a prepared `*` fails once a migration adds a column. */
+  /** All columns by name, because a prepared statement with `*` fails after a migration adds a column. */
   readonly list: Sql;
   readonly jsonList: Sql;
-  /** Returns a column; throws if there is none of the name. */
+  /** Returns a column. Throws if the table has no column with this name. */
   column(name: string): Column;
 }
 
 const layouts = new WeakMap<EntityMetadata, Layout>();
 
-/** The layout of an entity; cached. */
+/** Returns the layout of an entity. It is built once and cached. */
 export function layoutOf(meta: EntityMetadata): Layout {
   let layout = layouts.get(meta);
   if (!layout) layouts.set(meta, (layout = makeLayout(meta)));
@@ -313,7 +337,7 @@ const KINDS: Readonly<Record<string, Column['kind']>> = {
   Date: 'instant',
   DateType: 'day',
 };
-/** Kinds that JSON would round or reformat. */
+/** Kinds of values that JSON would round or reformat. */
 const AS_TEXT: ReadonlySet<Column['kind']> = new Set(['bigint', 'instant', 'day']);
 
 function makeLayout({ tableName, props }: EntityMetadata): Layout {
@@ -336,7 +360,7 @@ function makeLayout({ tableName, props }: EntityMetadata): Layout {
     jsonList: sql.raw(all.map((column) => named(column, AS_TEXT.has(column.kind) ? '::text' : '')).join(', ')),
     column(name) {
       const column = columns.get(name);
-      if (!column) throw new TypeError(`${tableName} has no column for ${name}`);
+      if (!column) throw new TypeError(`The table ${tableName} has no column for the property ${name}.`);
       return column;
     },
   };

@@ -16,7 +16,7 @@ export interface PublishedError extends ErrorWords {
   readonly retryable?: true;
 }
 
-/** The error codes by group, in the order of the index. */
+/** The error codes by group. The index page of the error codes shows the groups in this sequence. */
 export const errorGroups = {
   request: requestCodes,
   access: accessCodes,

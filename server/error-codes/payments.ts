@@ -4,52 +4,55 @@
 export const paymentsCodes = {
   amount_invalid: {
     title: 'Amount invalid',
-    meaning: 'The amount is not a positive decimal with at most the decimals of its currency, up to 100000000.',
-    remedy: 'Send a number or a decimal string in major units.',
+    meaning:
+      'The amount must be a positive decimal number of at most 100000000, with at most the decimals of its currency.',
+    remedy: 'Send the amount in major units, as a number or a decimal string.',
   },
   approval_not_independent: {
     title: 'Approval not independent',
     meaning:
-      'The approving account is newer than the request, or it is not independent of the requester: the requesting administrator created it, or one administrator (possibly one of the two) created or changed both within 30 days. Issuing or changing a credential of an application counts as changing the application.',
-    remedy: 'Have another administrator approve it, or reject it.',
+      'The approving account is newer than the request, or it is not independent of the requester. It is not independent if the requesting administrator created it. It is also not independent if one administrator created or changed both accounts within 30 days, even if this administrator is one of the two. Issuing or changing a credential of an application counts as changing the application.',
+    remedy: 'Ask another administrator to approve the request. You can still reject it.',
   },
   approval_by_asker: {
     title: 'Approval by the requester',
-    meaning: 'The requesting administrator tried to approve the request.',
-    remedy: 'Have another administrator approve it.',
+    meaning: 'The administrator who made the request also tried to approve it.',
+    remedy: 'Ask another administrator to approve the request.',
   },
   approval_decided: {
     title: 'Already decided',
-    meaning: 'The request was approved or rejected before, or the refund has ended.',
-    remedy: 'Get the approval to see who decided it, and the refund, dispute or exception to see the result.',
+    meaning: 'The request was already approved or rejected, or the refund that it concerns has ended.',
+    remedy: 'Get the approval to see who decided it. Get the refund, dispute or exception to see the result.',
   },
   bill_being_read: {
     title: 'Bill is being read',
-    meaning: 'A later read of the same bill has started, and only the later read counts.',
-    remedy: 'Get the bill, and repeat the request if it is still needed.',
+    meaning:
+      'While the service was reading the bill, a later read of the same bill started. Only the later read counts.',
+    remedy: 'Get the bill to see its state. Repeat the request if it is still needed.',
     retryable: true,
   },
   bill_malformed: {
     title: 'Not the bill of that day',
     meaning:
-      'The file is damaged, or not the bill of this account and day; `fault`, `line` and `column` name the place. The whole file was rejected.',
-    remedy: 'Download the bill again from the portal of the channel and send the file unchanged.',
+      'The file is damaged, or it is not the bill of this account and day. `fault` says what is wrong; `line` and `column` say where. The service rejected the whole file.',
+    remedy: "Download the bill again from the channel's portal and send the file unchanged.",
   },
   bill_not_read: {
     title: 'No bill yet',
-    meaning: 'There is no bill of this day yet, so there is nothing to compare.',
+    meaning: 'The service has no bill of this day yet, so it has nothing to compare.',
     remedy: 'Fetch or import the bill first.',
   },
   bills_not_configured: {
     title: 'Bills not configured',
-    meaning: 'The project has no configuration of this channel and account that can fetch or read bills.',
-    remedy: 'Complete the configuration of the channel.',
+    meaning:
+      'The project has no channel configuration with which the service can read bills of this channel and account.',
+    remedy: 'Complete the channel configuration.',
   },
   channel_answer_unusable: {
     title: 'Invalid channel response',
     meaning:
-      'The channel responded, but the response cannot be read, is not authentic, does not match the order, or says that a credential or the clock of this service is wrong; `cause` says which.',
-    remedy: 'Query the order; the service keeps checking it.',
+      'The channel responded, but the service cannot use the response; `cause` says why. The response cannot be read, is not authentic, does not match the order, or reports that a credential or the clock of this service is wrong.',
+    remedy: 'Query the order. The service also keeps checking it.',
     retryable: true,
   },
   channel_outcome_unknown: {
@@ -61,9 +64,9 @@ export const paymentsCodes = {
   channel_refusal_inconclusive: {
     title: 'Refused, outcome undecided',
     meaning:
-      'The channel refused, but the order has not ended. `cause` says why: `unlisted`: this service does not know the reason; `trade_may_exist`: by the reason, a trade of this order exists or may exist; `repeated`: an earlier request may have been accepted. `channel` has its code and message.',
+      'The channel refused the request, but the order stays open, because it may still be paid. `cause` says why. `unlisted`: this service does not know the reason that the channel gave. `trade_may_exist`: the reason shows that the channel has a trade of this order or may have one. `repeated`: the channel may have accepted an earlier request. `channel` has the code and message of the channel.',
     remedy:
-      'Correct what the channel reports and repeat the request with the same Idempotency-Key or merchant number, or close the order. Until the order has ended, do not charge the payer another way.',
+      'Correct what the channel reports and repeat the request with the same Idempotency-Key or merchant number, or close the order. Do not charge the payer in another way until the order has ended.',
     retryable: true,
   },
   channel_refused: {
@@ -74,12 +77,12 @@ export const paymentsCodes = {
   dispute_closed: {
     title: 'Dispute closed',
     meaning: 'The channel has decided the dispute, so it can no longer be answered or accepted.',
-    remedy: 'Get the dispute to see how it ended.',
+    remedy: 'Get the dispute to see the decision.',
   },
   exception_resolved: {
     title: 'Exception already resolved',
     meaning: 'The exception has already been resolved.',
-    remedy: 'See the timeline of the order.',
+    remedy: 'See the timeline of the order for the result.',
   },
   merchant_number_used: {
     title: 'Merchant number already used',
@@ -89,56 +92,57 @@ export const paymentsCodes = {
   order_already_paid: {
     title: 'Order already paid',
     meaning: 'The order has already been paid.',
-    remedy: 'Refund it instead.',
+    remedy: 'To return the payment, refund the order.',
   },
   order_not_paid: {
     title: 'Order not paid',
     meaning: 'The order has not been paid, so there is nothing to refund.',
-    remedy: 'Query the order first.',
+    remedy: 'Query the order, and refund it only after it is paid.',
   },
   refund_exceeds_refundable: {
     title: 'Refundable amount exceeded',
     meaning: 'The amount exceeds the refundable amount of the order.',
-    remedy: 'Refund at most refundableAmount.',
+    remedy: 'Refund at most the `refundableAmount` of the order.',
   },
   refund_in_progress: {
     title: 'Refund in progress',
     meaning:
-      'A refund of this order is in progress and its outcome is not known yet: one of the same amount, or, when a dispute is accepted, any.',
+      'Another refund of this order is in progress, and its outcome is not known yet. A new refund is refused if it has the same amount. Accepting a dispute is refused during any refund of the order.',
     remedy:
-      'Query it; to refund the same amount twice, send a merchantRefundNo or an Idempotency-Key. Accept the dispute when the refund has ended.',
+      'Query the refund that is in progress. To refund the same amount twice, send a merchantRefundNo or an Idempotency-Key. Accept the dispute after the refund has ended.',
     retryable: true,
   },
   refund_limit_reached: {
     title: 'Too many refunds',
-    meaning: 'The channel accepts no more refunds of this order.',
+    meaning: 'The order has reached the number of refunds that the channel allows.',
     remedy: 'Refund the payer by other means.',
   },
   refund_not_abnormal: {
     title: 'Refund not abnormal',
-    meaning: 'The refund is not in the state abnormal, so there is nothing to resolve.',
-    remedy: 'Check the refund first.',
+    meaning: 'The refund is not in the state `abnormal`, so it needs no manual resolution.',
+    remedy: 'Get the refund to see its state.',
   },
   refund_not_released: {
     title: 'Refund not released',
-    meaning: 'The channel has the refund, or may have it, so its amount cannot be released.',
-    remedy: 'Sync the refund and check it again.',
+    meaning: 'The channel has received the refund or may have received it, so its amount stays reserved.',
+    remedy: 'Sync the refund, then get it to see its state.',
   },
   refund_not_retryable: {
     title: 'Refund not retryable',
     meaning: 'Only a failed or abnormal refund can be retried.',
-    remedy: 'Check the refund first.',
+    remedy: 'Get the refund to see its state.',
   },
   refund_window_over: {
     title: 'Refund period expired',
-    meaning: 'The channel no longer accepts refunds of an order of this age.',
+    meaning: 'The order is too old: the channel no longer accepts refunds of it.',
     remedy: 'Refund the payer by other means.',
   },
   refunds_blocked: {
     title: 'Refunds blocked',
-    meaning: 'An open exception of the order must be resolved first; the order names its kind in refundsBlockedBy.',
+    meaning:
+      'The order has an open exception that must be resolved before a refund. `refundsBlockedBy` of the order names the kind of exception.',
     remedy:
-      'Have an administrator resolve the exception. If it is an accepted dispute, wait until the channel has decided it.',
+      'Ask an administrator to resolve the exception. For an accepted dispute, wait until the channel has decided it.',
   },
   profit_sharing_unsupported: {
     title: 'Profit sharing not supported',
@@ -149,7 +153,7 @@ export const paymentsCodes = {
   webhook_not_configured: {
     title: 'No webhook configured',
     meaning: 'The application has no enabled webhook, and the order has no notifyUrl.',
-    remedy: 'Configure the webhook of the application first.',
+    remedy: 'Configure and enable the webhook of the application.',
   },
 } as const;
 
@@ -160,7 +164,7 @@ export const skillpayCodes = {
     meaning:
       'Fulfilment of the paid order failed permanently, and the channel did not refund it. The refund needs manual review.',
     remedy:
-      'Contact the merchant. Administrators: `payctl exception list`, `payctl refund retry` or `payctl refund resolve`.',
+      'Contact the merchant. Administrators list the case with `payctl exception list` and resolve it with `payctl refund retry` or `payctl refund resolve`.',
   },
   fulfilment_failed_refund_pending: {
     title: 'Fulfilment failed, refund pending',
@@ -176,42 +180,44 @@ export const skillpayCodes = {
   },
   fulfilment_unavailable: {
     title: 'Fulfilment temporarily unavailable',
-    meaning: 'The order could not be fulfilled for now; it stays paid.',
-    remedy: 'Retry the same request after Retry-After, at no additional cost.',
+    meaning: 'The service cannot fulfil the paid order at the moment. The order stays paid.',
+    remedy: 'Retry the same request after Retry-After. The retry is not charged again.',
     retryable: true,
   },
   order_closed: {
     title: 'Order closed',
     meaning: 'The pay-per-call order was closed before it was paid.',
-    remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
+    remedy: 'Call the resource without X-Out-Trade-No to get a new offer.',
   },
   order_refunded: {
     title: 'Order refunded',
     meaning:
-      'The payment was refunded in full, or is being refunded. Before delivery, a partial refund by the application or a partial loss in a dispute counts as well. The content is no longer delivered.',
+      'The payment was refunded in full or is being refunded in full, so the content is no longer delivered. Before delivery, a partial refund by the application or a partial loss in a dispute has the same effect.',
     remedy:
-      'Call the resource without X-Out-Trade-No for a new offer. The rest of the payment can be refunded. If the refund fails, the same call returns the content.',
+      'Call the resource without X-Out-Trade-No to get a new offer. After a partial refund, the rest of the payment can be refunded. If the refund fails, repeat the same call to get the content.',
   },
   proof_unverified: {
     title: 'Proof not verified',
-    meaning: 'The channel did not confirm or reject the proof of payment. A completed payment stays valid.',
+    meaning:
+      'The channel neither confirmed nor rejected the proof of payment. If the payment was completed, it stays valid.',
     remedy: 'Repeat the same call with the same proof.',
     retryable: true,
   },
   payment_id_used: {
     title: 'Payment identifier used',
-    meaning: 'The `payment-identifier` of the x402 payload was used before, with another payload.',
-    remedy: 'Send a new identifier with a new payment; repeat a payload unchanged.',
+    meaning: 'The `payment-identifier` of the x402 payload was already used with another payload.',
+    remedy: 'For a new payment, send a new identifier. To repeat a request, send its payload unchanged.',
   },
   payment_expired: {
     title: 'Offer expired',
     meaning:
-      'The pay-per-call offer expired without a payment. If `data` is present, it is a new offer with its own number that replaces the expired offer; payment of either redeems the call.',
-    remedy: 'Pay the new offer in `data`; without one, call the resource without X-Out-Trade-No.',
+      'The pay-per-call offer expired without a payment. If the response has `data`, it contains a new offer with another order number. Paying the old or the new offer redeems the call.',
+    remedy:
+      'Pay the new offer in `data`. If there is no `data`, call the resource without X-Out-Trade-No to get a new offer.',
   },
   payment_required: {
     title: 'Payment required',
-    meaning: 'The resource must be paid for; `data` and the headers say how to pay.',
+    meaning: 'The resource must be paid for. `data` and the response headers say how to pay.',
     remedy: 'Pay, then repeat the request with X-Out-Trade-No.',
     retryable: true,
   },
@@ -223,7 +229,7 @@ export const skillpayCodes = {
   },
   partial_refund_before_delivery: {
     title: 'Only refundable in full',
-    meaning: 'The product cannot be refunded once delivered, so before delivery only a full refund is possible.',
+    meaning: 'The product cannot be refunded after delivery, so before delivery only a full refund is possible.',
     remedy: 'Leave refundAmount out for a full refund, or call the resource to get its content.',
   },
   refund_after_fulfilment: {
@@ -233,13 +239,13 @@ export const skillpayCodes = {
   },
   resource_mismatch: {
     title: 'Resource or input mismatch',
-    meaning: 'The pay-per-call order was created for another resource or input.',
-    remedy: 'Send the same body as in the first call, or none.',
+    meaning: 'The pay-per-call order was created for another resource or another request body.',
+    remedy: 'Send the same body as in the first call, or no body.',
   },
   resource_required: {
     title: 'Resource required',
-    meaning: 'The project has no skill or more than one, so the resource must be given.',
-    remedy: 'Send `resource`; GET /api/v2/skillpay/resources lists them.',
+    meaning: 'The request names no resource. `resource` may be omitted only if the project has exactly one resource.',
+    remedy: 'Send `resource`. GET /api/v2/skillpay/resources lists the resources.',
   },
   too_many_offers: {
     title: 'Too many unpaid offers',
@@ -253,7 +259,7 @@ export const skillpayCodes = {
 export const catalogCodes = {
   biz_no_used: {
     title: 'bizNo already used',
-    meaning: 'The application has already used the bizNo for a debit of another amount.',
+    meaning: 'The application has already used this bizNo for a debit with a different amount.',
     remedy: 'Use a new bizNo, or repeat the debit with the same amount.',
   },
   coin_disabled: {
@@ -268,7 +274,7 @@ export const catalogCodes = {
   },
   coins_spent: {
     title: 'Coins already spent',
-    meaning: 'The coins credited with the order have been spent, so it cannot be refunded in full.',
+    meaning: 'The coins that the order credited have been spent, so the order cannot be refunded in full.',
     remedy: 'Refund less, or change the clawback rule of the coin.',
   },
   not_on_sale: {
@@ -312,23 +318,23 @@ export const catalogCodes = {
 export const credentialsCodes = {
   certificate_exists: {
     title: 'Certificate already exists',
-    meaning: 'The same certificate or key was uploaded before; `id` names it.',
-    remedy: 'Use the existing one.',
+    meaning: 'The same certificate or key was uploaded before; `id` is its id.',
+    remedy: 'Use the existing certificate or key.',
   },
   certificate_not_trusted: {
     title: 'Certificate not trusted',
-    meaning: 'No administrator trusts this certificate or key, so nothing is verified with it.',
-    remedy: 'Have an administrator compare its fingerprint with the console of the channel and trust it.',
+    meaning: 'No administrator trusts this certificate or key, so the service does not verify signatures with it.',
+    remedy: "Ask an administrator to compare its fingerprint with the one in the channel's console, and to trust it.",
   },
   certificate_pair_mismatch: {
     title: 'Certificate and key do not match',
-    meaning: 'The certificate and the private key that would be used together do not match.',
-    remedy: 'Upload the matching certificate or key first; both become the default together.',
+    meaning: 'The certificate does not match the private key with which it would be used.',
+    remedy: 'Upload the matching certificate or key first. Then make one of them the default; both change together.',
   },
   certificate_unusable: {
     title: 'Certificate unusable',
     meaning: 'The channel configuration would not work with this certificate.',
-    remedy: 'First correct the fault that the message names.',
+    remedy: 'Correct the fault that `detail` names, then repeat the request.',
   },
   channel_disabled: {
     title: 'Channel disabled',
@@ -338,7 +344,7 @@ export const credentialsCodes = {
   channel_not_configured: {
     title: 'Channel not configured',
     meaning: 'The project has no usable configuration of this channel.',
-    remedy: 'Complete the channel configuration; testing it shows what is missing.',
+    remedy: 'Complete the channel configuration. A test of the configuration shows what is missing.',
   },
   configuration_broken: {
     title: 'Configuration cannot be decrypted',
@@ -353,7 +359,7 @@ export const credentialsCodes = {
   },
   production_refuses_simulator: {
     title: 'Simulator refused in production',
-    meaning: 'Orders of the simulator are paid without money, so its configurations cannot be written in production.',
+    meaning: 'Simulator orders are paid without real money, so simulator configurations are refused in production.',
     remedy: 'Use the live account or the sandbox of the channel, or a staging service (Server.Environment).',
   },
   staging_refuses_live: {
@@ -364,7 +370,7 @@ export const credentialsCodes = {
   trust_not_needed: {
     title: 'Nothing to trust',
     meaning:
-      'A certificate or key of this kind is used to sign; only certificates and keys for verification are trusted.',
-    remedy: 'Use it as it is; the list of certificates shows which of them must be trusted.',
+      'A certificate or key of this kind creates signatures. Only certificates and keys that verify signatures must be trusted.',
+    remedy: 'Use the certificate or key without trust. The list of certificates shows which ones must be trusted.',
   },
 } as const;

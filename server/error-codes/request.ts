@@ -27,14 +27,14 @@ export const requestCodes = {
   change_unknown: {
     title: 'Change unknown',
     meaning:
-      'The database failed at a commit, or after a part of the request was completed; it is not known whether the whole change was made.',
+      'The database failed during the commit, or after a part of the request was stored. The service does not know whether the whole change was made.',
     remedy:
       'Check whether the change was made. A request with an Idempotency-Key or a merchant number can be repeated unchanged.',
   },
   changed_meanwhile: {
     title: 'Concurrent change',
-    meaning: 'The resource was changed concurrently; this request was not applied.',
-    remedy: 'Read it again and repeat the change.',
+    meaning: 'Another request changed the resource at the same time, so this request was not applied.',
+    remedy: 'Read the resource again and repeat the change.',
     retryable: true,
   },
   code_taken: {
@@ -73,17 +73,17 @@ export const requestCodes = {
   },
   in_use: {
     title: 'In use',
-    meaning: 'Other resources refer to it, so it cannot be deleted.',
-    remedy: 'Disable it, or delete those resources first.',
+    meaning: 'Other resources refer to this resource, so it cannot be deleted.',
+    remedy: 'Disable the resource, or delete the other resources first.',
   },
   internal_error: {
     title: 'Internal server error',
-    meaning: 'An unexpected error occurred; the server log has the details under the requestId.',
+    meaning: 'An unexpected error occurred. The server log has the details under the `requestId` of the response.',
     remedy: 'Query the order or refund before you retry.',
   },
   invalid_request: {
     title: 'Invalid request',
-    meaning: 'A value in the path, query, headers or body is invalid; `errors` lists them.',
+    meaning: 'At least one value in the path, query, headers or body is invalid. `errors` lists the invalid values.',
     remedy: 'Correct the values listed in `errors`.',
   },
   media_type_unsupported: {
@@ -93,7 +93,7 @@ export const requestCodes = {
   },
   method_not_allowed: {
     title: 'Method not allowed',
-    meaning: 'The path does not support this method; `Allow` lists the supported ones.',
+    meaning: 'The path does not support this method. The header Allow lists the supported methods.',
     remedy: 'Use one of the methods in Allow.',
   },
   not_found: {
@@ -109,13 +109,14 @@ export const requestCodes = {
   },
   request_timeout: {
     title: 'Request too slow',
-    meaning: 'The request was not received within 15 seconds, or too many requests of one address were slow at once.',
+    meaning:
+      'The request was not received within 15 seconds, or too many slow requests came from the same address at the same time.',
     remedy: 'Send the whole request at once.',
     retryable: true,
   },
   shutting_down: {
     title: 'Shutting down',
-    meaning: 'This replica is about to stop; it still answers requests.',
+    meaning: 'This replica is about to stop, but it still responds to requests.',
     remedy: 'Send new requests to another replica.',
     retryable: true,
   },
@@ -126,15 +127,15 @@ export const accessCodes = {
   beyond_projects: {
     title: 'Beyond the projects of the account',
     meaning:
-      'The account is limited to projects, and the request concerns the whole service or a channel account that other projects share.',
+      'The administrator may access only some projects, but the request concerns the whole service, or a channel account that other projects share.',
     remedy: 'Ask an administrator with access to all projects.',
   },
   csrf_failed: {
     title: 'CSRF check failed',
     meaning:
-      'A cookie session was used without the matching X-CSRF-Token, from another site, or with a duplicate cookie.',
+      'The request used a session cookie, but the header X-CSRF-Token was missing or wrong, the request came from another site, or the cookie was sent more than once.',
     remedy:
-      'Send the value of the csrf_token cookie (over https of __Host-csrf_token) as X-CSRF-Token, or use a Bearer token.',
+      'Send the value of the cookie csrf_token (with https: __Host-csrf_token) in the header X-CSRF-Token, or use a Bearer token.',
   },
   insufficient_scope: {
     title: 'Insufficient scope',
@@ -148,8 +149,8 @@ export const accessCodes = {
   },
   invalid_scope: {
     title: 'Scope not granted',
-    meaning: 'The application does not have a requested scope.',
-    remedy: 'Omit scope, or ask an administrator to grant it.',
+    meaning: 'The request names a scope that the application does not have.',
+    remedy: 'Omit `scope`, or ask an administrator to grant the scope.',
   },
   ip_not_allowed: {
     title: 'IP address not allowed',
@@ -159,14 +160,14 @@ export const accessCodes = {
   last_admin: {
     title: 'Last administrator',
     meaning:
-      'The last enabled administrator of all projects cannot be disabled, demoted, limited to projects or deleted.',
-    remedy: 'Create or enable another one first.',
+      'At least one enabled administrator must have access to all projects. The last one cannot be disabled, demoted, limited to some projects or deleted.',
+    remedy: 'First create or enable another administrator with access to all projects.',
   },
   limit_exceeded: {
     title: 'Limit of the application exceeded',
     meaning:
-      'An administrator limits the orders and refunds of the application, and this request exceeds a limit. `limit` names the limit (`perOrder`, `perDay`, `perMonth`, `refundPerDay`, `ordersPerHour`, or `currency` when the currency is not allowed), `allowed` is its value and `left` is the remainder in major units of `currency` (`ordersPerHour`: orders), `resetsAt` is the time when counting restarts.',
-    remedy: 'Request at most `left`, wait until `resetsAt`, or ask an administrator for another limit.',
+      'An administrator has set limits for the orders and refunds of the application, and this request exceeds a limit. `limit` names it: `perOrder`, `perDay`, `perMonth`, `refundPerDay`, `ordersPerHour`, or `currency` if the currency is not allowed. `allowed` is the value of the limit, and `left` is what remains, both in major units of `currency` (for `ordersPerHour`: orders). `resetsAt` is the time when the count starts again.',
+    remedy: 'Request at most `left`, wait until `resetsAt`, or ask an administrator to change the limit.',
   },
   login_busy: {
     title: 'Too many concurrent logins',
@@ -177,25 +178,26 @@ export const accessCodes = {
   login_failed: {
     title: 'Login failed',
     meaning: 'The username, the password or the code is wrong, the code was used before, or the account is disabled.',
-    remedy: 'Check all of them; after too many attempts, wait for Retry-After.',
+    remedy: 'Check the username, the password and the code. After too many attempts, wait for the time in Retry-After.',
   },
   not_bootstrapped: {
     title: 'No administrator yet',
     meaning: 'No login is possible before the first administrator is created.',
-    remedy: 'Run payctl bootstrap admin (with the embedded database, stop the server first and start it afterwards).',
+    remedy:
+      'Create the first administrator with payctl bootstrap admin. With the embedded database, stop the server first and start it afterwards.',
   },
   password_confirmation_required: {
     title: 'Password confirmation required',
     meaning:
-      'Changing administrators, second factors, channel configurations, certificates or trusted applications, issuing or widening a credential of an application, adding more coins than Approval.CoinsAbove, approving refunds, and refunding or accepting more than Approval.RefundAbove requires a password, and a code if the account has a second factor, that were entered in this session within the last five minutes.',
+      'This operation requires that the password was entered in this session within the last five minutes, and also a code if the account has a second factor. It applies to changing administrators, second factors, channel configurations, certificates or trusted applications, to issuing or widening a credential of an application, to adding more coins than Approval.CoinsAbove, to approving refunds, and to refunding or accepting more than Approval.RefundAbove.',
     remedy:
-      'Send the password, and a code if there is a second factor, to POST /api/v1/me/confirm or log in again, then repeat the request with the token or cookies of that response.',
+      'Send the password, and a code if the account has a second factor, to POST /api/v1/me/confirm, or log in again. Then repeat the request with the token or cookies of that response.',
   },
   password_weak: {
     title: 'Password too weak',
     meaning:
-      'The password is shorter than 12 characters, too common (with digits or signs in the place of letters, too), made of names, or a sequence or repetition.',
-    remedy: 'Choose a stronger one.',
+      'The password is shorter than 12 characters, too common (even with letters replaced by digits or signs), made of names, or a sequence or repetition.',
+    remedy: 'Choose a stronger password.',
   },
   password_wrong: {
     title: 'Wrong password',
@@ -205,18 +207,18 @@ export const accessCodes = {
   role_insufficient: {
     title: 'Role insufficient',
     meaning:
-      'A viewer only reads. An operator moves money: orders, refunds, exceptions, disputes and bills. Everything else needs the role admin.',
-    remedy: 'Ask an administrator with the role that the detail names.',
+      'The role of the account does not allow the operation. A viewer may only read. An operator may also move money: orders, refunds, exceptions, disputes and bills. Everything else needs the role admin.',
+    remedy: 'Ask an administrator who has the role that `detail` names.',
   },
   second_factor_enrolment_required: {
     title: 'Second factor required',
     meaning: 'Every administrator of this service must have a second factor, and the account has none yet.',
-    remedy: 'Enrol one: POST /api/v1/me/second-factor/start, or payctl second-factor enable.',
+    remedy: 'Enrol a second factor with POST /api/v1/me/second-factor/start, or with payctl second-factor enable.',
   },
   second_factor_not_enabled: {
     title: 'No second factor',
     meaning: 'The account has no second factor.',
-    remedy: 'No action is needed, or enrol a second factor first.',
+    remedy: 'No action is needed if the account should have no second factor. Otherwise enrol one first.',
   },
   second_factor_not_started: {
     title: 'No enrolment to confirm',
@@ -227,20 +229,20 @@ export const accessCodes = {
   second_factor_own: {
     title: 'Own second factor',
     meaning:
-      'An administrator removes its own second factor with one of its codes; only the second factor of another account can be reset.',
-    remedy: 'POST /api/v1/me/second-factor/remove, or payctl second-factor remove.',
+      'Only the second factor of another account can be reset. To remove your own second factor, one of its codes is needed.',
+    remedy: 'Use POST /api/v1/me/second-factor/remove, or payctl second-factor remove.',
   },
   second_factor_required: {
     title: 'Code required',
     meaning: 'The account has a second factor, and the login was sent without a code.',
-    remedy: 'Send the same request with `code`: six digits of the authenticator, or a recovery code.',
+    remedy: 'Send the same request with `code`: six digits of the authenticator app, or a recovery code.',
   },
   second_factor_unreadable: {
     title: 'Second factor unreadable',
     meaning:
-      'The second factor cannot be decrypted: this replica has another master key than the one that encrypted it.',
+      'The second factor cannot be decrypted, because the master key of this replica differs from the key that encrypted it.',
     remedy:
-      'Check Security.MasterKey. A recovery code works meanwhile; payctl admin reset-second-factor --offline removes the second factor.',
+      'Check Security.MasterKey. Until it is corrected, use a recovery code, or remove the second factor with payctl admin reset-second-factor --offline.',
   },
   unauthenticated: {
     title: 'Unauthenticated',
@@ -248,18 +250,19 @@ export const accessCodes = {
     remedy: 'Get a new token and send it as Authorization: Bearer.',
   },
   unauthorized_client: {
-    title: 'Application disabled',
-    meaning: 'The application is not allowed to request tokens.',
-    remedy: 'Enable the application.',
+    title: 'Application not allowed from this address',
+    meaning:
+      'The client credentials are correct, but the application may not be used from the IP address of the request.',
+    remedy: 'Call from an allowed address, or ask an administrator to change the allowed addresses of the application.',
   },
   unsupported_grant_type: {
     title: 'Unsupported grant type',
-    meaning: 'Only client_credentials is supported.',
+    meaning: 'The token endpoint supports only the grant type client_credentials.',
     remedy: 'Send grant_type=client_credentials.',
   },
   username_taken: {
     title: 'Username already in use',
     meaning: 'Another administrator has this username.',
-    remedy: 'Choose another one.',
+    remedy: 'Choose another username.',
   },
 } as const;

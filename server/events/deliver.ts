@@ -1,4 +1,4 @@
-// One delivery of an event: secrets, signature, attempt and retry time.
+// Delivery of one event: signing secrets, signature, attempt and time of the next attempt.
 
 import { createHmac, randomBytes } from 'node:crypto';
 import type { DeliveryRow, EventRow, WebhookRow } from '../db/entities/events.ts';
@@ -8,12 +8,15 @@ import { type Work, inSpan, noteWork, traceParent } from '../work.ts';
 import type { EventPorts, SecretEncryption } from './ports.ts';
 import { viewEvent } from './view.ts';
 
-/** A new signing secret: `whsec_` and 32 random bytes in base64 (Standard Webhooks 1.0, "Signature scheme"). */
+/** Creates a signing secret: `whsec_` and 32 random bytes in base64 (Standard Webhooks 1.0, "Signature scheme"). */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** The headers of a signed message (Standard Webhooks 1.0); one `v1` signature per secret, newest first. */
+/**
+ * The headers of a signed message (Standard Webhooks 1.0). They contain one `v1` signature per secret, in the sequence
+ * of `secrets`.
+ */
 export function signedHeaders(
   secrets: readonly string[],
   { id, at, body }: { id: string; at: Date; body: string },
@@ -26,19 +29,19 @@ export function signedHeaders(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
-/** The result of one attempt. */
+/** The result of one delivery attempt. */
 interface Attempt {
   at: Date;
-  /** The receiver's status; null without a complete response. */
+  /** The HTTP status of the receiver's response; null if there was no complete response. */
   status: number | null;
   error: string | null;
   durationMs: number;
 }
 
-/** An event with the columns that are sent. */
+/** An event, with the columns that are sent to the receiver. */
 export type Message = Omit<EventRow, 'notifyUrl' | 'dedupe'>;
 
-/** Sends an event once, signed with every secret. Never throws: the attempt carries the error. */
+/** Sends an event once, signed with every secret. Never throws: an error is returned in the result. */
 export async function attempt(
   { send, now }: Pick<EventPorts, 'send' | 'now'>,
   url: string,
@@ -62,7 +65,7 @@ export async function attempt(
   return { at, ...result, durationMs: Math.round(performance.now() - started) };
 }
 
-/** Whether the receiver accepted the event. */
+/** Whether the receiver has accepted the event. */
 export function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300;
 }
@@ -76,12 +79,17 @@ function messageOf(error: unknown): string {
 const MINUTE = 60;
 const HOUR = 3600;
 
-/** Seconds from one failed attempt to the next; afterwards every 6 hours until 72 hours after the first. */
+/**
+ * Pauses between attempts, in seconds. After the last of these pauses, attempts are made every 6 hours, until 72 hours
+ * after the creation of the delivery.
+ */
 const PAUSES = [10, 30, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR] as const;
 const LAST_PAUSE = 6 * HOUR;
 const GIVE_UP_AFTER = 72 * HOUR;
 
-/** When a delivery with `attempts` failed attempts is retried; null after 72 hours. */
+/**
+ * When a delivery is retried after `attempts` failed attempts; null if that would be more than 72 hours after `began`.
+ */
 export function nextAttempt(attempts: number, began: Date, now: Date): Date | null {
   const next = now.getTime() + (PAUSES[attempts - 1] ?? LAST_PAUSE) * 1000;
   return next > began.getTime() + GIVE_UP_AFTER * 1000 ? null : new Date(next);
@@ -90,21 +98,21 @@ export function nextAttempt(attempts: number, began: Date, now: Date): Date | nu
 const place = (clientId: string) => ({ table: 'webhooks', id: clientId, column: 'secret', version: 1 });
 
 /**
- * Encrypts a signing secret for an application's row. The same text may be stored in the column of the current and of
- * the previous secret.
+ * Encrypts the signing secret of an application's webhook. The encrypted text may be stored in the column of the
+ * current secret or of the previous secret.
  */
 export function encryptSecret(encryption: SecretEncryption, clientId: string, secret: string): string {
   return encryption.encrypt(place(clientId), secret);
 }
 
-/** Decrypts a signing secret of an application's row; throws DecryptionFailed. */
+/** Decrypts a signing secret of an application's webhook. Throws DecryptionFailed. */
 export function openSecret(encryption: SecretEncryption, clientId: string, encrypted: string): string {
   return encryption.open(place(clientId), encrypted);
 }
 
 /**
- * Returns the secrets that sign messages now: two during the grace period of a rotation, or while a prepared secret
- * waits. Throws DecryptionFailed.
+ * Returns the secrets with which messages are signed now. During the grace period of a rotation, and while a prepared
+ * secret waits for confirmation, there are two. Throws DecryptionFailed.
  */
 export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, now: Date): string[] {
   const encrypted = [row.encryptedSecret];
@@ -113,7 +121,7 @@ export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, no
   return encrypted.map((one) => openSecret(encryption, row.clientId, one));
 }
 
-/** A new webhook row that has only a secret, no URL. */
+/** Creates a webhook row that has a secret but no URL. */
 export function bareWebhook(encryption: SecretEncryption, clientId: string, secret: string, at: Date): WebhookRow {
   return {
     clientId,
@@ -130,8 +138,8 @@ export function bareWebhook(encryption: SecretEncryption, clientId: string, secr
 }
 
 /**
- * Returns the application's row. If there is none, creates it with a new secret, so that deliveries to an order's
- * notifyUrl are also signed.
+ * Returns the webhook row of an application. If there is no row, one is created with a new secret, so that deliveries
+ * to the notifyUrl of orders are also signed.
  */
 async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encryption' | 'now'>, clientId: string) {
   const found = await tx.webhooks.find({ clientId });
@@ -141,10 +149,13 @@ async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encrypti
   return (await tx.webhooks.find({ clientId })) ?? made;
 }
 
-/** The receiver wants no more deliveries (RFC 9110 §15.5.11; Standard Webhooks requires senders to stop). */
+/**
+ * HTTP status with which a receiver rejects all future deliveries (RFC 9110 §15.5.11). Standard Webhooks requires
+ * senders to stop.
+ */
 const GONE = 410;
 
-/** Sends one leased delivery and stores the result and the time of the next attempt. */
+/** Creates the function that sends one leased delivery. It stores the result and the time of the next attempt. */
 export function deliverEvent(ports: EventPorts) {
   const { store, now, encryption, checkpoint } = ports;
   return async (deliveryId: string): Promise<void> => {
@@ -175,7 +186,10 @@ function numbersOf({ payload }: EventRow): Pick<Work, 'orderNo' | 'refundNo'> {
   };
 }
 
-/** Returns the rows for an attempt; undefined if nothing must be sent any more. A delivery to a disabled webhook is cancelled. */
+/**
+ * Returns the rows that an attempt needs; undefined if the delivery must not be sent. A delivery to a disabled webhook
+ * is cancelled.
+ */
 async function prepare(tx: Tx, ports: EventPorts, id: string) {
   const delivery = await tx.deliveries.find({ id, state: 'pending' });
   const event = delivery && (await tx.events.find({ id: delivery.eventId }));
@@ -196,16 +210,16 @@ async function prepare(tx: Tx, ports: EventPorts, id: string) {
 async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date): Promise<void> {
   const { id, url, clientId } = delivery;
   const isGone = tried.status === GONE && delivery.target === 'webhook';
-  // The webhook is locked before the delivery (server/README.md, "Locks"). Two deliveries that both receive 410 wait
-  // for each other here.
+  // The webhook is always locked before the delivery (server/README.md, "Locks"). If two deliveries receive 410 at the
+  // same time, one waits here for the other.
   if (isGone) await tx.webhooks.lock({ clientId });
   const current = await tx.deliveries.lock({ id });
   if (!current) return;
   await tx.deliveryAttempts.insert({ deliveryId: id, ...tried });
   const attempts = current.attempts + 1;
   const seen = { url, attempts, lastStatus: tried.status, lastError: tried.error, leasedUntil: null };
-  // After a lease expired, two replicas may both have sent the event. A success is never overwritten by the failure of
-  // the second one.
+  // If a lease expired, two replicas may have sent the same event. A success is then not overwritten by a later
+  // failure.
   if (current.state === 'delivered') return void (await tx.deliveries.update({ id }, { attempts }));
   const next = tried.status === GONE ? null : nextAttempt(attempts, current.createdAt, now);
   const isDelivered = isSuccess(tried.status);

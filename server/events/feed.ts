@@ -3,59 +3,62 @@ import { type EventFilter, listEvents, settledHead } from '../db/queries/events.
 import type { ReadTx } from '../db/store.ts';
 import type { EventPorts } from './ports.ts';
 
-/** The columns of an event that filters use. */
+/** The columns of an event on which the filters depend. */
 type LogRow = Pick<EventRow, 'sequence' | 'type' | 'clientId' | 'project' | 'objectNo' | 'createdAt'>;
 
-/** The new events for a follower, and the sequence number up to which the follower has now received all matching events. */
+/** New events for a follower. The follower has now received all matching events up to the sequence number `upTo`. */
 interface News<Row = EventRow> {
   events: Row[];
   upTo: bigint;
 }
 
-/** How a feed reads the log: complete events, or only some columns of each. */
+/** How a feed reads the event log: complete events, or only some columns. */
 export interface Reader<Row extends LogRow> {
-  /** Returns the events after a sequence number, in the sequence of the log (see `listEvents`). */
+  /** Returns the events after a sequence number, sorted by sequence number (see `listEvents`). */
   list(tx: ReadTx, filter: EventFilter, after: bigint, rows: number, settled?: bigint): Promise<Row[]>;
-  /** Most events per read, and most events kept in memory. */
+  /** `page` is the maximum number of events per read, `kept` the maximum number of events in memory. */
   page: number;
   kept: number;
 }
 
-/** The newest part of the event log, read by one poll loop for all followers of this process. */
+/** The newest part of the event log. One poll loop per process reads it for all followers (open streams). */
 export interface EventFeed<Row = EventRow> {
   /**
-   * Starts to follow. Returns the sequence number of the newest event before which none can be added any more. Every
-   * `join` needs a `leave`.
+   * Starts to follow. Returns the newest sequence number up to which no event can be added any more. Each call of
+   * `join` needs one call of `leave`.
    */
   join(): Promise<bigint>;
   leave(): void;
-  /** Returns the matching events after a sequence number: from memory if they are recent, otherwise from the database. */
+  /**
+   * Returns the matching events after a sequence number. Recent events are read from memory, older events from the
+   * database.
+   */
   since(filter: EventFilter, after: bigint): Promise<News<Row>>;
   /** Resolves after the next poll, with or without new events. */
   tick(): Promise<void>;
-  /** Stops polling. Followers must end when `stopped` is true. */
+  /** Stops polling. When `stopped` is true, followers must end. */
   stop(): void;
   readonly stopped: boolean;
 }
 
 const WHOLE_EVENTS: Reader<EventRow> = { list: listEvents, page: 200, kept: 2000 };
 
-/** The state of one poll loop. It ends when its last follower leaves, and the next follower starts a new loop. */
+/** The state of one poll loop. The loop ends when its last follower leaves. The next follower starts a new loop. */
 interface Reading<Row> {
   head: bigint;
   recent: Row[];
-  /** `recent` has all events with a higher sequence number than this. */
+  /** `recent` contains all events whose sequence number is higher than `floor`. */
   floor: bigint;
   begun: Promise<void>;
   timer?: NodeJS.Timeout;
 }
 
-/** Creates a feed of complete events; it polls only while it has followers. */
+/** Creates a feed of complete events. It polls the event log only while there are followers. */
 export function createEventFeed(ports: Pick<EventPorts, 'store' | 'log'>, pollMs = 500): EventFeed {
   return createFeed(ports, WHOLE_EVENTS, pollMs);
 }
 
-/** Creates a feed of the columns that `reader` reads. */
+/** Creates a feed whose events have the columns that `reader` reads. */
 export function createFeed<Row extends LogRow>(
   { store, log }: Pick<EventPorts, 'store' | 'log'>,
   { list, page, kept }: Reader<Row>,
@@ -74,7 +77,8 @@ export function createFeed<Row extends LogRow>(
       await mine.begun;
       return mine.head;
     } catch (error) {
-      // The next follower must start a new loop, even while earlier followers still wait for this failure.
+      // The failed loop is removed, so that the next follower starts a new loop. Earlier followers of the failed loop
+      // may still wait for this error.
       if (reading === mine) reading = undefined;
       leave();
       throw error;
@@ -98,7 +102,7 @@ export function createFeed<Row extends LogRow>(
     wakeAll();
   }
 
-  /** Schedules the next poll, unless all followers of the loop left while it was reading. */
+  /** Schedules the next poll. Nothing is scheduled if all followers of the loop left during the last poll. */
   function schedule(mine: Reading<Row>): void {
     if (!stopped && mine === reading) mine.timer = setTimeout(() => void poll(mine), pollMs);
   }
@@ -136,7 +140,8 @@ export function createFeed<Row extends LogRow>(
       const events = recent.filter((event) => event.sequence > after && passes(filter, event));
       return { events, upTo: after > head ? after : head };
     }
-    // No event can be added any more before `head`, so a page up to `head` that is not full is complete.
+    // No event can be added any more with a number up to `head`. A page that is not full therefore contains all events
+    // up to `head`.
     const seen = reading?.head;
     const events = await store.read((tx) => list(tx, filter, after, page, seen));
     const last = events.at(-1)?.sequence ?? after;

@@ -5,18 +5,18 @@ import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { EmitCredentialChange } from '../identity/ports.ts';
 
-/** Encrypts the signing secrets. */
+/** Encrypts and decrypts the signing secrets of webhooks. */
 export type SecretEncryption = Pick<Encryption, 'encrypt' | 'open'>;
 
-/** What the operations of this folder need from other folders. */
+/** The dependencies of the operations in this folder. */
 export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' | 'log'> {
   encryption: SecretEncryption;
-  /** Sends a request to an address that a merchant configured. */
+  /** Sends a request to a URL that a merchant has configured. */
   send: SendOutgoing;
   audit: Audit;
   emitCredentialChange: EmitCredentialChange;
-  /** Counts delivery attempts by result. */
+  /** Called after each delivery attempt, to count attempts by result. */
   tried: (result: 'delivered' | 'refused' | 'unanswered') => void;
-  /** Returns why the sender would refuse a webhook URL; undefined if it would not. */
+  /** Returns why a webhook URL is not allowed; undefined if the URL is allowed. */
   urlFault: UrlRule;
 }

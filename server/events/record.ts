@@ -52,9 +52,9 @@ export function emitCredentialChange(
 }
 
 /**
- * Appends an event to the log and creates its delivery, in the transaction of the change that it reports. Nothing is
- * sent before the commit, because the delivery row commits with the event. The same (object, type, dedupe) is recorded
- * once.
+ * Creates the function that appends an event to the log and creates its delivery. It runs in the transaction of the
+ * change that the event reports. The delivery row is committed together with the event, so nothing is sent before the
+ * commit. An event with the same object, type and dedupe value is recorded only once.
  */
 export function recordEvents(now: () => Date) {
   return async (tx: Tx, event: NewEvent): Promise<void> => {

@@ -8,23 +8,23 @@ import { viewConsoleEvent } from './view.ts';
 export interface StreamOptions {
   heartbeatMs?: number;
   /**
-   * Longest time between two checks of the caller's token while nothing is sent (ms). Each message is checked before it
-   * is sent.
+   * Maximum time (ms) between two checks of the caller's token while nothing is sent. Before each message the token is
+   * always checked.
    */
   recheckMs?: number;
-  /** Whether the server is shutting down. If so, streams end, and their clients reconnect to another server. */
+  /** Whether the server is shutting down. The streams then end, and their clients reconnect to another server. */
   isDraining?: () => boolean;
 }
 
-/** The texts that a stream sends, one per poll; an empty text means that there is nothing new. */
+/** The texts that a stream sends, one text per poll. An empty text means that there are no new events. */
 type Looks = AsyncIterable<string>;
 
-/** Throws when the caller's token is no longer valid. */
+/** Checks the caller's token; throws if the token is no longer valid. */
 export type StillAllowed = () => Promise<unknown>;
 
 /**
- * Creates event streams (text/event-stream, WHATWG HTML §9.2). A stream ends with the message `error` when the caller's
- * token is no longer valid.
+ * Creates the function that opens event streams (text/event-stream, WHATWG HTML §9.2). When the caller's token is no
+ * longer valid, the stream sends the message `error` and ends.
  */
 export function guardedStreams({
   heartbeatMs = 15_000,
@@ -39,7 +39,8 @@ export function guardedStreams({
       let sent = performance.now();
       let checked = Number.NEGATIVE_INFINITY;
       for await (const text of looks) {
-        // The client has disconnected. `close` is not awaited, because it would come after the end of this loop.
+        // The client has disconnected, or the server is shutting down. The event `close` is not awaited, because it is
+        // emitted only after this loop ends.
         if (body.destroyed || isDraining()) return;
         if (text !== '' || performance.now() - checked >= recheckMs) {
           const refusal = await refusalOf(stillAllowed);
@@ -56,8 +57,8 @@ export function guardedStreams({
 }
 
 /**
- * Returns the code of the refusal; undefined if the caller is still allowed. If the check itself fails, the stream also
- * ends, because nothing is sent unchecked.
+ * Returns the error code if the caller's token is refused; undefined if it is still valid. If the check itself fails, a
+ * code is also returned: the stream ends, because nothing may be sent without a check.
  */
 async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   try {
@@ -72,25 +73,28 @@ async function refusalOf(check: StillAllowed): Promise<string | undefined> {
 /** A request for a stream of the event log. */
 interface StreamRequest {
   filter: EventFilter;
-  /** The last sequence number that the client received; undefined = only new events. */
+  /** The last sequence number that the client has received; undefined = the client receives only new events. */
   after: bigint | undefined;
   stillAllowed: StillAllowed;
 }
 
-/** Creates event streams. The `id` of a message is the sequence number, its `data` the event as administrators see it. */
+/**
+ * Creates the function that opens streams of the event log. The `id` of a message is the sequence number, and `data` is
+ * the event as administrators see it.
+ */
 export function eventStreams(feed: EventFeed, options: StreamOptions = {}) {
   const open = guardedStreams(options);
   return ({ filter, after, stillAllowed }: StreamRequest): Readable => open(follow(feed, filter, after), stillAllowed);
 }
 
-/** Opens an event stream. */
+/** The function that opens a stream of the event log. */
 export type OpenEventStream = ReturnType<typeof eventStreams>;
 
 async function* follow(feed: EventFeed, filter: EventFilter, after: bigint | undefined): AsyncGenerator<string> {
   const head = await feed.join();
   try {
-    // A message without data raises no event in the browser but sets the last id, so that a reconnection continues from
-    // here.
+    // A message without data causes no event in the browser. It only sets the browser's last event id, so that a
+    // reconnection continues from this number.
     let cursor = after ?? (filter.since ? 0n : head);
     yield `: ready\nid: ${cursor}\nevent: ready\n\n`;
     while (!feed.stopped) {

@@ -2,7 +2,7 @@ import type { EventRow, WebhookRow } from '../db/entities/events.ts';
 import { type DeliveryStory, type EventFilter, listEvents } from '../db/queries/events.ts';
 import type { EventPorts } from './ports.ts';
 
-/** The JSON view of an event, the same in the API and in a webhook. */
+/** The JSON form of an event. The API and webhooks use the same form. */
 export function viewEvent({ id, type, createdAt, sequence, payload }: Omit<EventRow, 'notifyUrl' | 'dedupe'>) {
   return {
     id,
@@ -13,13 +13,13 @@ export function viewEvent({ id, type, createdAt, sequence, payload }: Omit<Event
   };
 }
 
-/** The JSON view of an event for administrators, with its application and project. */
+/** The JSON form of an event for administrators. It also contains the application and the project. */
 export function viewConsoleEvent(event: EventRow) {
   const { clientId, project, objectNo } = event;
   return { ...viewEvent(event), clientId, project, objectNo };
 }
 
-/** The JSON view of a webhook; the secret is only returned on creation. */
+/** The JSON form of a webhook, without the secret. The secret is returned only when it is created. */
 export function viewWebhook(row: WebhookRow, now: Date) {
   const isGrace = row.previousExpiresAt !== null && row.previousExpiresAt > now;
   return {
@@ -34,7 +34,7 @@ export function viewWebhook(row: WebhookRow, now: Date) {
   };
 }
 
-/** The JSON view of a delivery with all its attempts. */
+/** The JSON form of a delivery, with all its attempts. */
 export function viewDelivery({ delivery, type, tries }: DeliveryStory) {
   return {
     id: delivery.id,
@@ -53,13 +53,16 @@ export function viewDelivery({ delivery, type, tries }: DeliveryStory) {
   };
 }
 
-/** A page of the log. `next` is the sequence number after which the next page begins; null = there is none. */
+/**
+ * A page of the event log. `next` is the sequence number after which the next page begins; null = there is no next
+ * page.
+ */
 export interface EventPage<Item> {
   items: Item[];
   next: bigint | null;
 }
 
-/** Reads the event log by sequence number, without gaps and without repeats. */
+/** Creates the operations that read the event log by sequence number. No event is missed or returned twice. */
 export function readEvents({ store }: Pick<EventPorts, 'store'>) {
   const page = async <Item>(
     filter: EventFilter,
@@ -72,10 +75,10 @@ export function readEvents({ store }: Pick<EventPorts, 'store'>) {
     return { items: shown.map(view), next: rows.length > limit ? (shown.at(-1)?.sequence ?? null) : null };
   };
   return {
-    /** The events of one app. */
+    /** The events of one application. */
     own: (filter: EventFilter & { clientId: string }, after: bigint, limit: number) =>
       page(filter, after, limit, viewEvent),
-    /** The events of all apps. */
+    /** The events of all applications. */
     all: (filter: EventFilter, after: bigint, limit: number) => page(filter, after, limit, viewConsoleEvent),
   };
 }

@@ -19,40 +19,45 @@ import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { EventPorts } from './ports.ts';
 import { viewDelivery, viewWebhook } from './view.ts';
 
-/** A change of a webhook; absent fields keep their value. */
+/** A change of a webhook. Absent fields are not changed. */
 interface WebhookChange {
   url?: string | undefined;
   types?: string[] | undefined;
   enabled?: boolean | undefined;
 }
 
-/** How a signing secret is rotated. */
+/** How a signing secret is replaced. */
 interface SecretRotation {
   graceSeconds: number;
-  /** If true, only creates the new secret. The old one stays until the new one is sent back as `secret`. */
+  /**
+   * If true, the new secret is only prepared: the old secret stays current until the caller sends the new secret back
+   * as `secret`.
+   */
   prepare?: boolean | undefined;
   secret?: string | undefined;
 }
 
-/** How long a prepared secret can be confirmed (ms). */
+/** For this time (ms) a caller can confirm a prepared secret. */
 const PREPARED_MS = 15 * 60_000;
 
-/** There is no webhook URL to which an event could be sent (409). */
+/** The event cannot be sent, because there is no enabled webhook and no notifyUrl (409). */
 class WebhookNotConfigured extends Conflict {
   constructor() {
     super('webhook_not_configured', 'No webhook is enabled, and the order has no notifyUrl.');
   }
 }
 
-/** The operations on webhooks: settings, secrets, test, deliveries and resending. */
+/**
+ * Creates the operations on webhooks: settings, secrets, test event, list of deliveries, and sending an event again.
+ */
 export function webhookOperations(ports: EventPorts) {
   const { store, now, encryption, emitCredentialChange: emitChange } = ports;
   return {
     get: (clientId: string) => store.read(async (tx) => viewWebhook(await existing(tx, clientId), now())),
 
     /**
-     * Creates or changes a webhook; the response to a creation contains the secret. `mayRedirect` is called if events
-     * will go to a new URL, and may throw.
+     * Creates or changes a webhook. When a webhook is created, the response contains its secret. `mayRedirect` is
+     * called before events are sent to a new URL; it throws if the caller may not do this.
      */
     put: (actor: Actor, clientId: string, change: WebhookChange, mayRedirect?: () => void) =>
       store.transaction(async (tx) => {
@@ -65,15 +70,16 @@ export function webhookOperations(ports: EventPorts) {
         const row = merged(before ?? bareWebhook(encryption, clientId, secret ?? '', now()), change, before, now());
         if (before) await tx.webhooks.update({ clientId }, row);
         else if (!(await tx.webhooks.insertIfNew(row)))
-          throw new Conflict('changed_meanwhile', 'The webhook was created concurrently.');
+          throw new Conflict('changed_meanwhile', 'Another request has just created the webhook. Repeat the request.');
         if (redirects) await emitChange(tx, { clientId, project, change: 'webhook', by: actor.name });
         await audit(tx, actor, 'webhook.update', before, row);
         return { created: !before, webhook: { ...viewWebhook(row, now()), ...(secret ? { secret } : {}) } };
       }),
 
     /**
-     * Creates a new secret and returns it once. During the grace period the old one also signs. With `prepare` the new
-     * secret signs in addition to the current one, and replaces it when it is sent back as `secret`.
+     * Creates a new secret and returns it once. During the grace period, messages are also signed with the old secret.
+     * With `prepare`, messages are signed with both secrets. The new secret replaces the current one when the caller
+     * sends it back as `secret`.
      */
     rotateSecret: (actor: Actor, clientId: string, { graceSeconds, prepare, secret: given }: SecretRotation) =>
       store.transaction(async (tx) => {
@@ -103,7 +109,7 @@ export function webhookOperations(ports: EventPorts) {
         return { ...viewWebhook(rotated, at), secret };
       }),
 
-    /** Sends a test event once, even if the webhook is disabled. Returns the result and stores it as a delivery. */
+    /** Sends a test event once, even if the webhook is disabled. The result is returned, and stored as a delivery. */
     async test(actor: Actor, clientId: string) {
       const event = testEvent(clientId, now());
       const { url, row } = await store.transaction(async (tx) => {
@@ -146,7 +152,9 @@ export function webhookOperations(ports: EventPorts) {
         };
       }),
 
-    /** Sends an event again with the same id. If a delivery of it is pending, sends that one now. */
+    /**
+     * Sends an event again with the same event id. If a delivery of the event is pending, this delivery is sent now.
+     */
     resend: (actor: Actor, eventId: string) =>
       store.transaction(async (tx) => {
         const event = await tx.events.find({ id: eventId });
@@ -190,7 +198,7 @@ export function webhookOperations(ports: EventPorts) {
   function requirePrepared(row: WebhookRow | undefined, secret: string, at: Date): void {
     const waits = row?.previousExpiresAt !== null && row?.previousExpiresAt !== undefined && row.previousExpiresAt > at;
     if (waits && isSecret(row, 'previousEncryptedSecret', secret)) return;
-    throw new Conflict('changed_meanwhile', 'The prepared secret has expired, or another rotation took its place.');
+    throw new Conflict('changed_meanwhile', 'The prepared secret has expired or was replaced. Prepare a new secret.');
   }
 
   function audit(tx: Tx, actor: Actor, action: string, before: WebhookRow | undefined, after: WebhookRow) {
@@ -200,12 +208,12 @@ export function webhookOperations(ports: EventPorts) {
   }
 }
 
-/** The actor columns of an audit entry. */
+/** The columns of an audit entry that describe the actor. */
 function by({ kind, name, ip, requestId }: Actor) {
   return { actorKind: kind, actor: name, ip: ip ?? null, requestId: requestId ?? null };
 }
 
-/** The operations on webhooks. */
+/** The webhook operations of this folder. */
 export type WebhookOperations = ReturnType<typeof webhookOperations>;
 
 async function requireApp(tx: ReadTx, clientId: string): Promise<ApiAppRow> {

@@ -33,7 +33,7 @@ class CannotListen extends LocalError {
   }
 }
 
-/** Starts to listen; on failure throws an error with the fault of the address and its configuration key. */
+/** Starts to listen. If this fails, throws an error that names the fault, the address and its configuration key. */
 export async function listenAs<T>(
   key: string,
   where: { host: string; port: number },

@@ -102,8 +102,8 @@ async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
 /** Throws 403 if the configuration requires a second factor and the administrator has not enrolled one yet. */
 function requireEnrolled({ secondFactor }: AdminCaller): void {
   if (secondFactor !== 'missing') return;
-  throw new Forbidden('second_factor_enrolment_required', 'Every administrator must have a second factor here.', {
-    hint: 'Enrol one: payctl second-factor enable, or POST /api/v1/me/second-factor/start.',
+  throw new Forbidden('second_factor_enrolment_required', 'Your account needs a second factor and has none yet.', {
+    hint: 'Enrol a second factor with payctl second-factor enable, or with POST /api/v1/me/second-factor/start.',
   });
 }
 
@@ -112,7 +112,7 @@ const RANK: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, admin: 2 
 /** Throws 403 unless the administrator has at least this role. */
 function requireRole({ role }: AdminCaller, needed: Role): void {
   if (RANK[role] >= RANK[needed]) return;
-  throw new Forbidden('role_insufficient', `Your role is ${role}; this needs the role ${needed}.`);
+  throw new Forbidden('role_insufficient', `Your role is ${role}, but this operation needs the role ${needed}.`);
 }
 
 /** Throws 403 unless the session confirmed password and second factor within the last minutes. */
@@ -127,7 +127,10 @@ export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wante
   });
 }
 
-/** Records a refusal for a missing confirmation in the audit log; if the database fails, the refusal is still sent. */
+/**
+ * Records in the audit log that a request was refused, because the session had not confirmed the password. If the
+ * database fails, the refusal is still sent.
+ */
 export async function noteUnconfirmed(ctx: EdgeContext, error: unknown): Promise<void> {
   const { caller, id, ip, route } = ctx.state;
   if (!(error instanceof AppError) || error.code !== 'password_confirmation_required') return;
@@ -165,7 +168,7 @@ function sessionCookies({ cookie, 'sec-fetch-site': site }: IncomingHttpHeaders,
   return own.length > 0 || (secure && site !== undefined) ? own : readCookies(cookie, SESSION_COOKIE);
 }
 
-/** A network may have this many times as many failed attempts as one address. */
+/** The limit of failed attempts per network is this many times the limit per address. */
 const NETWORK_TIMES = 10;
 
 /**

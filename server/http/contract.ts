@@ -8,8 +8,8 @@ import type { AppTerms, AskedKey, KeptKey, KeyClaim } from '../payments/idempote
 export type Role = 'viewer' | 'operator' | 'admin';
 
 /**
- * Whether the session confirmed password and second factor within the last minutes. `where-live` is also true in a
- * service that cannot have live channels.
+ * Whether the session has confirmed password and second factor within the last minutes. `where-live` is always true in
+ * a service that cannot have live channels.
  */
 export interface Confirmed {
   readonly always: boolean;
@@ -136,7 +136,10 @@ export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string }
  */
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 
-/** Media types of a response, each with the schema of its JSON (event stream: of each message), or with text or bytes. */
+/**
+ * The media types of a response. Each has the schema of its JSON (for an event stream: of each message), or `text` or
+ * `bytes`.
+ */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
 /** The 304 response to a client that already has the current version; every cacheable response has an entity tag. */
@@ -169,7 +172,10 @@ export interface Contract {
   /** Schema of the read headers, by lower-case names; other headers are ignored. */
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** Schema of the data, or with `list` of one entry; fields that it does not name are removed. */
+  /**
+   * Schema of the response data; with `list`, of one entry. Fields that the schema does not name are removed from the
+   * response.
+   */
   readonly returns?: z.ZodType;
   /** Default 200. */
   readonly status?: 200 | 201 | 202 | 204;
@@ -185,10 +191,10 @@ export interface Contract {
   readonly answers?: Readonly<Record<number, MediaTypes>>;
   /**
    * If true, a browser must send the request from a page of the service itself (login). Requests with a session cookie
-   * are always checked for that.
+   * are checked in this way even without the flag.
    */
   readonly sameSite?: true;
-  /** If true, an `Idempotency-Key` is honoured. */
+  /** If true, the endpoint supports `Idempotency-Key`. */
   readonly idempotent?: true;
   /** Error codes beyond the general ones, for the OpenAPI document. */
   readonly errors?: readonly ErrorCode[];
@@ -221,7 +227,7 @@ export interface RequestFacts {
   /** The client's address, determined with the configured number of trusted proxies. */
   readonly ip: string;
   readonly method: string;
-  /** The pattern, e.g. `/api/v2/payment/query/{orderNo}`. */
+  /** The pattern of the route, e.g. `/api/v2/payment/query/{orderNo}`. */
   readonly route: string;
   /** The query string as sent, without `?`. */
   readonly search: string;
@@ -253,7 +259,7 @@ export interface Input<C extends Contract> {
   body: Parsed<C['body'], undefined>;
   caller: CallerOf<C['auth']>;
   /**
-   * The caller's use of its Idempotency-Key. The handler must store it in the transaction that begins the operation.
+   * The caller's claim to the Idempotency-Key. The handler must store it in the transaction that begins the operation.
    * undefined = no key was sent, or the contract is not idempotent.
    */
   claim: C extends { idempotent: true } ? KeyClaim | undefined : undefined;
@@ -278,9 +284,15 @@ export interface ReplyCookie {
   value: string | null;
   httpOnly?: boolean;
   secure?: boolean;
-  /** `lax`: the browser also sends the cookie when another site links here. Absent = it does not. */
+  /**
+   * `lax`: the browser also sends the cookie when the user follows a link from another site. Absent = the browser sends
+   * the cookie only for requests from the service's own pages.
+   */
   sameSite?: 'lax';
-  /** If true, the cookie is over https also set with the prefix `__Host-`, which no other host of the domain can set. */
+  /**
+   * If true, the cookie is also set with the prefix `__Host-` over https. No other host of the domain can set a cookie
+   * with this prefix.
+   */
   hostToo?: boolean;
   maxAgeSeconds?: number;
 }
@@ -296,7 +308,7 @@ export interface ReplyParts<T> {
   status?: number;
   headers?: Record<string, string>;
   cookies?: ReplyCookie[];
-  /** Sent unchanged; set `content-type` among the headers. */
+  /** A body that is sent unchanged. `headers` must contain its `content-type`. */
   body?: Buffer | string | Readable;
   /** The same body, compressed with content codings that a client may accept. */
   encoded?: Encoded;

@@ -48,13 +48,19 @@ export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (!(await ctx.edge.authenticators.csrfMatches(sent, jti))) throw refused();
 }
 
-/** Over https the `__Host-` cookie is used if it was sent, because no other host of the domain can set it. */
+/**
+ * Returns the csrf cookies of a request. Over https the `__Host-` cookie is used if it was sent, because no other host
+ * of the domain can set it.
+ */
 function csrfCookies({ req: { headers }, edge: { secure } }: EdgeContext): string[] {
   const own = secure ? readCookies(headers.cookie, HOST_PREFIX + CSRF_COOKIE) : [];
   return own.length > 0 ? own : readCookies(headers.cookie, CSRF_COOKIE);
 }
 
-/** Throws 403 if the browser reports that the request comes from another site; programs send neither header. */
+/**
+ * Throws 403 if the header `Sec-Fetch-Site`, or else `Origin`, shows that the request comes from another site. Clients
+ * other than browsers send neither header and are accepted.
+ */
 export function checkSameSite(ctx: EdgeContext): void {
   const site = ctx.get('sec-fetch-site');
   if (site) {
@@ -73,6 +79,6 @@ function sameText(a: string, b: string): boolean {
 
 function refused(): Forbidden {
   return new Forbidden('csrf_failed', 'The CSRF check failed.', {
-    hint: 'Send the value of the csrf_token cookie (over https of __Host-csrf_token) as X-CSRF-Token, from the same origin.',
+    hint: 'Send the value of the cookie csrf_token (with https: __Host-csrf_token) in the header X-CSRF-Token, from a page of this service.',
   });
 }

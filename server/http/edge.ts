@@ -78,7 +78,7 @@ export type EdgeContext = ParameterizedContext<
 /** A middleware of this layer. */
 export type EdgeMiddleware = Middleware<RequestState, DefaultContext & { edge: Edge; params: Record<string, string> }>;
 
-/** The state of a rate limit after one more use. */
+/** The state of a rate limit after a request was counted. */
 interface Quota {
   readonly allowed: boolean;
   readonly limit: number;
@@ -135,7 +135,8 @@ export function securityHeaders(isHttps: boolean): EdgeMiddleware {
     },
     strictTransportSecurity: isHttps && { maxAge: 31_536_000 },
     frameguard: { action: 'deny' },
-    // Left out: the header only helps obsolete browsers, and the headers of a 402 must stay below 4 KB.
+    // These headers are not sent: they hardly help current browsers, and the headers of a 402 response must stay below 4
+    // KB.
     xssFilter: false,
     ieNoOpen: false,
     dnsPrefetchControl: false,

@@ -31,8 +31,9 @@ export interface Endpoint extends EdgeMiddleware {
 }
 
 /**
- * The only adapter to Koa: authenticates the caller, parses the input, runs the handler, checks the output. Refusals come in the order 401,
- * 403, 404, 413/415/400, then the errors of the handler.
+ * The only adapter to Koa: authenticates the caller, parses the input, runs the handler, checks the output. The first
+ * failed check decides the response. Sequence: 401, 403, 404 for the path, 413/415/400, 404 for an object of another
+ * project, then the errors of the handler.
  */
 export function endpoint<const C extends Contract>(contract: C, handler: NoInfer<Handler<C>>): Endpoint {
   const readInput = inputReader(contract);
@@ -167,7 +168,7 @@ function encode(ctx: EdgeContext, encoded: Encoded): void {
 }
 
 function setCookies(ctx: EdgeContext, cookies: NonNullable<ReplyParts<unknown>['cookies']>): void {
-  // Behind a proxy Koa takes the request for http and would throw on a Secure cookie.
+  // Behind a proxy, Koa treats the request as plain http and would refuse to set a Secure cookie.
   ctx.cookies.secure = ctx.edge.secure;
   const ofHost = cookies.filter(({ hostToo }) => hostToo && ctx.edge.secure);
   for (const cookie of [...cookies, ...ofHost.map((one) => ({ ...one, name: HOST_PREFIX + one.name }))]) {

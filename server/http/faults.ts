@@ -41,11 +41,14 @@ export function translateFault(error: unknown, changed: Changed = 'nothing'): Ap
   return new AppError('internal_error', 500, 'Internal server error.', { cause: error });
 }
 
-/** Whether the cause of an error is a channel, a receiver, the database, or a timeout; a stack trace would not help then. */
+/**
+ * Whether the cause of an error is a channel, a webhook receiver, the database, or a timeout. A stack trace would not
+ * help then.
+ */
 function isOutside(error: unknown): boolean {
   for (const cause of causes(error)) {
     if (cause instanceof AppError) return cause.status !== 500;
-    // Only errors of calls to a channel or to a receiver have `why`.
+    // Only errors of calls to a channel or to a webhook receiver have `why`.
     if ('why' in cause || (cause as Partial<Error>).name === 'TimeoutError' || faultOf(cause)) return true;
   }
   return false;

@@ -104,7 +104,10 @@ function queryFault(name: string, code: string, detail: string): InvalidRequest 
   ]);
 }
 
-/** An unknown field is refused, because a misspelt `refundAmount` would refund the full amount. */
+/**
+ * Parses a body. With `isStrict` an unknown field is refused, because a misspelt `refundAmount` would otherwise refund
+ * the full amount.
+ */
 function parseBody(schema: z.ZodType, sent: unknown, isStrict: boolean): unknown {
   if (!isStrict) return parse(schema, sent, '');
   return parse(schema, sent, '', unknownMembers(schema, sent).take(MOST_FAULTS).toArray());
@@ -115,7 +118,7 @@ function parse(schema: z.ZodType, value: unknown, prefix: string, unknown: reado
   const [first] = unknown;
   if (result.success && !first) return result.data;
   const faults = [...unknown, ...(result.error?.issues ?? []).map((issue) => fieldError(issue, prefix))];
-  const words = first ? sentence(`The member ${first.pointer.slice(1)} ${first.detail}`) : 'The request is not valid.';
+  const words = first ? sentence(`The field ${first.pointer.slice(1)} ${first.detail}`) : 'The request is not valid.';
   throw new InvalidRequest(words, faults.slice(0, MOST_FAULTS));
 }
 
@@ -175,10 +178,11 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
   return { value: type === 'json' ? readJson(text) : parseForm(text), raw };
 }
 
-/** A multipart body is refused here, because its part headers would be read as part of the file. */
+/** Refuses a multipart body, because the headers of its parts would be read as a part of the file. */
 function streamOf(req: IncomingMessage): AsyncIterable<Uint8Array> {
   requireIdentity(req);
-  if (/^multipart\//i.test(req.headers['content-type'] ?? '')) throw wrongType('The body must be the file itself.');
+  if (/^multipart\//i.test(req.headers['content-type'] ?? ''))
+    throw wrongType('The body must be the bytes of the file, not multipart data.');
   return streamedBody(req);
 }
 

@@ -25,7 +25,7 @@ export function createLogger(config: LogConfig, stream?: DestinationStream): Log
       level: (label: string) => ({ level: label }),
       log: (members: Record<string, unknown>) => redactMembers(members),
     },
-    // If a line sets a field of the same name itself, its value is used.
+    // Adds the log context to every line. A field that the line sets itself is not replaced.
     mixin: () => ({ ...currentWork(), traceId: traceId() }),
     serializers: { err: describeError },
     hooks: { streamWrite: redactText },
@@ -77,7 +77,7 @@ export function logText(json: string, paint: Paint = styleText): string {
     ...about.map(([name, value]) => paint('dim', `${name}=${shown(value)}`)),
   ];
   const places = errorLines(err);
-  // An error without a stack fits on the same line.
+  // An error without a stack is printed on the same line.
   if (err && !err.stack) return `${[...words, '-', ...places.map((line) => line.trim())].join(' ')}\n`;
   return `${[words.join(' '), ...places].join('\n')}\n`;
 }

@@ -26,7 +26,7 @@ export function createMetrics(): Metrics {
   for (const name of LAGS) Object.assign(registry.getSingleMetric(name)!, { aggregator: 'max' });
   const requests: Metrics['requests'] = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the first byte of a request to its response, by route pattern.',
+    help: 'Time from the first byte of a request to its response in seconds, by method, route pattern and status.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
@@ -34,7 +34,7 @@ export function createMetrics(): Metrics {
   return { registry, requests };
 }
 
-/** Serves `GET /metrics`, and 404 for every other path, on an address of its own. Resolves when the port is open. */
+/** Serves `GET /metrics` on a separate address, and 404 for every other path. Resolves when the port is open. */
 export async function listenForMetrics(
   registry: { contentType: string; metrics(): Promise<string> },
   { host, port }: { host: string; port: number },

@@ -30,7 +30,7 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
       if (span) describe(span, ctx);
     };
     return beginWork({ requestId: ctx.state.id }, () =>
-      // Health checks of load balancers come too often to trace them.
+      // Health checks are not traced, because load balancers send them very often.
       ctx.path.startsWith('/health') ? serve() : inSpan('request', { kind: 'server', headers: ctx.req.headers }, serve),
     );
   };
@@ -63,7 +63,7 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   // If the header was sent twice, Node keeps the first value, and a proxy may have checked the second. So neither is
   // accepted.
   if (isRepeated(req, 'authorization')) req.headers.authorization = '';
-  // The client's own id is not used instead, because clients may repeat it. The log shows both ids.
+  // The client's id is not used as the request id, because clients may send the same id again. The log shows both ids.
   state.id = randomUUID();
   if (typeof sent === 'string' && sent !== '')
     state.clientRequestId = sent.slice(0, LONGEST_CLIENT_ID).replaceAll(/[^\x20-\x7e]/g, '?');
@@ -76,8 +76,8 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
 }
 
 /**
- * If the configuration trusts no proxy but there is one, all clients share its address, so that failed logins of one
- * client block all clients. Warns once.
+ * Returns a function that warns once if requests arrive through a proxy that is not configured as trusted. Without the
+ * setting, all clients have the proxy's address, so failed logins of one client block all clients.
  */
 function warnOfProxy(): (ctx: EdgeContext) => void {
   let isLogged = false;

@@ -32,15 +32,15 @@ function isForReader({ path, req, state: { contract } }: EdgeContext): boolean {
 
 function pageOf(ctx: EdgeContext, refusal: AppError, make: RefusalPage): Answer {
   const { code, status } = refusal;
-  // Such a path, put into a link, would lead to another host.
+  // A path that begins with `//` or `/\` is not linked, because the link would lead to another host.
   const address = ctx.method === 'GET' && /^\/(?![/\\])/.test(ctx.url) ? ctx.url : undefined;
   const { headers, body } = make({ code, status, requestId: ctx.state.id, address, headers: ctx.req.headers });
   return { status, headers: { ...refusalHeaders(ctx, refusal), 'cache-control': 'no-store', ...headers }, body };
 }
 
 /**
- * Whether the request changed data before it failed. A request that only reads counts as `never`, even if it wrote
- * something in addition.
+ * Whether the request changed data before it failed. GET, HEAD and OPTIONS always count as `never`, even if the request
+ * wrote a row.
  */
 function changedBy({ method, edge }: EdgeContext): Changed {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'never';

@@ -18,7 +18,7 @@ export function routeGroup(prefix = '', { strict = true } = {}): RouteGroup {
   return new Router({ prefix, strict, sensitive: true });
 }
 
-/** One operation; GET includes HEAD; path parameters are in braces. */
+/** One operation. A GET operation also serves HEAD. Path parameters are in braces. */
 export interface Route {
   readonly method: string;
   readonly path: string;
@@ -49,9 +49,12 @@ function routeOf(layer: Layer): Route {
 }
 
 function contractOf({ path, stack: [run, ...more] }: Layer): Contract {
-  // Below a prefix, the router drops an empty path, and for `/` the route would end in a slash.
-  if (path === '' || /.\/$/.test(String(path))) throw new TypeError(`the path "${String(path)}" is not whole`);
-  if (!isEndpoint(run) || more.length > 0) throw new TypeError(`${String(path)} is not made by endpoint()`);
+  // Refuses paths that the router would change: it drops an empty path below a prefix, and a final `/` would become
+  // part of the route.
+  if (path === '' || /.\/$/.test(String(path)))
+    throw new TypeError(`the path "${String(path)}" of a route must not be empty or end in a slash`);
+  if (!isEndpoint(run) || more.length > 0)
+    throw new TypeError(`the handler of ${String(path)} was not created by endpoint()`);
   return run.contract;
 }
 
@@ -69,7 +72,7 @@ export const refuseUnserved: EdgeMiddleware = async (ctx) => {
   if (!isPublic) await authenticateUnknown(ctx);
   if (matched.length === 0) throw new NotFound();
   const allow = [...new Set(matched.flatMap(({ methods }) => methods))].toSorted().join(', ');
-  throw new AppError('method_not_allowed', 405, `${ctx.method} is not supported for this path.`, {
+  throw new AppError('method_not_allowed', 405, `The method ${ctx.method} is not supported for this path.`, {
     headers: { Allow: allow },
   });
 };

@@ -23,7 +23,7 @@ type Status = keyof typeof refusals;
 
 /** How long the client may take to read a refusal before its connection is closed. */
 const LINGER_MS = 2_000;
-/** RFC 9110 §7.2: a name or an address, with an optional port. */
+/** A valid Host header (RFC 9110 §7.2): a name or an address, with an optional port. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/;
 
 /** Whether a request is HTTP/1.0 or 1.1 and has exactly one valid Host header; the rest of the service relies on that. */
@@ -37,14 +37,17 @@ function isWellFormed(req: IncomingMessage): boolean {
 }
 
 /**
- * Whether a proxy may see a different end of the request than this server does. HTTP/1.0 has no Transfer-Encoding
- * (RFC 9112 §6.1), so such a proxy may ignore the header.
+ * Whether a proxy may see a different end of the request than this server. Transfer-Encoding does not exist in HTTP/1.0
+ * (RFC 9112 §6.1), so a proxy may ignore the header in an HTTP/1.0 request.
  */
 function isFramedOddly({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
-/** How often a request has a header; Node keeps only the first value of some headers and joins those of others. */
+/**
+ * How often a header occurs in a request. `req.headers` does not show this: Node keeps only the first value of some
+ * headers and joins the values of others.
+ */
 export function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
   let times = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -61,7 +64,10 @@ function refuseRequest(req: IncomingMessage, res: ServerResponse, status: Status
   res.once('finish', () => cutLater(req.socket));
 }
 
-/** Refuses a request that is not HTTP, too large or too slow, with the same problem document. */
+/**
+ * Refuses a request that is not valid HTTP, too large or too slow. The response is a problem document, as for all other
+ * refusals.
+ */
 function refuseUnreadable(error: Error & { code?: string }, socket: Duplex, marks: HeaderPairs = []): void {
   if (error.code === 'ECONNRESET') socket.destroy();
   else refuseOnSocket(socket, statusOf(error.code), marks);
@@ -122,17 +128,20 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
 
 /** The limits per connection and per address. */
 interface ConnectionLimits {
-  /** Maximum time without traffic while the client is expected to act (ms): it sends no request, or does not read a response. */
+  /**
+   * Maximum time without traffic while the service waits for the client (ms): the client sends no request, or does not
+   * read a response.
+   */
   quietMs: number;
   /** Maximum time in which the client must have read a complete response (ms). */
   takeMs: number;
   /** Maximum bytes of unread responses per connection. */
   waitingBytes: number;
-  /** A body that takes longer counts as slow (ms). */
+  /** A body that takes longer than this to arrive counts as slow (ms). */
   slowAfterMs: number;
   /** Maximum concurrent slow bodies per address; further ones get 408. */
   slowPerAddress: number;
-  /** Maximum time for a body to arrive; for a streamed body, the maximum time with almost no data (ms). */
+  /** Maximum time for a body to arrive (ms). For a streamed body, the maximum time with almost no data. */
   requestMs: number;
 }
 
@@ -178,7 +187,7 @@ function guardConnections(
     socket.once('close', () => connections.delete(socket));
   });
   server.setTimeout(quietMs, (socket: Socket) => {
-    // The service is still working on a request, and the client has read all data sent so far.
+    // A connection stays open while the service works on its request and the client has read all data sent so far.
     const isBusy = (connections.get(socket)?.length ?? 0) > 0;
     if (isBusy && socket.writableLength === 0) socket.setTimeout(quietMs);
     else socket.destroy();
@@ -189,7 +198,7 @@ function guardConnections(
   };
   const cutSenders = (slow: readonly UnderWay[]) => {
     const places = new Map<string, number>();
-    // Sorted so that bodies that were admitted before are not refused in favour of newer ones.
+    // Sorted so that bodies that already count for the limit stay admitted. Newer slow bodies are refused instead.
     for (const one of slow.toSorted((a, b) => Number(b.slow === 'placed') - Number(a.slow === 'placed'))) {
       const address = addressBlock(clientAddress(one.req, trustedProxies));
       const taken = places.get(address) ?? 0;
@@ -256,7 +265,7 @@ export interface ListenOptions {
   drainSeconds?: number;
   /** If present, the server stops accepting when this promise resolves, and does not use `drainSeconds`. */
   drained?: Promise<void>;
-  /** Time limit for requests in progress after that (seconds). */
+  /** Time limit for requests that are still in progress after the server stopped accepting (seconds). */
   shutdownSeconds?: number;
   /** Overrides for tests. */
   limits?: Partial<ConnectionLimits & ArrivalLimits>;
@@ -280,15 +289,15 @@ interface Listening {
 }
 
 /**
- * Checked once a second. Bodies have their own limit (`connectionLimits.requestMs`), because Node's limit cannot
- * exclude streamed bodies.
+ * Node checks these limits once a second. Bodies have a separate limit (`connectionLimits.requestMs`), because Node's
+ * limit cannot exclude streamed bodies.
  */
 const arrivalLimits: ArrivalLimits = { headersMs: 10_000, longestMs: 3_600_000 };
 /** The service must not close an idle connection before the load balancer does: nginx keeps one for 60 seconds. */
 const KEEP_ALIVE_MS = 65_000;
 /**
- * How long idle connections stay usable after `leave` (ms). A client that sends requests regularly has sent one by
- * then, and its response had `Connection: close`.
+ * How long idle connections stay usable after `leave` (ms). A client that sends requests regularly receives a response
+ * with `Connection: close` within this time.
  */
 const LEAVE_MS = 3_000;
 
@@ -355,9 +364,14 @@ function edgeOf({ context }: Koa): Edge | undefined {
   return (context as { edge?: Edge }).edge;
 }
 
-/** A turn of Node's event loop that takes longer than this (ms) may have left a new connection that is not accepted yet. */
+/**
+ * If a turn of Node's event loop takes longer than this (ms), a new connection may have arrived that is not accepted
+ * yet.
+ */
 const QUIET_TURN_MS = 0.2;
-/** Longest wait for such a short turn (ms), because new connections may keep arriving. */
+/**
+ * Maximum time to wait for a turn that is shorter than `QUIET_TURN_MS` (ms), because new connections may keep arriving.
+ */
 const LAST_CALL_MS = 1000;
 
 /** Waits for `drained`, closes the port, waits for requests in progress, and breaks off those that take longer. */
@@ -379,7 +393,7 @@ async function leaveOthers(server: Server, quietMs: number, shutdownSeconds: num
 }
 
 async function untilClosed(server: Server, closed: Promise<unknown>, shutdownSeconds: number): Promise<void> {
-  // A connection that has become idle is closed here, because its client may keep it open for long.
+  // Closes each connection as soon as it is idle, because its client may keep it open for long.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   const deadline = setTimeout(() => server.closeAllConnections(), shutdownSeconds * 1000);
   await closed;
@@ -388,17 +402,18 @@ async function untilClosed(server: Server, closed: Promise<unknown>, shutdownSec
 }
 
 /**
- * Accepts connections that already wait. Node accepts one connection per turn of its event loop, and the kernel resets
- * connections that still wait when the port closes. A load balancer that has sent its request on one must not repeat
- * it. So the port closes right after a turn without a new connection.
+ * Accepts the connections that already wait in the kernel. Node accepts one connection per turn of its event loop, and
+ * the kernel resets all connections that still wait when the port closes. A load balancer may already have sent a
+ * request on such a connection, and must not send it twice. So the port closes right after a turn without a new
+ * connection.
  */
 async function acceptAllWaiting(server: Server): Promise<void> {
   const lastCall = performance.now() + LAST_CALL_MS;
   let hasAccepted = false;
   const note = (): void => void (hasAccepted = true);
   server.on('connection', note);
-  // From here on a turn goes from one check phase of the event loop to the next, with a poll in between. The first turn
-  // may end without a poll.
+  // The first turn is not measured, because it may end before the event loop polls for connections. Every later turn
+  // contains a poll.
   await nextTurn();
   for (let isQuiet = false; !isQuiet && performance.now() < lastCall;) {
     hasAccepted = false;

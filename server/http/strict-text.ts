@@ -28,7 +28,7 @@ export function requirePlainTree(value: unknown, pointer = '', depth = 0): numbe
   let members = Array.isArray(value) ? 0 : entries.length;
   for (const [key, member] of entries) {
     if (!isPlainText(key)) throw notPlain(pointer);
-    // The pointer is only built for values that can still contain a fault.
+    // Other values cannot contain a fault, so no pointer is built for them.
     if (typeof member === 'string' ? !isPlainText(member) : typeof member === 'object')
       members += requirePlainTree(member, `${pointer}/${escapeName(key)}`, depth + 1);
   }
@@ -80,7 +80,7 @@ export function requireExactNumber(name: string, value: unknown, context?: { sou
   if (Number.isFinite(value) && digitsOf(context.source) === digitsOf(String(value))) return value;
   const shown = name.slice(0, 64);
   const detail = 'has more digits than a JSON number keeps; send a decimal string';
-  throw new InvalidRequest(`The number ${shown} is too precise or too large.`, [
+  throw new InvalidRequest(`The number in the field ${shown} is too precise or too large.`, [
     { pointer: `/${escapeName(shown)}`, code: 'number_inexact', detail },
   ]);
 }
@@ -119,7 +119,7 @@ function note(members: Set<string> | undefined, written: string | undefined): vo
   const name = JSON.parse(written) as string;
   if (!members.has(name)) return void members.add(name);
   const shown = name.slice(0, 64);
-  throw new InvalidRequest('A member of the body was sent more than once.', [
+  throw new InvalidRequest('A field of the body was sent more than once.', [
     { pointer: `/${escapeName(shown)}`, code: 'duplicate', detail: 'sent more than once' },
   ]);
 }
@@ -152,7 +152,10 @@ function* ofObject({ shape, def }: z.ZodObject, value: object, pointer: string):
   }
 }
 
-/** Checks a value against the alternatives of a union, and yields the faults of the alternative with the fewest. */
+/**
+ * Checks a value against the alternatives of a union, and yields the faults of the alternative that has the fewest
+ * faults.
+ */
 function* ofUnion(schema: z.ZodUnion, value: object, pointer: string): Generator<FieldError> {
   const faults = (schema.options as readonly z.ZodType[])
     .filter((option) => isMeant(schema, option, value))

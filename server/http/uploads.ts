@@ -85,7 +85,7 @@ function requireShortHeads(body: Buffer, contentType: string): void {
   const [, quoted, plain] = /boundary=(?:"([^"]+)"|([^;]+))/i.exec(contentType) ?? [];
   const mark = Buffer.from(`--${quoted ?? plain ?? ''}`);
   const onOwnLine = Buffer.concat([Buffer.from('\r\n'), mark]);
-  // Text before the first boundary is allowed, and this boundary then does not begin at byte 0.
+  // Text before the first boundary is allowed, so the first boundary may begin after byte 0.
   let at = body.indexOf(mark);
   for (let end = at + mark.length; at >= 0; end = at + onOwnLine.length) {
     const head = body.subarray(end, end + MOST_HEAD);
@@ -137,7 +137,7 @@ function translate(error: Error, { mostFiles, mostBytes, mostBytesInAll }: Uploa
     return new AppError(
       'body_too_large',
       413,
-      `A file is larger than ${one} KB, all of them than ${all} KB, or they are more than ${mostFiles}.`,
+      `A file is larger than ${one} KB, all files together are larger than ${all} KB, or there are more than ${mostFiles} files.`,
     );
   return malformed();
 }
@@ -155,7 +155,7 @@ function isStream(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** The progress of a streamed body: the time and the byte count since which its speed is measured. */
+/** The progress of a streamed body. Its speed is measured from the time `at` and the byte count `bytes`. */
 interface Stream {
   at: number;
   bytes: number;
@@ -163,10 +163,13 @@ interface Stream {
   isOver: boolean;
 }
 
-/** Streamed bodies, which may take longer because they are not held in memory. */
+/** Streamed bodies. They may take longer than other bodies, because they are not kept in memory. */
 export const streams = new WeakMap<IncomingMessage, Stream>();
 
-/** Bytes of a streamed body that must arrive within the time limit that other bodies have in total. */
+/**
+ * Minimum number of bytes of a streamed body that must arrive in each period. The period is as long as the time limit
+ * of other bodies (`requestMs`).
+ */
 const LEAST_BYTES = 64 * 1024;
 
 /** Whether fewer than `LEAST_BYTES` of a streamed body arrived within `ms`, although the service was ready to read. */
@@ -189,7 +192,7 @@ export async function* streamedBody(req: IncomingMessage): AsyncGenerator<Uint8A
   const stream: Stream = { at: performance.now(), bytes: req.socket.bytesRead, isOver: false };
   streams.set(req, stream);
   try {
-    // By default the end of the loop would close the connection, and the response could not be sent.
+    // By default, leaving the loop would close the connection, and the response could not be sent.
     for await (const piece of req.iterator({ destroyOnReturn: false })) yield piece as Uint8Array;
   } catch {
     throw incomplete();
@@ -200,7 +203,7 @@ export async function* streamedBody(req: IncomingMessage): AsyncGenerator<Uint8A
   }
 }
 
-/** The client closed the connection before the end of the body. */
+/** Creates the error for a client that closed the connection before the end of the body. */
 export function incomplete(): InvalidRequest {
   return new InvalidRequest('The request body is incomplete.', [], 'body_incomplete');
 }

@@ -10,16 +10,16 @@ import type { Role } from '../domain.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
-/** The change would leave no administrator (409). */
+/** Refuses a change that would leave no enabled administrator of all projects (409). */
 class LastAdmin extends Conflict {
   constructor() {
     super('last_admin', 'The last administrator of all projects cannot be disabled, demoted, limited or deleted.', {
-      hint: 'Create or enable another one first.',
+      hint: 'Create or enable another administrator of all projects first.',
     });
   }
 }
 
-/** Another account has the username (409). */
+/** The username already belongs to another account (409). */
 class UsernameTaken extends Conflict {
   constructor() {
     super('username_taken', 'An administrator with this username already exists.');
@@ -35,33 +35,39 @@ interface AdminPorts {
   now: () => Date;
 }
 
-/** A new administrator. */
+/** The properties of a new administrator account. */
 interface NewAdmin {
   username: string;
   password: string;
   role: Role;
-  /** Codes of the projects that the administrator may access; null or absent = all. */
+  /** Codes of the projects that the administrator may access. null or absent = all projects. */
   projects?: readonly string[] | null | undefined;
 }
 
-/** The properties that can be changed. A new password, disabling and a change of projects end the account's sessions. */
+/**
+ * The properties of an account that can be changed. A new password, disabling the account, or other projects end the
+ * account's sessions.
+ */
 type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
 
-/** An account with its role, and whether it has a second factor. */
+/** An administrator account, and whether it has a second factor. */
 export type KnownAdmin = AdminRow & { secondFactor: boolean };
 
-/** The operations on console accounts. */
+/** The operations on administrator accounts of the console. */
 export interface Admins {
   list(part: Part & { username?: string }): Promise<KnownAdmin[]>;
   get(id: string): Promise<KnownAdmin>;
   create(actor: Actor, admin: NewAdmin): Promise<KnownAdmin>;
   update(actor: Actor, id: string, change: AdminChange): Promise<KnownAdmin>;
-  /** Without `enabled` the state is inverted. */
+  /** Enables or disables an account. Without `enabled`, an enabled account is disabled, and vice versa. */
   toggle(actor: Actor, id: string, enabled: boolean | undefined): Promise<KnownAdmin>;
   remove(actor: Actor, id: string): Promise<void>;
 }
 
-/** Creates the operations; changes that may remove an administrator run under one lock, so that one always remains. */
+/**
+ * Creates the operations on administrator accounts. Changes run one after another under one lock, so that at least one
+ * administrator always remains.
+ */
 export function createAdmins(ports: AdminPorts): Admins {
   const { store, queries, audit } = ports;
   return {
@@ -100,7 +106,7 @@ async function withFactor(tx: ReadTx, admin: AdminRow): Promise<KnownAdmin> {
   return (await withFactors(tx, [admin]))[0]!;
 }
 
-/** The row of a new account. */
+/** Returns the row of a new account. */
 export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: string, at: Date): AdminRow {
   return {
     id: randomUUID(),
@@ -116,7 +122,7 @@ export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: str
   } as AdminRow;
 }
 
-/** The properties of an account that the audit log records. */
+/** Returns the properties of an account that the audit log records. */
 export function adminFacts(admin: AdminRow): object {
   const { username, role, projects, enabled } = admin;
   return { username, role, projects, enabled };
@@ -174,7 +180,10 @@ function change(
   });
 }
 
-/** Whether a change ends the account's sessions. A change of projects does, because open event streams would keep the old projects. */
+/**
+ * Whether a change ends the account's sessions. A change of projects ends them too, because open event streams would
+ * continue to send events of the old projects.
+ */
 function endsSessions(before: AdminRow, after: AdminRow): boolean {
   return (
     after.passwordHash !== before.passwordHash ||
@@ -183,7 +192,10 @@ function endsSessions(before: AdminRow, after: AdminRow): boolean {
   );
 }
 
-/** Throws a 400 if an account would be limited to a missing project; the locked projects cannot be deleted before the commit. */
+/**
+ * Throws a 400 if one of the account's projects does not exist. Otherwise locks these projects, so that they cannot be
+ * deleted before the commit.
+ */
 async function requireProjects(tx: Tx, projects: readonly string[] | null): Promise<void> {
   for (const code of projects ?? [])
     if (!(await tx.projects.lock({ code })))
@@ -192,7 +204,10 @@ async function requireProjects(tx: Tx, projects: readonly string[] | null): Prom
       ]);
 }
 
-/** Throws LastAdmin if no enabled administrator of all projects is left. Call it after the change, under the lock `admins`. */
+/**
+ * Throws LastAdmin if no enabled administrator with access to all projects remains. Call it after the change, while the
+ * lock `admins` is held.
+ */
 async function requireOneLeft(tx: Tx): Promise<void> {
   if ((await tx.admins.count({ role: 'admin', projects: null, enabled: true })) === 0) throw new LastAdmin();
 }
@@ -203,7 +218,7 @@ async function found(row: Promise<AdminRow | undefined>): Promise<AdminRow> {
   return admin;
 }
 
-/** The projects of an account in stored form; null = all. */
+/** Returns the project codes of an account in stored form: sorted, each once. null = all projects. */
 function storedProjects(projects: readonly string[] | null): string[] | null {
   return projects && [...new Set(projects)].toSorted();
 }

@@ -1,4 +1,4 @@
-// The columns of an application's row: settings, secret and limits.
+// The columns of an API application's row: settings, secret and limits.
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readNetwork } from '../addresses.ts';
@@ -10,12 +10,12 @@ import { exponentOf, readAmount } from '../money.ts';
 
 const needsTrust: ReadonlySet<string> = new Set(trustedScopes);
 
-/** Whether an application with these scopes must be trusted. */
+/** Whether an application with these scopes must be marked as trusted (`trusted: true`). */
 export function needTrust(wanted: readonly string[]): boolean {
   return wanted.some((scope) => needsTrust.has(scope));
 }
 
-/** The settings of an application that a caller may choose. */
+/** The settings of an application that an administrator chooses. */
 export interface AppSettings {
   name: string;
   scopes: readonly string[];
@@ -27,16 +27,16 @@ export interface AppSettings {
   limits?: LimitsChange | undefined;
 }
 
-/** The default policy for late payments (rule `late_payment`). */
+/** How late payments are handled if the application sets no policy (rule `late_payment`). */
 export const defaultLatePayment: LatePayment = { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' };
 
-/** The columns of the settings. */
+/** The columns in which the settings are stored. */
 type SettingColumns = Pick<
   ApiAppRow,
   'name' | 'scopes' | 'trusted' | 'allowedIps' | 'rateLimit' | 'latePayment' | 'remark'
 >;
 
-/** Validates settings and converts them to columns; throws a 400 that lists every fault. */
+/** Validates settings and converts them to columns. Throws a 400 that lists every invalid field. */
 export function toColumns(settings: AppSettings): SettingColumns {
   const { name, trusted, rateLimit, latePayment, remark } = settings;
   const scopes = [...new Set(settings.scopes)];
@@ -54,7 +54,7 @@ export function toColumns(settings: AppSettings): SettingColumns {
   };
 }
 
-/** Throws a 400 unless the project exists; locks it until the transaction ends. */
+/** Throws a 400 if the project does not exist. Otherwise locks the project until the transaction ends. */
 export async function requireProject(tx: Tx, project: string): Promise<void> {
   if (await tx.projects.lock({ code: project })) return;
   throw new InvalidRequest('The project does not exist.', [
@@ -87,41 +87,44 @@ function networkFaults(networks: readonly (string | undefined)[]): FieldError[] 
   );
 }
 
-/** A client secret: `pays_` and 32 random bytes; shown once, never stored. */
+/** Creates a client secret: `pays_` and 32 random bytes. The caller receives it once, and only its hash is stored. */
 export function newClientSecret(): string {
   return `pays_${randomBytes(32).toString('base64url')}`;
 }
 
-/** A client id: `app_` and 20 random letters and digits. */
+/** Creates a client id: `app_` and 20 random letters and digits. */
 export function newClientId(): string {
   const alphabet = '0123456789abcdefghijklmnopqrstuv';
   return `app_${Array.from(randomBytes(20), (byte) => alphabet[byte & 31]).join('')}`;
 }
 
-/** The stored hash of a client secret; 256 random bits need no slow hash (ASVS 6.5.2). */
+/**
+ * Returns the hash of a client secret for storage. A secret has 256 random bits, so a fast hash is sufficient (ASVS
+ * 6.5.2).
+ */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret);
 }
 
-/** The displayable part of a secret: its prefix and its last four characters. */
+/** Returns the part of a secret that may be shown: its first five and last four characters. */
 export function secretHint(secret: string): string {
   return `${secret.slice(0, 5)}…${secret.slice(-4)}`;
 }
 
-/** Whether a secret has this hash, compared in constant time. */
+/** Whether a secret has this hash. The comparison takes constant time. */
 export function secretMatches(secret: string, hash: string): boolean {
   const sent = Buffer.from(hashSecret(secret));
   const right = Buffer.from(hash);
   return sent.length === right.length && timingSafeEqual(sent, right);
 }
 
-/** An application with its new secret, which cannot be read again. */
+/** An application with its new secret. The secret cannot be read again later. */
 export interface WithSecret {
   app: ApiAppRow;
   secret: string;
 }
 
-/** The inputs of a new row besides its settings. */
+/** The columns of a new application that are not settings. */
 interface NewApp {
   project: string;
   at: Date;
@@ -131,7 +134,7 @@ interface NewApp {
   limits?: AppLimits | null;
 }
 
-/** A new row and its secret. */
+/** Returns the row of a new application and its secret. */
 export function newAppRow(columns: SettingColumns, { project, at, ...given }: NewApp): WithSecret {
   const secret = given.secret ?? newClientSecret();
   const app = {
@@ -150,7 +153,7 @@ export function newAppRow(columns: SettingColumns, { project, at, ...given }: Ne
   return { app, secret };
 }
 
-/** The columns of a new secret; the previous secret is removed. */
+/** Returns the columns of a new secret. The previous secret is removed. */
 export function secretColumns(secret: string, at: Date) {
   return {
     secretHash: hashSecret(secret),
@@ -161,13 +164,16 @@ export function secretColumns(secret: string, at: Date) {
   };
 }
 
-/** The client id of a project's console application, which owns orders that administrators create. */
+/**
+ * Returns the client id of a project's console application. This application owns the orders that administrators
+ * create.
+ */
 export function consoleClientId(project: string): string {
   if (project === 'default') return 'console';
   return `console_${hash('sha256', project).slice(0, 24)}`;
 }
 
-/** The row of a project's console application; its secret is discarded, so it never gets a token. */
+/** Returns the row of a project's console application. Its secret is discarded, so no client can get a token for it. */
 export function consoleAppRow(project: string, at: Date): ApiAppRow {
   const columns: SettingColumns = {
     name: 'console',
@@ -181,21 +187,21 @@ export function consoleAppRow(project: string, at: Date): ApiAppRow {
   return newAppRow(columns, { project, at, kind: 'console', clientId: consoleClientId(project) }).app;
 }
 
-/** The limits that are amounts; `ordersPerHour` is a count. */
+/** The limits that are amounts of money. `ordersPerHour` is a number of orders and is handled separately. */
 const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
 
-/** Limits of a currency as sent: amounts in major units, null removes a limit. */
+/** A change of the limits of one currency. Amounts are in major units, and null removes a limit. */
 type CurrencyLimitsChange = {
   [Name in (typeof AMOUNTS)[number]]?: number | string | null | undefined;
 } & { ordersPerHour?: number | null | undefined };
 
 /**
- * A change of limits. Absent currencies and limits stay as they are, a currency with null is removed, and null instead of the record
- * removes all limits.
+ * A change of an application's limits. Absent currencies and limits stay unchanged, and null for a currency removes its
+ * limits. null for the whole value removes all limits.
  */
 type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
 
-/** The limits after a change; throws a 400 that lists every fault. */
+/** Returns the limits after a change. Throws a 400 that lists every invalid field. */
 export function changedLimits(before: AppLimits | null, change: LimitsChange | undefined): AppLimits | null {
   if (change === undefined) return before;
   if (change === null) return null;
@@ -239,12 +245,18 @@ function changedIn(
   return after;
 }
 
-/** A limit in minor units; unlike an amount it may be zero, which permits nothing. */
+/**
+ * Reads a limit and returns it in minor units. Unlike an amount, a limit may be 0, which forbids all payments or
+ * refunds that it limits.
+ */
 function limitOf(sent: number | string, currency: string, pointer: string): bigint {
   return /^0{1,9}(\.0{1,3})?$/.test(String(sent)) ? 0n : readAmount(sent, currency, pointer).minor;
 }
 
-/** Whether the change permits more than before, which requires a new confirmation of the password. */
+/**
+ * Whether the new limits permit more than the old ones. Such a change requires a confirmation of password and second
+ * factor.
+ */
 export function loosens(before: AppLimits | null, after: AppLimits | null): boolean {
   if (before === null) return false;
   if (after === null) return true;
@@ -262,7 +274,9 @@ export const testSecrets = {
   'test-admin': 'pays_test-admin-secret-for-debug-only',
 } as const;
 
-/** The rows of the test applications: `test-app` with every merchant scope, `test-admin` with `admin`. */
+/**
+ * Returns the rows of the test applications: `test-app` has every merchant scope, `test-admin` has the scope `admin`.
+ */
 export function testAppRows(at: Date): ApiAppRow[] {
   return [row('test-app', merchantScopes, false, at), row('test-admin', ['admin'], true, at)];
 }

@@ -29,34 +29,45 @@ interface ApiAppPorts {
   now: () => Date;
 }
 
-/** Options of a secret rotation. If `graceSeconds` is 0, the old secret and all live tokens stop working immediately. */
+/**
+ * Options of a secret rotation. If `graceSeconds` is 0, the old secret and all issued tokens stop working immediately.
+ */
 interface Rotation {
   graceSeconds: number;
   revokeTokens?: boolean | undefined;
-  /** Only creates the new secret. The old secret does not expire before the receiver sends the new secret back as `secret`. */
+  /**
+   * Only prepares the rotation by creating the new secret. The old secret stays valid until the receiver confirms the
+   * new one by sending it as `secret`.
+   */
   prepare?: boolean | undefined;
-  /** The prepared secret; sending it confirms its receipt. */
+  /** A prepared secret. Sending it confirms that it was received, and completes the rotation. */
   secret?: string | undefined;
 }
 
-/** How long a prepared secret waits for its confirmation. */
+/** Time in which the receiver must confirm a prepared secret (ms). */
 const PREPARED_MS = 15 * 60_000;
 
-/** The operations on API applications, without console applications. */
+/** The operations on API applications. Console applications are not included. */
 export interface ApiApps {
   list(filter: Omit<AppFilter, 'kinds'>): Promise<ApiAppRow[]>;
   get(clientId: string): Promise<ApiAppRow>;
   create(actor: Actor, settings: AppSettings & { project: string }): Promise<WithSecret>;
-  /** `mayWiden` may reject a change that gives the application more rights, and every change of a trusted application. */
+  /**
+   * Changes the settings of an application. `mayWiden` is called before the application gets more rights, and before
+   * every change of a trusted application. It may throw to reject the change.
+   */
   update(actor: Actor, clientId: string, change: Partial<AppSettings>, mayWiden?: () => void): Promise<ApiAppRow>;
-  /** Without `enabled` the state is inverted; `mayEnable` may reject enabling. */
+  /**
+   * Enables or disables an application. Without `enabled`, an enabled application is disabled, and vice versa.
+   * `mayEnable` is called before an application is enabled, and may throw to reject that.
+   */
   toggle(actor: Actor, clientId: string, enabled: boolean | undefined, mayEnable?: () => void): Promise<ApiAppRow>;
   rotateSecret(actor: Actor, clientId: string, rotation: Rotation): Promise<WithSecret>;
   revokeTokens(actor: Actor, clientId: string): Promise<ApiAppRow>;
   remove(actor: Actor, clientId: string): Promise<void>;
 }
 
-/** Creates the operations; each is one transaction under the lock of the application's row. */
+/** Creates the operations on API applications. Each one locks the application's row and runs in one transaction. */
 export function createApiApps(ports: ApiAppPorts): ApiApps {
   const { store, queries, audit, emitCredentialChange, debug, now } = ports;
   const kinds: readonly ApiAppRow['kind'][] = debug ? ['merchant', 'test'] : ['merchant'];
@@ -105,7 +116,10 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
   };
 }
 
-/** Writes a new application in the caller's transaction; without `emitCredentialChange` (offline) no event is recorded. */
+/**
+ * Writes a new application in the caller's transaction. Offline commands pass no `emitCredentialChange`, so they record
+ * no event.
+ */
 export async function writeApp(
   tx: Tx,
   {
@@ -127,7 +141,7 @@ export async function writeApp(
   return made;
 }
 
-/** The properties of an application that the audit log records. */
+/** Returns the properties of an application that the audit log records. */
 export function appFacts(app: ApiAppRow): object {
   const { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = app;
   const { limits, secretHint, previousSecretExpiresAt, generation } = app;
@@ -135,7 +149,9 @@ export function appFacts(app: ApiAppRow): object {
   return { ...settings, limits, secretHint, previousSecretExpiresAt, generation };
 }
 
-/** The settings of an application after a change; null clears a setting, and an absent setting stays as it is. */
+/**
+ * Returns the settings of an application after a change. null clears a setting, and an absent setting keeps its value.
+ */
 export function merge(app: ApiAppRow, patch: Partial<AppSettings>): AppSettings {
   const { name, scopes, trusted, allowedIps, rateLimit, remark } = app;
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
@@ -172,7 +188,10 @@ function rotated(app: ApiAppRow, secret: string, { graceSeconds, revokeTokens }:
   return { ...fresh, generation, previousSecretHash: app.secretHash, previousSecretExpiresAt };
 }
 
-/** A prepared secret is stored as previous secret, so that its receiver can test it before the rotation. */
+/**
+ * Returns the columns of a prepared secret. It is stored as the previous secret, so that the receiver can already log
+ * in with it before the rotation.
+ */
 function prepared(secret: string, at: Date) {
   return { previousSecretHash: hashSecret(secret), previousSecretExpiresAt: new Date(at.getTime() + PREPARED_MS) };
 }
@@ -180,17 +199,17 @@ function prepared(secret: string, at: Date) {
 function requirePrepared({ previousSecretHash, previousSecretExpiresAt }: ApiAppRow, secret: string, at: Date): void {
   const waits = previousSecretExpiresAt !== null && previousSecretExpiresAt > at;
   if (waits && previousSecretHash !== null && secretMatches(secret, previousSecretHash)) return;
-  throw new Conflict('changed_meanwhile', 'The prepared secret has expired, or another rotation took its place.');
+  throw new Conflict('changed_meanwhile', 'The prepared secret has expired, or another rotation has replaced it.');
 }
 
 async function requireUnused(tx: Tx, clientId: string): Promise<void> {
   if ((await tx.orders.list({ clientId }, { limit: 1 })).length === 0) return;
-  throw new Conflict('in_use', 'The application has orders.', {
-    hint: 'Disable it instead: its orders must keep their owner.',
+  throw new Conflict('in_use', 'The application cannot be deleted, because it has orders.', {
+    hint: 'Disable the application instead, because its orders must keep their owner.',
   });
 }
 
-/** Whether settings grant an application more than before: trust, a scope, addresses, or money. */
+/** Whether the new settings give the application more rights: trust, scopes, IP addresses, or higher limits. */
 function widens(app: ApiAppRow, next: Pick<ApiAppRow, 'trusted' | 'scopes' | 'allowedIps' | 'limits'>): boolean {
   if (next.trusted && !app.trusted) return true;
   if (next.scopes.some((scope) => !covers(app.scopes, scope))) return true;

@@ -13,42 +13,48 @@ import {
 } from './audit.ts';
 import type { IdentityQueries } from './ports.ts';
 
-/** Facts about the log that the verifier knows from outside the database. */
+/** Facts about the audit log that the caller of the verification knows from a source outside the database. */
 export interface AuditKnowledge {
-  /** The hash of a line that was stored outside of the database. The log must still contain the line. */
+  /** The hash of a line that was copied from the log earlier. The log must still contain this line. */
   tip?: string | undefined;
   /**
-   * Up to the line with this id, a former key is accepted at any time, because an outdated replica still wrote with it. Reports of lost
-   * lines are also accepted there, because the database was restored or failed over.
+   * The id of a line. Up to this line, lines with a former key are accepted, because an outdated replica wrote them. Up
+   * to this line, reports of lost lines are accepted too, because the database was restored or failed over.
    */
   acceptUntil?: bigint | undefined;
 }
 
-/** The result of verifying the audit log, up to the line where the verification ended. */
+/** The result of verifying the audit log, up to the line at which the verification stopped. */
 export interface AuditProof {
   readonly lines: number;
-  /** The hash of the last line; store it outside of the database to detect later whether lines were cut off the end. */
+  /**
+   * The hash of the last verified line. If it is stored outside the database, a later verification detects that lines
+   * were removed from the end of the log.
+   */
   readonly tip: string;
-  /** The first faulty line. If no line is faulty, the known line that is missing. */
+  /** The first faulty line. If all lines are valid but a known line is missing, the missing line. */
   readonly broken?: { readonly id: string; readonly reason: AuditFault };
-  /** The start of the next part; absent at the end of the log. */
+  /** The place at which the next partial verification starts. Absent at the end of the log. */
   readonly next?: AuditPlace;
 }
 
-/** The part of the log to verify: its start, as returned by an earlier part, and the maximum number of lines. */
+/** A part of the log to verify. `from` is the `next` of the part before, and `lines` is the maximum number of lines. */
 export interface AuditPart {
   readonly from?: AuditPlace | undefined;
   readonly lines: number;
 }
 
-/** For this long after a key's first line, replicas without that key may still write. */
+/**
+ * A new key is used from its first line on. For this time (ms) after that line, replicas that do not have the key yet
+ * may write with the former key.
+ */
 const ROLLING_MS = 86_400_000;
 const pageSize = 1000;
 
 /**
- * Reads the log in order, in full or in part, and verifies that no line was changed, removed from the middle, or added without the key. If
- * the hash of an earlier last line is given, or known to this process, also verifies that the log still contains that line. If an
- * administrator exists, the line about the creation of the first administrator must exist.
+ * Reads the audit log from the first line on, completely or in parts, and verifies that no line was changed, removed
+ * from the middle, or added without a key. If an earlier last line is known, the log must still contain that line. If
+ * an administrator exists, the log must contain the line about the creation of the first administrator.
  */
 export async function verifyAuditChain(
   { store, now, known }: { store: Store; now: () => Date; known?: KnownTip },
@@ -79,7 +85,10 @@ export async function verifyAuditChain(
 type Keys = Awaited<ReturnType<AuditKeys['all']>>;
 type Broken = NonNullable<AuditProof['broken']>;
 
-/** Verifies the lines one after the other, from the first line or from the end of an earlier part. */
+/**
+ * Creates the verification, which reads one line after another. It begins with the first line, or at the end of an
+ * earlier part.
+ */
 function createProof(
   { configured, former }: Keys,
   { tip: expected, acceptUntil = 0n }: AuditKnowledge,
@@ -92,7 +101,7 @@ function createProof(
   let isTipFound = expected === undefined || expected === firstHash || from?.isTipFound === true;
   let isBegun = from?.isBegun === true;
   let lastId = BigInt(from?.last ?? 0);
-  /** The current key; lines with a former key must soon be followed by a line with the current key. */
+  /** The key that is in use since `since`. A line with a former key must soon be followed by a line with this key. */
   let current = from?.current && { id: from.current.id, since: new Date(from.current.since) };
   let open: AuditPlace['open'] = from?.open;
 
@@ -125,7 +134,10 @@ function createProof(
     return broken;
   }
 
-  /** A key that was rotated away must not return, even if an attacker obtained it. */
+  /**
+   * Whether the key may be in use now. A former key must not be used again after a newer key, because an attacker may
+   * have obtained it.
+   */
   function isCurrent({ id }: AuditKey): boolean {
     if (!current || current.id === id) return true;
     return !seen.has(id) && (!formerIds.has(id) || formerIds.has(current.id));
@@ -191,10 +203,13 @@ const AuditPlace = z
   })
   .readonly();
 
-/** The state of a verification between two parts; a forged state deceives only the client that sends it. */
+/**
+ * The state of a verification between two parts. The client stores it and sends it back, so a forged state misleads
+ * only that client.
+ */
 type AuditPlace = z.infer<typeof AuditPlace>;
 
-/** Parses a state from JSON; undefined if it is invalid. */
+/** Parses the state of a verification from JSON. Returns undefined if the text is invalid. */
 export function readAuditPlace(text: string): AuditPlace | undefined {
   try {
     return AuditPlace.safeParse(JSON.parse(text)).data;

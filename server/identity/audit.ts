@@ -7,13 +7,13 @@ import { auditHashAfter } from '../db/queries/identity.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
 import type { Actor, AuditFilter, IdentityQueries } from './ports.ts';
 
-/** An action for the audit log; secrets in `before` and `after` are masked when it is written. */
+/** An action that is written to the audit log. Secrets in `before` and `after` are masked in the log. */
 export interface AuditEntry {
   readonly actorKind: Actor['kind'];
   readonly actor: string;
-  /** The action as `noun.verb`, such as `app.rotate-secret`. */
+  /** The action in the form `noun.verb`, for example `app.rotate-secret`. */
   readonly action: string;
-  /** The target, such as a client id. */
+  /** The object of the action, for example a client id. */
   readonly target: string;
   readonly before?: object | null;
   readonly after?: object | null;
@@ -22,24 +22,29 @@ export interface AuditEntry {
 }
 
 /**
- * Appends a line to the audit log in the transaction of the action: both commit or neither does. Call it last in a transaction, because it
- * holds the log's lock until the commit.
+ * Appends a line to the audit log in the transaction of the action, so that either both are committed or neither. Call
+ * it last in a transaction, because the log stays locked until the commit.
  */
 export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
 
-/** The name under which `AfterCommit` reports the newest line of the audit log after its commit. */
+/** The name under which `AfterCommit` reports a new line of the audit log after the commit. */
 export const NEW_TIP = 'audit-tip';
-/** The payload of `NEW_TIP`. */
+/** The payload of the report `NEW_TIP`. */
 export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
 
-/** The action of the line that every log must have if an administrator exists. */
+/**
+ * The action of the line about the first administrator. If an administrator exists, every log must contain such a line.
+ */
 export const FIRST_ADMIN = 'bootstrap.admin';
-/** The action of a line with which a writer reports that a committed line is no longer in the log. */
+/** The action of a line that reports a loss: a line that was committed before is no longer in the log. */
 export const LINES_LOST = 'audit.lines-lost';
-/** The actor of lines that the service writes on its own. */
+/** The actor of lines that the service writes without a request. */
 const SERVICE: Actor = { kind: 'system', name: 'service' };
 
-/** Creates the writer of the audit log. If it finds a loss, it first writes a line about it, so that further lines do not hide the loss. */
+/**
+ * Creates the function that writes the audit log. If it detects that lines were lost, it writes a line about the loss
+ * first. Without that line, new lines would hide the loss.
+ */
 export function createAudit({
   now,
   key,
@@ -72,7 +77,7 @@ async function lastLine(tx: Tx): Promise<AuditRow | undefined> {
   return (await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 }))[0];
 }
 
-/** The fields of an audit entry that describe the actor: `audit(tx, { ...by(actor), action, target })`. */
+/** Returns the fields of an audit entry that describe the actor. Use: `audit(tx, { ...by(actor), action, target })`. */
 export function by({ kind, name, ip, requestId }: Actor): Pick<AuditEntry, 'actorKind' | 'actor' | 'ip' | 'requestId'> {
   return { actorKind: kind, actor: name, ip, requestId };
 }
@@ -90,12 +95,15 @@ function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' 
   } as Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'>;
 }
 
-/** The previous hash of the first line. */
+/** The first line has no line before it and uses this value as previous hash. */
 export const firstHash = '0'.repeat(64);
 
 type Line = Omit<AuditRow, 'id' | 'hash'>;
 
-/** The hash of a line over the previous hash and every column: HMAC-SHA-256 with the key that the line names. */
+/**
+ * Returns the hash of a line: an HMAC-SHA-256 over the previous hash and every column, with the key whose id the line
+ * contains.
+ */
 export function chainHash(line: Line, { id, key }: AuditKey): string {
   const { previousHash, at, actorKind, actor, action, target, before, after, ip, requestId } = line;
   const facts = [id, previousHash, at.toISOString(), actorKind, actor, action, target, before, after, ip, requestId];
@@ -103,7 +111,10 @@ export function chainHash(line: Line, { id, key }: AuditKey): string {
   return createHmac('sha256', key).update(text).digest('hex');
 }
 
-/** Sorts the properties, because the database stores the properties of JSON in its own sequence. */
+/**
+ * Sorts the properties of JSON values by name, because the database returns them in another sequence than they were
+ * written.
+ */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== 'object' || value === null) return value;
@@ -114,26 +125,29 @@ function ordered(value: unknown): unknown {
   );
 }
 
-/** A line of the audit log: its hash, and the id of the line before it. */
+/** Identifies a line of the audit log by its hash. `after` is the id of the line before it. */
 export interface AuditTip {
   readonly after: string;
   readonly hash: string;
 }
 
-/** The newest line of the audit log that this process saw committed; it is in memory, so a writer of the database cannot change it. */
+/**
+ * The newest committed line of the audit log that this process knows. It is kept in memory, so that an attacker who can
+ * write to the database cannot change it.
+ */
 export interface KnownTip {
-  /** Stores a committed line. */
+  /** Stores a line after its commit. */
   note(tip: AuditTip): void;
-  /** Stores the last line of the log if none is known yet. */
+  /** Reads the last line of the log and stores it, if no line is known yet. */
   learn(tx: ReadTx): Promise<void>;
   /**
-   * Returns the known line if the log no longer contains it, otherwise undefined. `last` is the log's last line, if the caller has already
-   * read it.
+   * Returns the known line if the log no longer contains it, otherwise undefined. Callers that have already read the
+   * last line of the log pass it as `last`.
    */
   lost(tx: ReadTx, last?: { hash: string }): Promise<AuditTip | undefined>;
 }
 
-/** Creates an empty `KnownTip`. */
+/** Creates a `KnownTip` that knows no line yet. */
 export function createKnownTip(): KnownTip {
   let known: AuditTip | undefined;
   return {
@@ -157,7 +171,10 @@ const secretText =
 const masked = '***';
 const maxText = 2000;
 
-/** A copy for permanent storage: plain JSON, secrets masked by name and by pattern, long text cut. */
+/**
+ * Returns a copy for permanent storage: plain JSON, in which secrets are masked by name and by pattern and long texts
+ * are cut.
+ */
 export function mask(value: unknown): Record<string, unknown> | null {
   if (typeof value !== 'object' || value === null) return null;
   return maskMember('', value, 0) as Record<string, unknown>;
@@ -183,33 +200,41 @@ function isSecret(name: string): boolean {
   return secretName.test(name) && !shownNames.test(name);
 }
 
-/** A key that authenticates lines of the audit log; each line contains the id, which reveals nothing about the key. */
+/**
+ * A key that authenticates lines of the audit log. Each line contains the key's id, from which the key cannot be
+ * derived.
+ */
 export interface AuditKey {
   readonly id: string;
   readonly key: Uint8Array;
 }
 
-/** The keys of the audit log. New lines use the newest key; every key can verify lines. */
+/**
+ * The keys of the audit log. New lines use the newest key. Older lines are verified with the key whose id they contain.
+ */
 export interface AuditKeys {
   readonly newest: AuditKey;
-  /** The audit log keys that belong to the configured master keys, and the audit log keys of former master keys. */
+  /** Returns the audit log keys of the configured master keys (`configured`) and of former master keys (`former`). */
   all(): Promise<{ configured: readonly AuditKey[]; former: readonly AuditKey[] }>;
 }
 
-/** Derives the audit log's key from a master key (HKDF-SHA-256), so that a reader of the database cannot compute it. */
+/**
+ * Derives an audit log key from a master key (HKDF-SHA-256). The master key is not in the database, so a reader of the
+ * database cannot compute the audit log key.
+ */
 export function deriveAuditKey({ key: master }: Pick<MasterKey, 'key'>): AuditKey {
   const key = new Uint8Array(hkdfSync('sha256', master, 'unified-payment-service', 'audit-log', 32));
   return { id: hash('sha256', key).slice(0, 16), key };
 }
 
-/** Dependencies of the keys. */
+/** The dependencies of the audit log keys. */
 interface AuditKeyParts {
   store: Store;
   masterKeys: readonly MasterKey[];
   encryption: Pick<Encryption, 'open'>;
 }
 
-/** Creates the audit log's keys of this configuration. */
+/** Creates the audit log keys that belong to the configured master keys. */
 export function createAuditKeys({ store, masterKeys, encryption }: AuditKeyParts): AuditKeys {
   const configured = masterKeys.map(deriveAuditKey);
   const [newest] = configured;
@@ -230,7 +255,10 @@ export function createAuditKeys({ store, masterKeys, encryption }: AuditKeyParts
   };
 }
 
-/** Stores the audit keys of former master keys before these are removed, because their lines must stay verifiable. */
+/**
+ * Stores the audit log keys of older master keys, so that lines with these keys can still be verified after the master
+ * keys are removed from the configuration.
+ */
 export async function keepFormerAuditKeys(
   tx: Tx,
   [, ...older]: readonly MasterKey[],
@@ -249,8 +277,9 @@ function placeOf(id: string): Place {
 }
 
 /**
- * Appends a line with the newest key if the last line has a former key, so that later changes of the lines before it are detected. Also
- * appends a line if this process detects that lines were lost. Returns the hash of the last line, undefined for an empty log.
+ * Appends a line with the newest key if the last line has a former key. The new line protects the lines before it
+ * against changes with the former key. Also appends a line if this process detects that lines were lost. Returns the
+ * hash of the last line, or undefined if the log is empty.
  */
 export async function anchorAudit({
   store,
@@ -273,22 +302,22 @@ export async function anchorAudit({
   });
 }
 
-/** Formats of the export. */
+/** The file formats in which the audit log can be exported. */
 export const AUDIT_FORMATS = ['csv', 'ndjson'] as const;
-/** A format of the export. */
+/** A file format of the audit log export. */
 type AuditFormat = (typeof AUDIT_FORMATS)[number];
 
-/** A line of the audit log as exported. */
+/** A line of the audit log in the form in which it is exported. */
 type ShownLine = Record<string, unknown>;
 
-/** Dependencies of the export. */
+/** The dependencies of the audit log export. */
 interface AuditExportPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'auditLines'>;
   audit: Audit;
 }
 
-/** The filter of the exported lines. */
+/** The filter that selects the exported lines. */
 type ExportedLines = Omit<AuditFilter, 'limit' | 'cursor'>;
 
 const COLUMNS = [
@@ -309,8 +338,9 @@ const COLUMNS = [
 const BATCH = 500;
 
 /**
- * Exports all matching lines, newest first, as CSV or NDJSON, in batches at the reader's speed. The export's own audit entry is committed
- * first, so it is the first line of an export without a filter.
+ * Exports all matching lines of the audit log as CSV or NDJSON, the newest first. Lines are read in batches, as fast as
+ * the client receives them. The export itself is recorded first, so an export without a filter begins with its own
+ * audit line.
  */
 export function exportAudit({ store, queries, audit }: AuditExportPorts) {
   return async (
@@ -339,7 +369,7 @@ export function exportAudit({ store, queries, audit }: AuditExportPorts) {
   };
 }
 
-/** The export operation for routes. */
+/** The operation that exports the audit log, as routes call it. */
 export type ExportAudit = ReturnType<typeof exportAudit>;
 
 function toCsv(shown: ShownLine): string {

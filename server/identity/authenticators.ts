@@ -10,7 +10,7 @@ import { type Role, scopes as allScopes } from '../domain.ts';
 import { isConfirmed } from './confirm.ts';
 import { type FactorState, createSessionUse, factorState, usedSince } from './sessions.ts';
 
-/** Dependencies of the authenticators. */
+/** The dependencies of the authenticators. */
 interface AuthenticatorPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp' | 'touchSession'>;
@@ -19,36 +19,42 @@ interface AuthenticatorPorts {
   audit: Audit;
   limits: Pick<LoginLimits, 'mayRecordUnconfirmed'>;
   csrfKey: Uint8Array;
-  /** If false, the test applications do not exist. */
+  /** If false, tokens of the test applications are rejected. */
   debug: boolean;
-  /** True if the service refuses live configurations, so that no order moves real money. */
+  /**
+   * True if the service refuses live configurations. Then no order moves real money, and applications have the mode
+   * `test`.
+   */
   refusesLive: boolean;
-  /** Maximum idle minutes of a session; 0 = only its token limits it. */
+  /**
+   * A session ends after this many minutes without a request. 0 = no limit; the session then ends when its token
+   * expires.
+   */
   idleMinutes: number;
   /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
   now: () => Date;
 }
 
-/** An authenticated administrator of a request. */
+/** The administrator that a request's token belongs to. */
 interface FoundAdmin {
   readonly kind: 'admin';
   readonly id: string;
   readonly username: string;
   readonly role: Role;
-  /** Codes of the projects that the administrator may access; null = all. */
+  /** Codes of the projects that the administrator may access. null = all projects. */
   readonly projects: readonly string[] | null;
   readonly secondFactor: FactorState;
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
   /**
-   * Whether password and second factor were confirmed within the last minutes; `where-live` is also true with Debug, because Debug is not
-   * allowed together with live channels.
+   * Whether password and second factor were confirmed within the last five minutes. With Debug, `where-live` is always
+   * true, because Debug cannot be combined with live channels.
    */
   readonly confirmed: { readonly always: boolean; readonly 'where-live': boolean };
 }
 
-/** An authenticated application of a request. */
+/** The application that a request's token belongs to. */
 interface FoundApp {
   readonly kind: 'app';
   readonly clientId: string;
@@ -57,9 +63,9 @@ interface FoundApp {
   readonly scopes: ReadonlySet<string>;
   readonly mode: 'test' | 'live';
   readonly rateLimit?: number;
-  /** The terms of its payments. */
+  /** The application's rules for payments: late payment policy and limits. */
   readonly terms: Pick<AppState, 'latePayment' | 'limits'>;
-  /** The response stored under the given Idempotency-Key. */
+  /** The response that is stored under the Idempotency-Key of the request, if a key was sent. */
   readonly kept: AppState['kept'];
 }
 
@@ -71,17 +77,18 @@ export interface IdentityAuthenticators {
   noteUnconfirmed(admin: Pick<FoundAdmin, 'username' | 'jti'>, refused: RefusedOperation): Promise<void>;
 }
 
-/** An operation that was refused because the session lacks a confirmation. */
+/** An operation that was refused because password and second factor were not confirmed recently. */
 interface RefusedOperation {
-  /** Method and path of the route. */
+  /** HTTP method and path of the route. */
   operation: string;
   ip: string;
   requestId: string;
 }
 
 /**
- * Creates the authenticators. Each request reads the owner, with the session or the revocation, in one statement from the primary. Nothing
- * is cached, so a revocation applies from its commit on, and while the database does not respond every request is rejected.
+ * Creates the authenticators. For each request, one SQL statement on the primary database reads the token's owner and
+ * whether the session or token is still valid. This result is never cached, so a revocation takes effect at its commit.
+ * While the database does not respond, every request is rejected.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
   const { store, queries, adminTokens, accessTokens, audit, limits, csrfKey, now } = ports;
@@ -122,21 +129,27 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
   };
 }
 
-/** Whether an application may have tokens: never the console's, and test applications only while Debug is on. */
+/**
+ * Whether tokens are issued and accepted for an application. Console applications never get tokens, and test
+ * applications only while Debug is on.
+ */
 export function exists({ kind }: Pick<AppState, 'kind'>, debug: boolean): boolean {
   return kind === 'merchant' || (kind === 'test' && debug);
 }
 
-/** The refusal of an address that is not on an application's list. */
+/** Creates the error for a request from an IP address that the application does not allow (403). */
 function addressRefused(): Forbidden {
-  return new Forbidden('ip_not_allowed', 'This application is not allowed to be used from your IP address.');
+  return new Forbidden('ip_not_allowed', 'Your IP address is not in the list allowedIps of this application.');
 }
 
 function lives<S extends AdminState | AppState>(state: S | undefined, generation: number): state is S {
   return state !== undefined && state.enabled && state.generation === generation;
 }
 
-/** How long a replaced session may still read, because requests of a page may be in progress. */
+/**
+ * Time for which a replaced session may still send read requests (ms), because a page may have sent requests before the
+ * replacement.
+ */
 const REPLACED_MS = 30_000;
 
 function isOver({ replacedAt }: AdminState, at: Date, safe: boolean): boolean {
@@ -168,12 +181,14 @@ export function covers(owned: readonly string[], scope: string): boolean {
   return everyScope.has(scope) && (owned.includes(scope) || owned.includes('admin'));
 }
 
-/** The effective scopes of a token: its own scopes, limited to the scopes that the application still has. */
+/**
+ * Returns the scopes that are in effect for a token: its own scopes, without those that the application no longer has.
+ */
 export function effectiveScopes(token: readonly string[], app: readonly string[]): ReadonlySet<string> {
   return new Set(allScopes.filter((scope) => covers(token, scope) && covers(app, scope)));
 }
 
-/** Stores the last use in the background, at most once a minute; a failed write is ignored. */
+/** Stores when an application was last used, in the background and at most once a minute. A failed write is ignored. */
 function toucher({ store, queries, now }: AuthenticatorPorts): (app: AppState) => void {
   const underway = new Set<string>();
   return ({ clientId, lastUsedAt }) => {

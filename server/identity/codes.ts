@@ -1,4 +1,4 @@
-// Codes of a second factor: authenticator codes (TOTP), and recovery codes.
+// Codes of a second factor: time-based codes of an authenticator (TOTP), and recovery codes.
 
 import { hash, randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
@@ -14,19 +14,28 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const LENGTH = 24;
 const GROUP = /.{6}(?=.)/g;
 
-/** A recovery code: 120 random bits in four groups, so a plain hash of it is enough (ASVS 6.5.2). */
+/**
+ * Creates a recovery code with 120 random bits, in four groups. A code is too long to guess, so a fast hash is
+ * sufficient for storage (ASVS 6.5.2).
+ */
 export function newRecoveryCode(): string {
   const letters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET[byte & 31]).join('');
   return letters.replaceAll(GROUP, '$&-');
 }
 
-/** The normalized letters of a typed recovery code; undefined if it does not have that form. */
+/**
+ * Normalises a recovery code that a user typed. Returns undefined if the text does not have the form of a recovery
+ * code.
+ */
 export function readRecoveryCode(typed: string): string | undefined {
   const letters = typed.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
   return /^[0-9a-hjkmnp-tv-z]{24}$/.test(letters) ? letters : undefined;
 }
 
-/** Replaces all recovery codes of an account; the new ones are returned once and cannot be read again. */
+/**
+ * Replaces all recovery codes of an account and returns the new codes. Only their hashes are stored, so they cannot be
+ * read again.
+ */
 export async function replaceRecoveryCodes(tx: Tx, adminId: string, at: Date): Promise<string[]> {
   const codes = Array.from({ length: HOW_MANY }, newRecoveryCode);
   await tx.recoveryCodes.delete({ adminId });
@@ -36,7 +45,10 @@ export async function replaceRecoveryCodes(tx: Tx, adminId: string, at: Date): P
   return codes;
 }
 
-/** Marks a recovery code as used; false if the account has no such unused code. Of two concurrent uses one succeeds. */
+/**
+ * Marks a recovery code as used. Returns false if the account has no such unused code. If a code is used twice at the
+ * same time, only one use succeeds.
+ */
 async function takeRecoveryCode(tx: Tx, adminId: string, letters: string, at: Date): Promise<boolean> {
   return (await tx.recoveryCodes.update({ adminId, codeHash: hashOf(letters), usedAt: null }, { usedAt: at })) === 1;
 }
@@ -45,14 +57,14 @@ function hashOf(letters: string): string {
   return hash('sha256', letters);
 }
 
-/** A new TOTP secret in base32 (RFC 4226 §4: 160 bits). */
+/** Creates a TOTP secret in base32 with 160 bits (RFC 4226 §4). */
 export function newTotpSecret(): string {
   return new Secret({ size: 20 }).base32;
 }
 
 /**
- * The enrolment URI of an authenticator, for a QR code; `issuer` is shown beside the account. The defaults of all authenticators (SHA1, six
- * digits, thirty seconds) are omitted, so that the QR code fits a terminal of 24 rows.
+ * Returns the URI that an authenticator app reads from a QR code. The app shows `issuer` beside the account. Default
+ * parameters (SHA1, six digits, thirty seconds) are omitted, so that the QR code fits on a terminal of 24 lines.
  */
 export function totpUri(secret: string, { issuer, account }: { issuer: string; account: string }): string {
   const uri = new URL(totp(secret, { issuer, label: account }).toString());
@@ -63,8 +75,9 @@ export function totpUri(secret: string, { issuer, account }: { issuer: string; a
 const STEP_MS = 30_000;
 
 /**
- * The 30-second step of a code: the current one, or the previous one, because typing and the network take time (RFC 6238 §5.2); undefined
- * for any other code. A code is valid for at most a minute. Compared in constant time.
+ * Returns the 30-second time step to which a code belongs. The current and the previous step are accepted, because
+ * typing and transmission take time (RFC 6238 §5.2). Returns undefined for any other code. The comparison takes
+ * constant time.
  */
 export function stepOfCode(secret: string, code: string, at: Date): bigint | undefined {
   const known = totp(secret);
@@ -75,15 +88,18 @@ export function stepOfCode(secret: string, code: string, at: Date): bigint | und
   return late < 0 ? undefined : BigInt(TOTP.counter({ timestamp: at.getTime() }) - late);
 }
 
-/** Parameters that every authenticator supports. */
+/** Creates the TOTP calculation with parameters that every authenticator app supports. */
 function totp(secret: string, names: { issuer?: string; label?: string } = {}): TOTP {
   return new TOTP({ ...names, secret, algorithm: 'SHA1', digits: 6, period: 30 });
 }
 
-/** The kind of a used code. */
+/** The kind of the code that was used. */
 export type TakenCode = 'code' | 'recovery code';
 
-/** The account has a second factor, and the code is missing or wrong. Rolls the transaction back; the caller converts it to a refusal. */
+/**
+ * The account has a second factor, but the code is missing or wrong. This error rolls the transaction back, and the
+ * caller converts it to an error response.
+ */
 export class CodeRefused extends Error {
   readonly why: 'missing' | 'wrong';
 
@@ -94,7 +110,7 @@ export class CodeRefused extends Error {
   }
 }
 
-/** The secret cannot be decrypted, because this replica has another master key (503). */
+/** The secret of a second factor cannot be decrypted, because this replica has another master key (503). */
 class SecondFactorUnreadable extends Unavailable {
   constructor(cause: unknown) {
     super('second_factor_unreadable', 'The second factor of the account cannot be decrypted.', {
@@ -106,8 +122,8 @@ class SecondFactorUnreadable extends Unavailable {
 }
 
 /**
- * Uses a code of an account under the lock of its second factor: on all replicas together a step is accepted once, and no earlier step
- * after it. Undefined if the account has no second factor; throws CodeRefused.
+ * Uses a code of an account. The row of the second factor is locked, so that all replicas together accept each time
+ * step once, and no earlier step after it. Returns undefined if the account has no second factor. Throws CodeRefused.
  */
 export async function takeCode(
   tx: Tx,
@@ -128,17 +144,17 @@ export async function takeCode(
   return 'code';
 }
 
-/** The digits of a code without the space that authenticators show. */
+/** Removes the spaces from a code, because authenticator apps show the digits in groups. */
 export function withoutBlanks(code: string): string {
   return code.replaceAll(' ', '');
 }
 
-/** The database place of a secret. */
+/** The place of a secret in the database, to which its encryption is bound. */
 export function placeOfSecret(adminId: string, column: 'encrypted' | 'pending_encrypted'): Place {
   return { table: 'second_factors', id: adminId, column, version: 1 };
 }
 
-/** Decrypts the secret of an account; throws SecondFactorUnreadable. */
+/** Decrypts the TOTP secret of an account. Throws SecondFactorUnreadable. */
 export function openSecret(
   encryption: Pick<Encryption, 'open'>,
   { adminId, encrypted, pendingEncrypted }: SecondFactorRow,

@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto';
 const BYTES = 6;
 
 /**
- * The first guesses of an attacker: the 3,000 most common passwords, those of twelve characters and more among the 30,000 most common, and
- * 800 first names (the lists of zxcvbn 4.4.2), in lower case. Stored as the first bytes of their SHA-256, because many are offensive.
+ * The passwords that attackers try first, from the lists of zxcvbn 4.4.2, in lower case: the 3,000 most common
+ * passwords, those with at least twelve characters among the 30,000 most common, and 800 first names. The list contains
+ * the first bytes of their SHA-256 instead of the words, because many words are offensive.
  */
 const digests = `
 AAFWdCMgAASLpdc3AAwoVFf8AA4C5A5EACNAtBruACX3VwTwADNyjw-8ADkN4rcHAD3haPMRAEUdmgC_AEd62KRDAFGVNSwTAFSn3p1PAHYpNAhM
@@ -298,7 +299,7 @@ _ymOTE-X_0jlEeFj_2PRSb1z_2ZoycBU_4__FpH5_5jvZ7VS_62SPHr8_7KRAyg7_7WPpj_h__DTVHwL
 
 const known = readDigests(Buffer.from(digests.replaceAll('\n', ''), 'base64url'));
 
-/** Whether a text in lower case is one of the passwords that leaked most often. */
+/** Whether a text in lower case is one of the most frequently leaked passwords. */
 export function isOftenLeaked(text: string): boolean {
   return known.has(
     createHash('sha256')
@@ -308,7 +309,7 @@ export function isOftenLeaked(text: string): boolean {
   );
 }
 
-/** The number of leaked passwords in the list. */
+/** The number of leaked passwords in `digests`. */
 export const leakedCount = known.size;
 
 function readDigests(bytes: Buffer): ReadonlySet<string> {

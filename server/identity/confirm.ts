@@ -1,4 +1,4 @@
-// Checks passwords and codes, at a login and for the confirmation of a session.
+// Checks passwords and codes, both at login and when an administrator confirms a session.
 
 import { randomUUID } from 'node:crypto';
 import type { Encryption } from '../db/encryption.ts';
@@ -12,7 +12,7 @@ import type { GateLine, Passwords } from './passwords.ts';
 import type { Actor, AdminState, IdentityQueries, LoginState, Session } from './ports.ts';
 import { type TokenMint, newCsrfToken } from './tokens.ts';
 
-/** Dependencies of a password check. */
+/** The dependencies of a password check. */
 interface CheckPorts {
   store: Store;
   passwords: Passwords;
@@ -20,15 +20,17 @@ interface CheckPorts {
   audit: Audit;
 }
 
-/** Whether a password is correct. `refusal` is the error to throw unless a correct code was also sent. */
+/**
+ * The result of a password check. If `refusal` is set, the caller must throw it unless a correct code was also sent.
+ */
 interface PasswordCheck {
   right: boolean;
   refusal: TooManyRequests | undefined;
 }
 
 /**
- * Whether the password matches the hash. The limits are checked again when the queued check starts, so that concurrent guesses cannot all
- * pass; attempts from known addresses have a queue of their own.
+ * Checks whether a password matches the hash. The check waits in a queue, and the limits are applied again when it
+ * starts, so that concurrent guesses cannot all pass. Attempts from known addresses have their own queue.
  */
 export async function lookAtPassword(
   { passwords, limits }: Pick<CheckPorts, 'passwords' | 'limits'>,
@@ -38,20 +40,24 @@ export async function lookAtPassword(
   line: GateLine = attempt.known ? 'reserved' : 'open',
 ): Promise<PasswordCheck> {
   let refusal: TooManyRequests | undefined;
-  // The decoy hash is created in every case. Creating it only for an unknown name would reveal by timing that the name is unknown.
+  // The decoy hash is created on every login. If it were created only for unknown usernames, the response time would
+  // reveal that a username is unknown.
   const decoy = await passwords.decoy();
   const admit = async () => void (refusal = await limits.admit(attempt));
   const right = await passwords.verify(hash ?? decoy, password, admit, line);
   return { right: right && hash !== undefined, refusal };
 }
 
-/** Overrides of the audit entry of a failure. */
+/** Values that replace the default target and details in the audit entry of a failed login. */
 export interface FailureLine {
   target?: string;
   after?: object | null;
 }
 
-/** Counts a wrong password or code; the audit entry has the account as target, and only a few entries per address are written. */
+/**
+ * Counts a wrong password or code, and writes an audit entry about it. Per address only the first few failures are
+ * written. Throws a 429 above the limit.
+ */
 export async function recordFailure(
   { store, limits, audit }: Pick<CheckPorts, 'store' | 'limits' | 'audit'>,
   actor: Actor,
@@ -63,39 +69,43 @@ export async function recordFailure(
   await limits.failed(attempt);
 }
 
-/** Dependencies of a code check. */
+/** The dependencies of a code check. */
 interface CodePorts extends Pick<CheckPorts, 'store' | 'limits' | 'audit'> {
   encryption: Pick<Encryption, 'open'>;
   now: () => Date;
 }
 
-/** A code with its account, its origin, and the refusal of a wrong code. */
+/** A code to check: the account, the login attempt and its actor, and the error to throw if the code is refused. */
 export interface CodeCheck {
   attempt: Attempt;
   actor: Actor;
   account: { id: string; hasFactor: boolean };
   code: string | undefined;
   refusalOf: (refused: CodeRefused) => AppError;
-  /** The attempt that wrong codes are counted for, if it is not `attempt`. */
+  /** The attempt for which wrong codes are counted, if it is not `attempt`. */
   counted?: Attempt;
-  /** The audit entry of a failure, if it is not about the code. */
+  /** The audit entry of a failure, if it must not mention the second factor. */
   failure?: FailureLine;
   /**
-   * Another login attempt has used the turn of an account above its limit (`LoginLimits`), so only a correct code is accepted. Every other
-   * result counts as a failed login and takes the same steps, even if the code may not be checked.
+   * True if the account is above its limit of failures and another attempt has used its current turn (`LoginLimits`).
+   * Then only a correct code is accepted. Every other result counts as a failed login and takes the same steps, so that
+   * the response time reveals nothing.
    */
   isOutOfTurn?: boolean;
 }
 
-/** Returns a made-up account and attempt. A login takes the same steps with them as with a real account, but no code is correct. */
+/**
+ * Returns a made-up account and attempt for a login that must fail. With them a login takes the same steps as for a
+ * real account, but no code is correct.
+ */
 export function standIn(attempt: Attempt): Pick<CodeCheck, 'account' | 'counted'> {
   const id = randomUUID();
   return { account: { id, hasFactor: true }, counted: { ...attempt, username: id, known: false, isStandIn: true } };
 }
 
 /**
- * Runs `work` in the transaction that uses the code, so that the code is used only if `work` succeeds. A missing or wrong code counts as a
- * failed login. Wrong codes have an additional counter, because a code has few possible values.
+ * Uses the code and runs `work` in the same transaction, so that the code is used only if `work` succeeds. A missing or
+ * wrong code counts as a failed login. Wrong codes are also counted separately, because a code has few possible values.
  */
 export async function withCode<T>(
   ports: CodePorts,
@@ -103,7 +113,8 @@ export async function withCode<T>(
   work: (tx: Tx, used: TakenCode | undefined) => Promise<T>,
 ): Promise<T> {
   const { store, limits, encryption, now } = ports;
-  // Recovery codes are too long to guess, so they have no limit: an account under attack can still log in.
+  // Recovery codes are too long to guess, so they have no limit. With a recovery code the owner can log in even while
+  // the account is under attack.
   const isShort = code !== undefined && readRecoveryCode(code) === undefined;
   let checked = { account, counted };
   if (account.hasFactor && isShort)
@@ -117,7 +128,8 @@ export async function withCode<T>(
   const { id: adminId } = checked.account;
   try {
     return await store.transaction(async (tx) => {
-      // Locks the account's row before its second factor's row; every transaction uses this order.
+      // The account's row is locked before the row of its second factor. Every transaction uses this sequence, so that
+      // no deadlock occurs.
       await tx.admins.lock({ id: adminId });
       const used = await takeCode(tx, encryption, { adminId, code, at: now() });
       if (isOutOfTurn && used === undefined) throw new CodeRefused('wrong');
@@ -125,29 +137,29 @@ export async function withCode<T>(
     });
   } catch (error) {
     if (!(error instanceof CodeRefused)) throw error;
-    // The code is counted before `recordFailure`, which throws a different refusal above its own limit.
+    // `codeFailed` must run before `recordFailure`, because `recordFailure` throws above its own limit.
     if (error.why === 'wrong' && isShort) await limits.codeFailed(checked.counted);
     await recordFailure(ports, actor, attempt, failure ?? { after: { secondFactor: error.why } });
     throw refusalOf(error);
   }
 }
 
-/** A new session. */
+/** The values of a new session. */
 export interface NewSession {
   jti: string;
   adminId: string;
   generation: number;
   ip?: string | undefined;
   userAgent?: string | undefined;
-  /** When the password was verified, if it was. */
+  /** The time at which the password was verified. Absent = the password was not verified. */
   confirmedAt?: Date;
-  /** Whether a code of the second factor was verified, and when. */
+  /** Whether a code of the second factor was verified. `codeAt` is the time of that. */
   secondFactor?: boolean;
   codeAt?: Date | undefined;
   ttlSeconds: number;
 }
 
-/** The row of a new session. */
+/** Returns the row of a new session. */
 export function sessionRow({ ttlSeconds, ...session }: NewSession, at: Date): SessionRow {
   const { ip, userAgent, confirmedAt, codeAt, secondFactor = false } = session;
   return {
@@ -168,7 +180,10 @@ export function sessionRow({ ttlSeconds, ...session }: NewSession, at: Date): Se
 
 const CONFIRMED_MS = 300_000;
 
-/** Whether the session's password, and a code if the account has a second factor, were verified so recently that the same person is probably still present. */
+/**
+ * Whether the password was verified within the last five minutes, and also a code if the account has a second factor.
+ * After such a short time the same person is probably still at the screen.
+ */
 export function isConfirmed(
   { confirmedAt, codeAt, hasFactor }: Pick<AdminState, 'confirmedAt' | 'codeAt' | 'hasFactor'>,
   now: Date,
@@ -177,22 +192,25 @@ export function isConfirmed(
   return isFresh(confirmedAt) && (!hasFactor || isFresh(codeAt));
 }
 
-/** The password and code of a confirmation; a code is required if the account has a second factor. */
+/**
+ * The password and code with which an administrator confirms a session. The code is required if the account has a
+ * second factor.
+ */
 export interface Proof {
   password: string;
   code?: string | undefined;
 }
 
-/** Dependencies of the check of a code by an administrator who is logged in. */
+/** The dependencies of checking a code of an administrator who is already logged in. */
 export interface OwnCodePorts extends CodePorts {
   queries: Pick<IdentityQueries, 'loginState'>;
   addresses: KnownAddresses;
 }
 
-/** Dependencies of the check of a password by an administrator who is logged in. */
+/** The dependencies of checking the password of an administrator who is already logged in. */
 interface OwnPasswordPorts extends CheckPorts, OwnCodePorts {}
 
-/** The account of a session, and the attempt that its wrong passwords and codes are counted for. */
+/** The account of a session, and the attempt for which its wrong passwords and codes are counted. */
 interface Checked {
   account: NonNullable<LoginState['admin']>;
   attempt: Attempt;
@@ -200,8 +218,9 @@ interface Checked {
 }
 
 /**
- * Returns the account of a session after its password was verified. A wrong password counts as a failed login and is a 400 at `pointer`.
- * Also throws a 400 if the account has a second factor and no code was sent; the session's owner may know that.
+ * Verifies the password of a session's account and returns the account. A wrong password counts as a failed login and
+ * throws a 400 at `pointer`. If the account has a second factor and no code was sent, throws a 400 too; the logged-in
+ * administrator may learn that a code is needed.
  */
 export async function requirePassword(
   ports: OwnPasswordPorts,
@@ -220,8 +239,8 @@ export async function requirePassword(
 }
 
 /**
- * Returns the account of a session before a password or code is checked. Throws a 400 at `/code` if the account has a second factor and no
- * code was sent, and 429 after too many failures.
+ * Returns the account of a session before its password or code is checked. Throws a 400 at `/code` if the account has a
+ * second factor and no code was sent. Throws a 429 after too many failures.
  */
 export async function ownAccount(
   { store, queries, addresses, limits }: OwnCodePorts,
@@ -238,7 +257,7 @@ export async function ownAccount(
   return { account: admin, attempt, actor };
 }
 
-/** Runs `work` in the transaction that uses the code; a rejected code is a 400 at `/code`. */
+/** Uses the code and runs `work` in the same transaction. A missing or wrong code throws a 400 at `/code`. */
 export function withOwnCode<T>(
   ports: CodePorts,
   checked: Checked,
@@ -255,24 +274,24 @@ function missingCode(): InvalidRequest {
   ]);
 }
 
-/** The refusal of a wrong code after the login (400). */
+/** Creates the error for a wrong code of an administrator who is already logged in (400). */
 export function wrongCode(): InvalidRequest {
   return new InvalidRequest('The code is wrong.', [
     {
       pointer: '/code',
       code: 'code_wrong',
-      detail: 'is not a currently valid code of the authenticator, or was already used',
+      detail: 'is not valid now, or was already used',
     },
   ]);
 }
 
-/** Dependencies of a confirmation. */
+/** The dependencies of the confirmation of a session. */
 export interface ConfirmPorts extends OwnPasswordPorts {
   adminTokens: TokenMint;
   csrfKey: Uint8Array;
 }
 
-/** The session that a confirmation started; both tokens are returned once. */
+/** The session that replaces the confirmed one. The caller receives both tokens once. */
 export interface ConfirmedSession {
   token: string;
   csrfToken: string;
@@ -281,15 +300,16 @@ export interface ConfirmedSession {
 }
 
 /**
- * Creates the operation that confirms a session by the account's password and, if enrolled, its second factor. It starts a new session in
- * its place, so that a copied old token does not gain the confirmation.
+ * Creates the operation that confirms a session with the account's password and, if enrolled, a code of the second
+ * factor. A new session replaces the confirmed one, so that a stolen copy of the old token does not become confirmed.
  */
 export function createConfirm(ports: ConfirmPorts) {
   const { adminTokens, csrfKey, audit, now } = ports;
   return async (session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession> => {
     const { id, jti: old, username } = session;
     const checked = await requirePassword(ports, session, actor, { ...proof, pointer: '/password' });
-    // Read before the password check: if the generation changed since, this token is invalid.
+    // The generation was read before the password check. If the generation changed after that, the new token is
+    // invalid.
     const { generation } = checked.account;
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const at = now();

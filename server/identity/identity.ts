@@ -23,7 +23,7 @@ import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { UUID } from '../domain.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 
-/** The configuration that identity needs. */
+/** The configuration values that this folder uses. */
 interface IdentityConfig {
   debug: boolean;
   environment: 'development' | 'staging' | 'production';
@@ -34,23 +34,23 @@ interface IdentityConfig {
   rateLimit: { loginFailures: number; badCredentialsPerMinute: number };
 }
 
-/** Dependencies of identity. */
+/** The dependencies of `createIdentity`. */
 interface IdentityParts {
   config: IdentityConfig;
   store: Store;
   queries: IdentityQueries;
   counts: FailureCounts;
   auditKeys: AuditKeys;
-  /** The newest audit line that this process knows, updated after each commit (`NEW_TIP`). */
+  /** The newest audit line that this process knows. It is updated after each commit (`NEW_TIP`). */
   auditTip: KnownTip;
-  /** Encrypts the secrets of second factors. */
+  /** Encrypts and decrypts the secrets of second factors. */
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
   now: () => Date;
   passwords: Passwords;
   emitCredentialChange: EmitCredentialChange;
 }
 
-/** Authentication, accounts, applications and the audit log. */
+/** The operations on logins, tokens, accounts, applications and the audit log. */
 export interface Identity {
   authenticators: IdentityAuthenticators;
   sessions: Sessions;
@@ -64,17 +64,26 @@ export interface Identity {
   exportAudit: ExportAudit;
   verifyAudit(knowledge?: AuditKnowledge, part?: AuditPart): Promise<AuditProof>;
   /**
-   * For the jobs: appends an audit line with the newest key if the last line has another key. Returns the hash of the last line, undefined
-   * for an empty log.
+   * For the jobs: appends a line with the newest key if the last line of the audit log has another key. Returns the
+   * hash of the last line, or undefined if the log is empty.
    */
   anchorAudit(): Promise<string | undefined>;
-  /** For the clean-up job: deletes revocations of tokens that expired over a day ago by the database's clock; returns the count. */
+  /**
+   * For the clean-up job: deletes the revocations of tokens that expired more than a day ago, by the clock of the
+   * database. Returns their number.
+   */
   deleteExpiredRevocations(goesOn?: () => boolean): Promise<number>;
-  /** For the clean-up job: deletes sessions whose token expired over a day ago by the database's clock; returns the count. */
+  /**
+   * For the clean-up job: deletes the sessions whose token expired more than a day ago, by the clock of the database.
+   * Returns their number.
+   */
   deleteExpiredSessions(goesOn?: () => boolean): Promise<number>;
 }
 
-/** Creates authentication, accounts, applications and the audit log. The keys of both kinds of tokens are derived from `JWT.SecretKey`. */
+/**
+ * Creates the operations on logins, tokens, accounts, applications and the audit log. The signing keys of administrator
+ * tokens and access tokens are derived from `JWT.SecretKey`.
+ */
 export function createIdentity(parts: IdentityParts): Identity {
   const {
     config,

@@ -1,4 +1,5 @@
-// Limits password and code guessing: counters of failed logins, and the known addresses of an account.
+// Limits the guessing of passwords and codes: counts failed logins, and stores the addresses from which an account has
+// logged in.
 
 import { createHmac } from 'node:crypto';
 import { addressBlock, addressNetwork } from '../addresses.ts';
@@ -6,76 +7,102 @@ import type { Tx } from '../db/store.ts';
 import { TooManyRequests } from '../errors.ts';
 import type { FailureCounts } from './ports.ts';
 
-/** The configured limits of failures. */
+/** The configured limits of failed logins and failed client authentications. */
 interface LoginLimitSettings {
-  /** Per account and address in 15 minutes; five times that per account, and more per address and per network. */
+  /**
+   * Failed logins allowed in 15 minutes per account and address. The limit per account is five times as high, and
+   * `times` contains the limits per address and per network.
+   */
   loginFailures: number;
-  /** Failed client authentications per address and minute, ten times that per client and per network; 0 = off. Logins have their own counters. */
+  /**
+   * Failed client authentications allowed per address and minute. The limit per client and per network is ten times as
+   * high. 0 = no limit. Logins of administrators are counted separately.
+   */
   badCredentialsPerMinute: number;
 }
 
 const windowSeconds = 900;
-/** Multiples of `loginFailures` that an account, an address and a network may fail. */
+/** The limits per account, per address and per network, as multiples of `loginFailures`. */
 const times = { account: 5, address: 10, network: 20 };
 /**
- * An account above its limit accepts one attempt (a turn) in this many seconds from all unknown addresses together. Guessing is slow, but
- * the owner is not locked out.
+ * When an account is above its limit, all unknown addresses together get one attempt (a turn) in this time (seconds).
+ * This makes guessing slow, but does not lock the owner out.
  */
 const turnSeconds = 30;
-/** Audit entries `admin.login_failed` and, per session, `admin.unconfirmed` in a window: enough to see an attack, too few to flood the log. */
+/**
+ * Maximum number of audit entries in 15 minutes: `admin.login_failed` per address and per network, `admin.unconfirmed`
+ * per session. That is enough to recognise an attack, but does not flood the log.
+ */
 const recorded = { address: 20, network: 100, session: 10 };
 const clientTimes = 10;
 /**
- * Codes are short: two of a million are valid at any moment. An attacker with the password may fail twenty times a day and then once in
- * half an hour: of twenty attackers that continue for a year one succeeds, and no account is locked.
+ * Codes are short: at any time two of a million are valid. An attacker who knows the password may try twenty codes a
+ * day, then one code every half hour. At this rate one of twenty attackers succeeds within a year, and no account is
+ * locked.
  */
 const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
 /**
- * Codes of made-up accounts (`isStandIn`) are counted, so that a login takes the same steps. Each counter is used once, so it is kept only
- * for this many seconds.
+ * Wrong codes of made-up accounts (`isStandIn`) are counted too, so that every login takes the same steps. Such a
+ * counter is used only once, so it is deleted after this time (seconds).
  */
 const standInSeconds = 60;
-/** Attempts at the first code of a new secret, per account: the holder of a stolen session must not guess it. */
+/**
+ * Attempts to enter the first code of a new second factor, per account. Without this limit, the holder of a stolen
+ * session could guess the code.
+ */
 const firstCodes = { tries: 20, seconds: 600 };
 
-/** A login attempt: account and address. */
+/** A login attempt: the account, the client's address, and facts about them. */
 export interface Attempt {
   username: string;
   ip: string;
-  /** The account has logged in from this address before, so only its own failures there count, not those of other clients. */
+  /**
+   * Whether the account has logged in from this address before. If so, only failures of this account at this address
+   * count, not failures of other accounts or addresses.
+   */
   known: boolean;
-  /** The attempt has a code: with a correct password it is accepted even if another attempt has used the turn. */
+  /**
+   * Whether the attempt contains a code. With a correct password and code it is accepted even if another attempt has
+   * used the turn.
+   */
   hasCode?: boolean;
-  /** The attempt is counted for a made-up account (`standIn`). */
+  /** Whether the attempt is counted for a made-up account (`standIn`). */
   isStandIn?: boolean;
 }
 
-/** Limits password guessing; only failures are counted. */
+/** Limits the guessing of passwords and codes. Only failures are counted. */
 export interface LoginLimits {
   /**
-   * Throws 429 after too many failures. An attempt from an unknown address without a code also gets 429 if another attempt has used the
-   * account's turn.
+   * Throws a 429 after too many failures. An attempt from an unknown address without a code also gets a 429 while the
+   * account's turn is used.
    */
   check(attempt: Attempt): Promise<void>;
   /**
-   * Like `check`, immediately before the password check. Uses the turn if the account is above its limit. If another attempt has used the
-   * turn, throws 429; with a code, returns the refusal instead. The caller throws it unless password and code are both correct, so the
-   * response reveals nothing else.
+   * Runs `check` again, immediately before the password check. If the account is above its limit, the attempt uses the
+   * account's turn. If the turn is already used, throws a 429. If the attempt contains a code, returns this error
+   * instead of throwing it. The caller then throws it unless password and code are both correct, so that the response
+   * reveals nothing about the password.
    */
   admit(attempt: Attempt): Promise<TooManyRequests | undefined>;
-  /** Counts a failure; throws 429 above the limit. */
+  /** Counts a failed login. Throws a 429 above the limit. */
   failed(attempt: Attempt): Promise<void>;
-  /** Throws 429 after too many wrong codes of the account; above the limit, uses the account's turn for codes. */
+  /**
+   * Called before a code is checked. After too many wrong codes the attempt uses the account's turn for codes, or
+   * throws a 429 if the turn is already used.
+   */
   admitCode(attempt: Attempt): Promise<void>;
   /** Counts a wrong code, in addition to the failed login. */
   codeFailed(attempt: Attempt): Promise<void>;
-  /** Counts an attempt at the first code of a new secret; throws 429 above the limit. */
+  /** Counts an attempt to enter the first code of a new second factor. Throws a 429 above the limit. */
   tryFirstCode(username: string): Promise<void>;
-  /** Whether a failed login of this address is still written to the audit log: only the first few in a window are. */
+  /**
+   * Whether a failed login from this address may still be written to the audit log. Only the first few failures in 15
+   * minutes are written.
+   */
   mayRecord(ip: string): Promise<boolean>;
-  /** Whether a refusal for a missing confirmation is still written to the audit log for this session. */
+  /** Whether a refusal because of a missing confirmation may still be written to the audit log for this session. */
   mayRecordUnconfirmed(jti: string): Promise<boolean>;
-  /** Counts a failed client authentication; throws 429 above the limit. */
+  /** Counts a failed client authentication. Throws a 429 above the limit. */
   clientFailed(clientId: string, ip: string): Promise<void>;
 }
 
@@ -85,7 +112,7 @@ interface Limit {
   seconds: number;
 }
 
-/** Creates the limits with counters that all replicas share; `hide` hashes the names in their keys. */
+/** Creates the limits. All replicas share the counters. `hide` hashes the names in the counter keys. */
 export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSettings, hide: Hide): LoginLimits {
   const { loginFailures, badCredentialsPerMinute } = settings;
   const ofPair = ({ username, ip }: Attempt): Limit => ({
@@ -107,7 +134,7 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
     limit: 1,
     seconds: turnSeconds,
   });
-  /** A known address has its own counter, so that attempts from unknown addresses do not use its turns. */
+  /** Known addresses have their own counter and turn, so that attackers at unknown addresses cannot use them up. */
   const ofCodes = ({ username, ip, known, isStandIn }: Attempt): Record<'wrong' | 'turn', Limit> => {
     const whose = known ? `${hide(username)}:${addressBlock(ip)}` : hide(username);
     const seconds = isStandIn ? standInSeconds : codes.windowSeconds;
@@ -182,7 +209,10 @@ function requireLeft(left: readonly { allowed: boolean; resetSeconds: number }[]
   if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)), what);
 }
 
-/** The refusal of a login; the hint is the same with and without a second factor. */
+/**
+ * Creates the 429 of a login. The hint is the same for accounts with and without a second factor, so that it does not
+ * reveal which accounts have one.
+ */
 function tooManyLogins(seconds: number): TooManyRequests {
   const hint =
     'During an attack on passwords, a login with a correct code of its second factor, or a recovery code, is not delayed.';
@@ -195,18 +225,21 @@ function tooMany(seconds: number, what = 'failed login attempts'): TooManyReques
   return new TooManyRequests(`Too many ${what}; wait before you retry.`, seconds);
 }
 
-/** An address that the account has not used for this many days is deleted. */
+/** An account's known address is deleted after this many days without a login from the address. */
 const DAYS = 90;
 
-/** The addresses from which an account has logged in, shared by all replicas; only hashes are stored. */
+/** Stores the addresses from which an account has logged in, as hashes. All replicas share them. */
 export interface KnownAddresses {
-  /** The stored hash of an address. */
+  /** Returns the hash under which an address is stored. */
   keyOf(ip: string): string;
-  /** Stores the address of a login in its transaction, and deletes addresses that the account has not used for 90 days. */
+  /**
+   * Stores the address of a login in the transaction of the login. Deletes addresses from which the account has not
+   * logged in for 90 days.
+   */
   remember(tx: Tx, adminId: string, ip: string, at: Date): Promise<void>;
 }
 
-/** Creates the known addresses; `hide` hashes them. */
+/** Creates the functions that store known addresses. `hide` hashes the addresses. */
 export function createKnownAddresses(hide: Hide): KnownAddresses {
   const keyOf = (ip: string) => hide(`address ${addressBlock(ip)}`);
   return {
@@ -221,10 +254,13 @@ export function createKnownAddresses(hide: Hide): KnownAddresses {
   };
 }
 
-/** Hashes a name for a database key, because a user may type a password in the name field. */
+/**
+ * Hashes a name that becomes a database key. A user may type a password in the name field, so names are never stored as
+ * they were typed.
+ */
 export type Hide = (name: string) => string;
 
-/** Creates the hash function; another secret gives other keys. */
+/** Creates the hash function. After a change of the secret, the same name has another hash. */
 export function createHide(secret: Uint8Array): Hide {
   return (name) => createHmac('sha256', secret).update(name).digest('base64url').slice(0, 22);
 }

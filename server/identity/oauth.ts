@@ -8,14 +8,14 @@ import type { LoginLimits } from './login-limits.ts';
 import type { IdentityQueries } from './ports.ts';
 import type { GenuineToken, TokenMint } from './tokens.ts';
 
-/** The client id and secret that a client sent; `basic` = in the Authorization header. */
+/** The client id and secret of a request. `basic` is true if they were sent in the `Authorization` header. */
 export interface ClientCredentials {
   clientId: string;
   clientSecret: string;
   basic: boolean;
 }
 
-/** Dependencies of client authentication. */
+/** The dependencies of client authentication. */
 interface ClientPorts {
   store: Store;
   limits: Pick<LoginLimits, 'clientFailed'>;
@@ -23,7 +23,10 @@ interface ClientPorts {
   now: () => Date;
 }
 
-/** Unknown client, wrong secret or disabled: the same response (RFC 6749 §5.2, 401 `invalid_client`). */
+/**
+ * The client authentication failed (401 `invalid_client`, RFC 6749 §5.2). The response is the same for an unknown
+ * client, a wrong secret and a disabled application.
+ */
 class InvalidClient extends AppError {
   constructor(basic: boolean) {
     super('invalid_client', 401, 'Invalid client_id or client_secret.', {
@@ -34,7 +37,10 @@ class InvalidClient extends AppError {
 
 const NO_HASH = '0'.repeat(64);
 
-/** Authenticates an application; throws 401 `invalid_client`, 403 for an address that is not allowed, or 429. */
+/**
+ * Authenticates an application by client id and secret. Throws a 401 `invalid_client` if they are wrong, a 403 if the
+ * client's address is not allowed, or a 429 after too many failures.
+ */
 async function authenticateClient(
   { store, limits, debug, now }: ClientPorts,
   { clientId, clientSecret, basic }: ClientCredentials,
@@ -48,7 +54,7 @@ async function authenticateClient(
     throw new InvalidClient(basic);
   }
   if (!isWithin(app.allowedIps, ip)) {
-    throw new AppError('unauthorized_client', 403, 'This client is not allowed to be used from your IP address.');
+    throw new AppError('unauthorized_client', 403, 'Your IP address is not in the list allowedIps of this client.');
   }
   return app;
 }
@@ -62,7 +68,7 @@ function previousHash(app: ApiAppRow | undefined, now: Date): string | null | un
   return app.previousSecretHash;
 }
 
-/** Scopes that the application does not have, or that do not exist (RFC 6749 §5.2). */
+/** The request contains scopes that the application does not have or that do not exist (400, RFC 6749 §5.2). */
 class InvalidScope extends AppError {
   constructor(missing: readonly string[]) {
     const named = missing.slice(0, 20).map((scope) => scope.slice(0, 64));
@@ -70,13 +76,13 @@ class InvalidScope extends AppError {
   }
 }
 
-/** Dependencies of the token endpoints. */
+/** The dependencies of the token endpoints. */
 interface OAuthPorts extends ClientPorts {
   queries: Pick<IdentityQueries, 'touchApp'>;
   accessTokens: TokenMint;
 }
 
-/** A token request; without `scope` the token gets all scopes of the application. */
+/** A token request. If `scope` is absent, the token gets all scopes of the application. */
 interface TokenRequest {
   credentials: ClientCredentials;
   scope?: string;
@@ -90,7 +96,10 @@ interface TokenGrant {
   scope: string;
 }
 
-/** A token to revoke. Client id and secret (`credentials`) are optional. `clientId` without a secret only names the owner of the token. */
+/**
+ * A request to revoke a token. The client may authenticate with `credentials`, or send only its `clientId`. A token of
+ * another client is not revoked.
+ */
 interface RevokeRequest {
   token: string;
   credentials?: ClientCredentials;
@@ -98,14 +107,17 @@ interface RevokeRequest {
   ip: string;
 }
 
-/** The token endpoints. */
+/** The operations of the token endpoints. */
 export interface OAuth {
   issue(request: TokenRequest): Promise<TokenGrant>;
-  /** When it returns, every replica rejects the token; an unknown token is not an error (RFC 7009 §2.2). */
+  /**
+   * Revokes a token. When the call returns, every replica rejects the token.
+   * An unknown token is not an error (RFC 7009 §2.2).
+   */
   revoke(request: RevokeRequest): Promise<void>;
 }
 
-/** Creates the client-credentials grant and the revocation. */
+/** Creates the operations that issue tokens (client-credentials grant) and revoke them. */
 export function createOAuth(ports: OAuthPorts): OAuth {
   const { store, queries, accessTokens, now } = ports;
   return {

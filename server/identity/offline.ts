@@ -15,7 +15,10 @@ import type { Actor } from './ports.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
-/** Dependencies of the offline operations; access to the database is their only authorization. */
+/**
+ * The dependencies of the offline operations. These operations need no login: every user with access to the database
+ * may run them.
+ */
 export interface OfflinePorts {
   store: Store;
   passwords: Passwords;
@@ -23,14 +26,14 @@ export interface OfflinePorts {
   now: () => Date;
 }
 
-/** An administrator exists, so the first one cannot be created (409). */
+/** The first administrator cannot be created, because an administrator already exists (409). */
 export class AlreadyBootstrapped extends LocalError {
   constructor() {
     super('already_bootstrapped', 409, 'An administrator already exists.');
   }
 }
 
-/** An account and its password. */
+/** The username and password of an account. */
 export interface Account {
   username: string;
   password: string;
@@ -38,7 +41,7 @@ export interface Account {
 
 const userPattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 
-/** Throws a 400 unless the username is valid. */
+/** Throws a 400 if the username is invalid. */
 export function requireUsername(username: string): void {
   if (userPattern.test(username)) return;
   throw new InvalidRequest('Invalid username.', [
@@ -46,29 +49,29 @@ export function requireUsername(username: string): void {
   ]);
 }
 
-/** A random password that meets every rule. */
+/** Creates a random password that meets every password rule. */
 export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/** The actor of offline operations: the operating system's user at the host. */
+/** The actor of offline operations: the user of the operating system and the host name. */
 export function offlineActor(osUser: string, host: string): Actor {
   return { kind: 'offline', name: `${osUser}@${host}` };
 }
 
-/** The number of administrators. */
+/** Returns the number of administrators. */
 export function countAdmins(store: Store): Promise<number> {
   return store.read((tx) => tx.admins.count({}));
 }
 
-/** Whether the project has an application of this name. */
+/** Whether the project has an application with this name. */
 export async function appExists(store: Store, project: string, name: string): Promise<boolean> {
   return store.read(async (tx) => (await tx.apps.count({ project, name, kind: 'merchant' })) > 0);
 }
 
 /**
- * Creates the first administrator; of two concurrent calls one succeeds. Throws AlreadyBootstrapped if one exists. It resolves only after
- * the committed row was read back and its hash verified.
+ * Creates the first administrator. Throws AlreadyBootstrapped if an administrator exists; if two calls run at the same
+ * time, only one succeeds. After the commit the row is read back and the password is verified against its hash.
  */
 export async function createFirstAdmin(ports: OfflinePorts, actor: Actor, account: Account): Promise<AdminRow> {
   requireUsername(account.username);
@@ -80,7 +83,7 @@ export async function createFirstAdmin(ports: OfflinePorts, actor: Actor, accoun
   return row;
 }
 
-/** The transaction of `createFirstAdmin`. */
+/** Checks that no administrator exists and writes the first one, in the caller's transaction. */
 export async function writeFirstAdmin(
   tx: Tx,
   { audit }: Pick<OfflinePorts, 'audit'>,
@@ -93,7 +96,10 @@ export async function writeFirstAdmin(
   await audit(tx, { ...by(actor), action: FIRST_ADMIN, target: row.username, after: adminFacts(row) });
 }
 
-/** Creates an application; returns its secret only after the committed hash was read back and verified. */
+/**
+ * Creates an application and returns its secret. Before that, the committed hash is read back and the secret is
+ * verified.
+ */
 export async function createApp(
   ports: OfflinePorts,
   actor: Actor,
@@ -107,7 +113,10 @@ export async function createApp(
   return made;
 }
 
-/** Sets the password of an account and ends its sessions; throws NotFound. Also works for disabled accounts, without enabling them. */
+/**
+ * Sets the password of an account and ends its sessions. Throws NotFound if the account does not exist. A disabled
+ * account stays disabled.
+ */
 export async function resetPassword(ports: OfflinePorts, actor: Actor, account: Account): Promise<AdminRow> {
   const username = canonicalUsername(account.username);
   requireGoodPassword(account.password, username);
@@ -125,7 +134,10 @@ export async function resetPassword(ports: OfflinePorts, actor: Actor, account: 
   return changed;
 }
 
-/** Removes the second factor of an account and ends its sessions; throws NotFound, also if it has none. */
+/**
+ * Removes the second factor of an account and ends its sessions. Throws NotFound if the account does not exist or has
+ * no second factor.
+ */
 export async function resetSecondFactor(ports: OfflinePorts, actor: Actor, name: string): Promise<AdminRow> {
   const username = canonicalUsername(name);
   return ports.store.transaction(async (tx) => {
@@ -140,7 +152,7 @@ export async function resetSecondFactor(ports: OfflinePorts, actor: Actor, name:
   });
 }
 
-/** Reads the committed hash back and throws unless the password matches. */
+/** Reads the stored hash of an account back. Throws if the password does not match it. */
 export async function verifyPassword(
   { store, passwords }: OfflinePorts,
   username: string,
@@ -150,28 +162,31 @@ export async function verifyPassword(
   if (!kept || !(await passwords.verify(kept.passwordHash, password))) throw notKept('password');
 }
 
-/** Reads the committed hash back and throws unless the secret matches. */
+/** Reads the stored hash of an application back. Throws if the secret does not match it. */
 export async function verifySecret(store: Store, { app, secret }: WithSecret): Promise<void> {
   const kept = await store.read((tx) => tx.apps.find({ clientId: app.clientId }));
   if (!kept || !secretMatches(secret, kept.secretHash)) throw notKept('secret');
 }
 
 function notKept(what: string): LocalError {
-  return new LocalError('not_kept', 500, `The ${what} could not be verified after writing.`);
+  return new LocalError('not_kept', 500, `The ${what} was written, but the stored hash does not match it.`);
 }
 
 const Policy = z.enum(['accept', 'refund']);
 const Code = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" or "-"');
 const Name = z.string().min(1).max(128);
 
-/** The document of `payctl bootstrap apply`: the wanted state. Unknown properties are refused. */
+/**
+ * The document that `payctl bootstrap apply` reads: the desired administrators, projects and applications. Unknown
+ * properties are refused.
+ */
 export const BootstrapDocument = z.strictObject({
   admins: z
     .array(
       z.strictObject({
         username: z.string(),
         role: z.enum(ROLES).default('admin'),
-        /** Required for a new account, otherwise ignored; payctl reads it from a file. */
+        /** Required if the account does not exist yet, otherwise ignored. payctl reads the password from a file. */
         password: z.string().optional(),
       }),
     )
@@ -196,13 +211,13 @@ export const BootstrapDocument = z.strictObject({
     .default([]),
 });
 
-/** An entry of the document and its result. */
+/** An entry of the bootstrap document, and what was done with it. */
 export interface Applied {
   kind: 'admin' | 'project' | 'app';
   name: string;
   done: 'created' | 'updated' | 'unchanged';
   clientId?: string;
-  /** The secret of a new application; it cannot be read again. */
+  /** The secret, if the application was created. It cannot be read again later. */
   secret?: string;
 }
 
@@ -216,8 +231,9 @@ type Document = z.output<typeof BootstrapDocument>;
 type AdminEntry = Document['admins'][number] & { passwordHash?: string };
 
 /**
- * Brings the database in line with the document in one transaction: creates missing objects and updates applications that differ, but never
- * resets a password or a secret and never removes anything. Secrets are verified before they are returned.
+ * Applies the bootstrap document to the database in one transaction. Missing objects are created, and applications that
+ * differ are updated. Passwords and secrets are never reset, and nothing is deleted. Passwords and secrets of new
+ * objects are verified after the commit.
  */
 export async function applyBootstrap(ports: OfflinePorts, actor: Actor, input: unknown): Promise<BootstrapResult> {
   const document = read(input);
@@ -249,7 +265,7 @@ function read(input: unknown): Document {
   );
 }
 
-/** Hashing is slow, so it runs before the transaction and only for accounts that may be new. */
+/** Hashes the password of an account that may be new. Hashing is slow, so it runs before the transaction. */
 async function prepare({ store, passwords }: OfflinePorts, admin: AdminEntry): Promise<AdminEntry> {
   const username = canonicalUsername(admin.username);
   requireUsername(username);
@@ -264,7 +280,8 @@ async function applyAdmin(tx: Tx, ports: OfflinePorts, actor: Actor, admin: Admi
   if (passwordHash === undefined || (await tx.admins.find({ username })))
     return { kind: 'admin', name: username, done: 'unchanged' };
   const row: AdminRow = newAdminRow({ username, role }, passwordHash, ports.now());
-  // Only the first administrator's line begins the log: a later account must not hide that the line is missing.
+  // Only the line about the first administrator gets this action. If a later account also got it, the loss of the first
+  // line would not be noticed.
   const action = (await tx.admins.count({})) === 0 ? FIRST_ADMIN : 'admin.create';
   await tx.admins.insert(row);
   await ports.audit(tx, { ...by(actor), action, target: username, after: adminFacts(row) });
@@ -324,7 +341,9 @@ async function updateApp(
   return { ...applied, done: 'updated' };
 }
 
-/** Returns a plain copy for a comparison. Rows from the database have another sequence of properties and perhaps another prototype. */
+/**
+ * Returns a plain copy for comparisons. Database rows may have another sequence of properties and another prototype.
+ */
 function plain(value: object): unknown {
   return JSON.parse(JSON.stringify(value));
 }

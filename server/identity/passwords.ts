@@ -2,15 +2,19 @@ import { argon2id, hash, needsRehash, verify } from 'argon2';
 import { InvalidRequest, Unavailable } from '../errors.ts';
 import { commonPasswords, isOftenLeaked } from './common-passwords.ts';
 
-/** The queue of a password check: `reserved` work runs first and has its own queue, so that `open` work cannot delay it. */
+/**
+ * The queue of a password check. `reserved` tasks have their own queue and run first, so that `open` tasks cannot delay
+ * them.
+ */
 export type GateLine = 'open' | 'reserved';
 
-/** Runs a few tasks at a time; throws `Unavailable` (503) if a queue is full. */
+/** Runs a limited number of tasks at the same time. Throws `Unavailable` (503) if the queue is full. */
 type Gate = <T>(work: () => Promise<T>, line?: GateLine) => Promise<T>;
 
 /**
- * Creates a gate with `slots` concurrent tasks and up to `queue` waiting tasks per queue. Password hashing fills Node's thread pool:
- * without a gate a hundred logins stalled file reads and name lookups for many seconds in a measurement.
+ * Creates a gate that runs `slots` tasks at the same time and lets up to `queue` tasks wait in each queue. Password
+ * hashing occupies Node's thread pool. In a measurement without a gate, a hundred logins delayed file reads and DNS
+ * lookups by many seconds.
  */
 export function createGate({ slots, queue }: { slots: number; queue: number }): Gate {
   let running = 0;
@@ -42,24 +46,33 @@ export function createGate({ slots, queue }: { slots: number; queue: number }): 
   };
 }
 
-/** Argon2id with OWASP's minimum parameters; changed parameters apply at each administrator's next login. */
+/**
+ * Argon2id with the minimum parameters that OWASP recommends. After a change of the parameters, each password is hashed
+ * again at the administrator's next login.
+ */
 const hashParameters = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 const bounds = { minCharacters: 12, maxBytes: 1024, minUnforeseen: 8 };
 
-/** Hashes and verifies passwords, at most two at a time. */
+/** Hashes and verifies passwords. At most two of these tasks run at the same time. */
 export interface Passwords {
-  /** Has priority over logins from unknown addresses, because only an authenticated user sets a password. */
+  /** Hashes a password. This task uses the `reserved` queue, because only authenticated users set passwords. */
   hash(password: string): Promise<string>;
-  /** `first` runs when the task starts; if it throws, the check stops. */
+  /**
+   * Verifies a password. `first` is called when the task leaves the queue. If `first` throws, the password is not
+   * checked.
+   */
   verify(hash: string, password: string, first?: () => Promise<void>, line?: GateLine): Promise<boolean>;
-  /** Whether the hash was created with other parameters than the current ones. */
+  /** Whether a hash was created with other parameters than the current ones. */
   isOutdated(hash: string): boolean;
-  /** The hash of a random password, so that an unknown account takes as long as a known one. */
+  /**
+   * Returns the hash of a random password. A login with an unknown username is checked against it, so that the response
+   * time does not reveal which usernames exist.
+   */
   decoy(): Promise<string>;
 }
 
-/** Creates the hasher; `gate` limits running and waiting tasks. */
+/** Creates the functions that hash and verify passwords. `gate` limits how many tasks run and wait. */
 export function createPasswords(gate: Gate = createGate({ slots: 2, queue: 8 })): Passwords {
   let decoy: Promise<string> | undefined;
   return {
@@ -75,8 +88,8 @@ export function createPasswords(gate: Gate = createGate({ slots: 2, queue: 8 }))
 }
 
 /**
- * Throws a 400 unless the password has at least 12 characters and at most 1 KB, is not common, does not consist of the username or words of
- * the service, and is not a sequence.
+ * Throws a 400 if the password is too weak: shorter than 12 characters, longer than 1 KB, common, made of the username
+ * or of words of the service, or mostly a sequence such as abcd.
  */
 export function requireGoodPassword(password: string, username: string, pointer = '/password'): void {
   const fault = faultOf(password, username);
@@ -90,7 +103,7 @@ function faultOf(password: string, username: string): { detail: string } | undef
   const plain = password.toLowerCase();
   if (isCommon(plain)) return { detail: 'must not be a common password' };
   if (isOfContext(plain, username.toLowerCase()))
-    return { detail: 'must not be made of the username or of words of the service' };
+    return { detail: 'must not mainly consist of the username or of words such as payment, service and admin' };
   if (new Set(plain).size < 5) return { detail: 'must have more than four different characters' };
   if (unforeseen(plain) < bounds.minUnforeseen) {
     const detail = `must have at least ${bounds.minUnforeseen} characters that do not continue a sequence such as abcd, 1234, qwerty or aaaa`;
@@ -102,8 +115,8 @@ function faultOf(password: string, username: string): { detail: string } | undef
 const contextWords = ['unified', 'payments', 'payment', 'service', 'payctl', 'admin', 'pay', 'ups', 'my', 'the'];
 
 /**
- * Whether the password consists of words that a visitor of the login page would guess: too little remains after removing these words,
- * digits and signs.
+ * Whether the password mainly consists of words that a visitor of the login page could guess. These words, digits and
+ * signs are removed; if fewer than four letters remain, the password is refused.
  */
 function isOfContext(plain: string, username: string): boolean {
   const bare = username.replaceAll(/\P{L}+/gu, '');
@@ -115,19 +128,25 @@ function isOfContext(plain: string, username: string): boolean {
   });
 }
 
-/** Common words with digits and signs around them, or written twice, count as common. */
+/**
+ * Whether a password is a common word. Digits and signs around the word are ignored, and a word that is written twice
+ * also counts.
+ */
 function isCommon(plain: string): boolean {
   const half = plain.slice(0, plain.length / 2);
   const once = half + half === plain ? readings(half) : [];
   return [...readings(plain), ...once].some((text) => commonPasswords.has(text) || isOftenLeaked(text));
 }
 
-/** Digits and signs that replace letters. The digit 1 replaces two letters, so it is handled separately. */
+/** Digits and signs that often replace letters. The digit 1 can stand for i or l, so it is handled separately. */
 const LEET = new Map(
   ['@a', '4a', '8b', '3e', '9g', '!i', '0o', '$s', '5s', '7t', '+t'].map(([sign, letter]) => [sign, letter]),
 );
 
-/** The possible base words of a password: with and without digits and signs at its ends, and with letters in the place of look-alikes. */
+/**
+ * Returns the words that may be hidden in a password: with and without digits and signs at the start and end, and with
+ * look-alike digits and signs replaced by letters.
+ */
 function readings(plain: string): string[] {
   const [noStart, noEnd] = [plain.replace(/^\P{L}+/u, ''), plain.replace(/\P{L}+$/u, '')];
   const texts = [plain, noStart, noEnd, noStart.replace(/\P{L}+$/u, '')];
@@ -146,8 +165,9 @@ const keys = new Map(
 );
 
 /**
- * The number of characters that do not continue a sequence: a character continues one if its step from the previous character, in the
- * alphabet or on the keyboard, equals one of the last two steps. Of a repeated text only the first copy counts.
+ * Counts the characters that do not continue a sequence. A character continues a sequence if its step from the previous
+ * character, in the alphabet or on the keyboard, equals one of the two steps before. If the password repeats a text,
+ * only the first copy is counted.
  */
 function unforeseen(plain: string): number {
   const signs = [...(/^(.+?)\1+$/su.exec(plain)?.[1] ?? plain)];
@@ -158,7 +178,10 @@ function unforeseen(plain: string): number {
   return follows.filter((one) => !one).length;
 }
 
-/** The names of the steps from one character to the next; empty if they are not adjacent. */
+/**
+ * Returns the steps from one character to the next, in the alphabet and on the keyboard. Empty if the characters are
+ * not neighbours.
+ */
 function stepsTo(sign: string, before: string | undefined): string[] {
   if (before === undefined) return [];
   const further = sign.codePointAt(0)! - before.codePointAt(0)!;

@@ -11,7 +11,7 @@ export type {
   SessionQueries,
 } from '../db/queries/identity.ts';
 
-/** The actor of an action, for the audit log. */
+/** The actor that the audit log records for an action. */
 export interface Actor {
   readonly kind: 'admin' | 'app' | 'offline' | 'system';
   readonly name: string;
@@ -19,14 +19,14 @@ export interface Actor {
   readonly requestId?: string;
 }
 
-/** A session of an authenticated administrator. */
+/** The account and token id of an authenticated administrator's session. */
 export interface Session {
   id: string;
   username: string;
   jti: string;
 }
 
-/** The remaining uses of a rate limit. */
+/** Whether a rate limit permits another use, and when its window ends. */
 interface LimitState {
   readonly allowed: boolean;
   readonly resetSeconds: number;
@@ -35,18 +35,18 @@ interface LimitState {
 /** Counters of failures, shared by all replicas (server/db/rate-limits.ts). */
 export interface FailureCounts {
   consume(key: string, limit: number, windowSeconds: number): Promise<LimitState>;
-  /** Whether no key has reached its limit, without counting a use; at most one indexed read. */
+  /** Returns whether every key is below its limit, without counting a use. Needs at most one read by index. */
   peek(limits: readonly { key: string; limit: number }[]): Promise<LimitState>;
 }
 
-/** A change that issued a secret of an application, or that gives the application more rights than before. */
+/** A change that created or renewed a secret of an application, or that gave the application more rights. */
 export interface CredentialChange {
   clientId: string;
   project: string;
   change: 'created' | 'widened' | 'enabled' | 'secret' | 'webhook' | 'webhook_secret';
-  /** Name of the administrator. */
+  /** Name of the administrator who made the change. */
   by: string;
 }
 
-/** Records a `CredentialChange` as an event, in the same transaction. */
+/** Records a `CredentialChange` as an event in the caller's transaction. */
 export type EmitCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;

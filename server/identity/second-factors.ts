@@ -14,45 +14,51 @@ import {
   withoutBlanks,
 } from './codes.ts';
 
-/** How long a new secret waits for its first code. */
+/** Time in which the first code of a new secret must be entered (ms). */
 const PENDING_MS = 600_000;
 
-/** Dependencies of second factors. */
+/** The dependencies of the operations on second factors. */
 interface SecondFactorPorts extends OwnCodePorts {
   queries: Pick<IdentityQueries, 'endOtherSessions' | 'loginState'>;
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
-  /** The name that an authenticator shows beside the account. */
+  /** The name that an authenticator app shows beside the account. */
   issuer: string;
 }
 
-/** The second factor of an account, without its secret. */
+/** The state of an account's second factor, without its secret. */
 interface SecondFactorState {
   enabled: boolean;
   enabledAt: Date | null;
   recoveryCodesLeft: number;
 }
 
-/** A secret for an authenticator; returned once. */
+/** A new secret for an authenticator app. It is returned only once. */
 interface Enrolment {
   secret: string;
   uri: string;
   expiresAt: Date;
 }
 
-/** Enrolment and removal of second factors; `sessions.ts` verifies their codes. */
+/** The operations that enrol and remove second factors. `sessions.ts` checks codes at login. */
 export interface SecondFactors {
   state(adminId: string): Promise<SecondFactorState>;
-  /** Creates a secret; requires a code of the existing factor, if any, which stays valid until a code of the new secret is confirmed. */
+  /**
+   * Starts the enrolment: creates a secret for an authenticator app. If the account already has a second factor, one of
+   * its codes is required. The existing factor stays valid until the new secret is confirmed.
+   */
   start(session: Session, actor: Actor, code?: string): Promise<Enrolment>;
-  /** Enables the secret with its first code; returns the recovery codes, and ends the other sessions of the account. */
+  /**
+   * Completes the enrolment with the first code of the new secret. Returns the recovery codes, and ends the other
+   * sessions of the account.
+   */
   confirm(session: Session, actor: Actor, code: string): Promise<string[]>;
-  /** Replaces all recovery codes; requires a code. */
+  /** Replaces all recovery codes. A code of the second factor is required. */
   renewCodes(session: Session, actor: Actor, code?: string): Promise<string[]>;
   /** Removes the second factor of another account and ends its sessions. */
   reset(session: Session, actor: Actor, adminId: string): Promise<void>;
 }
 
-/** Creates the operations. */
+/** Creates the operations on second factors. */
 export function createSecondFactors(ports: SecondFactorPorts): SecondFactors {
   const { store, audit, now } = ports;
   return {
@@ -127,7 +133,8 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
         {
           encrypted: encryption.encrypt(placeOfSecret(adminId, 'encrypted'), secret),
           enabledAt: at,
-          // The code proved only the enrolment, so it may also be used for one login without waiting for the next code.
+          // The enrolment does not use the code up, so that the administrator can log in with the same code without
+          // waiting for the next one.
           lastStep: step - 1n,
           pendingEncrypted: null,
           pendingAt: null,
@@ -144,9 +151,12 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
   };
 }
 
-/** Removes the second factor and its recovery codes; returns whether there was one, even an unconfirmed one. */
+/**
+ * Removes the second factor and the recovery codes of an account. Returns false if the account had no second factor and
+ * no unconfirmed enrolment.
+ */
 export async function removeSecondFactor(tx: Tx, adminId: string): Promise<boolean> {
-  // Locked first: the renewal of recovery codes holds the same lock.
+  // This row is deleted first, because the renewal of recovery codes locks the same row first.
   const wasThere = (await tx.secondFactors.delete({ adminId })) > 0;
   await tx.recoveryCodes.delete({ adminId });
   return wasThere;
@@ -154,7 +164,7 @@ export async function removeSecondFactor(tx: Tx, adminId: string): Promise<boole
 
 function notStarted(): Conflict {
   return new Conflict('second_factor_not_started', 'No enrolment of a second factor is in progress.', {
-    hint: 'Start the enrolment again; its secret is valid for ten minutes.',
+    hint: 'Start the enrolment again, and enter the first code within ten minutes.',
   });
 }
 
@@ -165,6 +175,6 @@ export function notEnabled(): Conflict {
 
 function isOwn(): Conflict {
   return new Conflict('second_factor_own', 'Your own second factor must be removed with a code and cannot be reset.', {
-    hint: 'payctl second-factor remove, or POST /api/v1/me/second-factor/remove.',
+    hint: 'Run payctl second-factor remove, or send POST /api/v1/me/second-factor/remove.',
   });
 }

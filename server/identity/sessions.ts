@@ -29,13 +29,13 @@ import { type GenuineToken, newCsrfToken } from './tokens.ts';
 
 const MOST_REPLACED = 4;
 
-/** No administrator exists yet, so no login is possible (503). */
+/** No login is possible, because no administrator exists yet (503). */
 class NotBootstrapped extends Unavailable {
   constructor() {
     super('not_bootstrapped', 'No administrator exists yet.', {
       retryAfter: 60,
       retryable: false,
-      hint: 'Run payctl bootstrap admin. With the embedded database, stop the server first and start it afterwards.',
+      hint: 'Run payctl bootstrap admin. If the database is embedded, stop the server before the command and start it again afterwards.',
     });
   }
 }
@@ -44,19 +44,19 @@ class NotBootstrapped extends Unavailable {
 class SecondFactorRequired extends Unauthenticated {
   constructor() {
     super('A code of the second factor is required.', 'second_factor_required', {
-      hint: 'Send the request again with `code`: six digits of the authenticator, or a recovery code.',
+      hint: 'Send the request again with `code`: six digits from the authenticator app, or a recovery code.',
     });
   }
 }
 
-/** Dependencies of sessions. */
+/** The dependencies of the session operations. */
 interface SessionPorts extends ConfirmPorts {
   hide: Hide;
   /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
 }
 
-/** The input of a login. */
+/** The values of a login request. */
 interface LoginInput {
   username: string;
   password: string;
@@ -65,11 +65,11 @@ interface LoginInput {
   ip: string;
   requestId: string;
   userAgent?: string | undefined;
-  /** Session tokens that the browser sent; their sessions end with this login. */
+  /** Session tokens that the browser sent with the login. After a successful login their sessions end. */
   replaces?: readonly string[];
 }
 
-/** A new session; both tokens are returned once. */
+/** A new session. The caller receives both tokens only once. */
 export interface NewSession {
   token: string;
   csrfToken: string;
@@ -79,29 +79,38 @@ export interface NewSession {
   secondFactor: FactorState;
 }
 
-/** The second factor of a session: verified, not enrolled, or required but not enrolled. */
+/**
+ * The second factor of a session. `used`: a code was verified. `none`: the account has no second factor. `missing`: the
+ * account has none, although the configuration requires one.
+ */
 export type FactorState = 'used' | 'none' | 'missing';
 
-/** The state of the second factor. */
+/** Returns the state of a session's second factor. */
 export function factorState(hasFactor: boolean, required: boolean): FactorState {
   return hasFactor ? 'used' : required ? 'missing' : 'none';
 }
 
-/** Starts and ends administrator sessions. */
+/** The operations that start, confirm and end administrator sessions. */
 export interface Sessions {
-  /** Throws the same 401 for an unknown name, a wrong password, a wrong code and a disabled account; another 401 if a code is missing. */
+  /**
+   * Starts a session. Throws the same 401 for an unknown username, a wrong password, a wrong code and a disabled
+   * account. Throws another 401 if the password is correct but the required code is missing.
+   */
   login(input: LoginInput): Promise<NewSession>;
-  /** Ends this session, or all sessions of the account with `everywhere`. When it returns, every replica rejects the ended sessions. */
+  /**
+   * Ends this session. With `everywhere`, ends all sessions of the account. When the call returns, every replica
+   * rejects the ended sessions.
+   */
   logout(session: Session, actor: Actor, everywhere: boolean): Promise<void>;
-  /** Replaces this session by a new one after password and second factor were verified again. */
+  /** Verifies password and second factor again, and replaces this session with a new, confirmed one. */
   confirm(session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession>;
   /** Sets a new password and ends every session of the account. */
   changePassword(session: Session, actor: Actor, change: Proof & { next: string }): Promise<void>;
-  /** Removes the account's own second factor; requires one of its codes. */
+  /** Removes the account's own second factor. The password and a code are required. */
   removeSecondFactor(session: Session, actor: Actor, proof: Proof): Promise<void>;
 }
 
-/** The stored form of a username. */
+/** Returns the form in which a username is stored and compared: lower case. */
 export function canonicalUsername(username: string): string {
   return username.toLowerCase();
 }
@@ -129,7 +138,8 @@ function login(ports: SessionPorts): Sessions['login'] {
     await ports.limits.check(attempt);
     const { right, refusal } = await lookAtPassword(ports, attempt, password, admin?.passwordHash);
     const found = right && admin?.enabled ? admin : undefined;
-    // A name without an account may be a password in the wrong field, and audit lines cannot be deleted, so only a digest is stored.
+    // A user may type a password in the name field, and audit lines cannot be deleted. Therefore only a hash of an
+    // unknown name is stored.
     const failure: FailureLine = admin ? {} : { target: `unknown ${hide(`name ${username}`)}` };
     if (!found && !refusal) {
       await recordFailure(ports, stranger, attempt, failure);
@@ -137,7 +147,8 @@ function login(ports: SessionPorts): Sessions['login'] {
     }
     const { id, role, generation, hasFactor, passwordHash } = found ?? noAccount();
     const { ttlSeconds } = adminTokens;
-    // The generation was read before the password check: if it changed since, this token is invalid.
+    // The generation was read before the password check. If the generation changed after that, the new token is
+    // invalid.
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const begun = { jti, adminId: id, generation, ip, userAgent, ttlSeconds };
     const replaced = await genuineOf(ports, replaces);
@@ -155,18 +166,24 @@ function login(ports: SessionPorts): Sessions['login'] {
   };
 }
 
-/** A placeholder for a missing account: it takes the same steps, and no code is correct. */
+/**
+ * Returns a placeholder for an account that does not exist. A login takes the same steps with it, but no code is
+ * correct.
+ */
 function noAccount() {
   return { id: randomUUID(), role: 'viewer', generation: 0, hasFactor: true, passwordHash: '' } as const;
 }
 
-/** After a login with a code the message does not reveal whether the password was wrong. */
+/**
+ * Creates the 401 of a failed login. If a code was sent, the message does not reveal whether the password or the code
+ * was wrong.
+ */
 function loginFailed(code: string | undefined): Unauthenticated {
   const what = code === undefined ? 'username or password' : 'username, password or code';
   return new Unauthenticated(`Wrong ${what}.`, 'login_failed');
 }
 
-/** The unexpired tokens of the service among the session cookies; another host may have set further ones. */
+/** Returns the valid session tokens among the cookies. Cookies that another host of the same domain set are ignored. */
 async function genuineOf({ adminTokens }: SessionPorts, sent: readonly string[]): Promise<GenuineToken[]> {
   const tokens = [...new Set(sent)].slice(0, MOST_REPLACED);
   const read = await Promise.allSettled(tokens.map((token) => adminTokens.verify(token)));
@@ -182,9 +199,9 @@ interface Login {
 }
 
 /**
- * Handles a login while another attempt has used the account's turn. Records the login if password and code are correct; otherwise throws
- * `refusal`, with the same steps for every cause. If the password is correct, wrong codes are counted as usual, and a code is checked only
- * while its limit permits.
+ * Handles a login while another attempt has used the account's turn. If password and code are correct, the login
+ * succeeds. Otherwise `refusal` is thrown, after the same steps for every cause. If the password is correct, wrong
+ * codes are counted as usual.
  */
 async function recordOutOfTurn(
   ports: SessionPorts,
@@ -267,19 +284,22 @@ function removeOwn(ports: SessionPorts): Sessions['removeSecondFactor'] {
 
 const NOTED_MS = 60_000;
 
-/** A session that was last used before this instant has ended. Without an idle limit the instant is 1970. */
+/**
+ * Returns a point in time. A session that was not used after it has ended. If idle sessions do not end, returns the
+ * start of 1970.
+ */
 export function usedSince(now: Date, idleMinutes: number): Date {
   return new Date(idleMinutes === 0 ? 0 : now.getTime() - idleMinutes * 60_000);
 }
 
-/** Dependencies of `createSessionUse`. */
+/** The dependencies of `createSessionUse`. */
 interface SessionUsePorts {
   store: Store;
   queries: Pick<SessionQueries, 'touchSession'>;
   now: () => Date;
 }
 
-/** Stores the last use of a session in the background, at most once a minute; a failed write is ignored. */
+/** Stores when a session was last used, in the background and at most once a minute. A failed write is ignored. */
 export function createSessionUse({ store, queries, now }: SessionUsePorts) {
   const underway = new Set<string>();
   return ({ seenAt }: AdminState, { jti }: GenuineToken): void => {
@@ -293,7 +313,7 @@ export function createSessionUse({ store, queries, now }: SessionUsePorts) {
   };
 }
 
-/** Dependencies of `createAdminSessions`. */
+/** The dependencies of `createAdminSessions`. */
 interface AdminSessionPorts {
   store: Store;
   queries: Pick<SessionQueries, 'sessions'>;
@@ -302,17 +322,22 @@ interface AdminSessionPorts {
   now: () => Date;
 }
 
-/** The sessions of an account: the caller's own account or another account. */
+/** The operations on the sessions of one account, which may be the caller's own account. */
 export interface AdminSessions {
-  /** Live sessions, newest first, up to `limit` + 1; throws NotFound if the account does not exist. */
+  /**
+   * Lists the live sessions of an account, the newest first. Returns up to `limit` + 1 rows. Throws NotFound if the
+   * account does not exist.
+   */
   list(adminId: string, part: Part): Promise<SessionRow[]>;
-  /** Ends a session for every replica; throws NotFound if it has ended, or belongs to another account. */
+  /**
+   * Ends a session on every replica. Throws NotFound if the session has ended already or belongs to another account.
+   */
   end(actor: Actor, adminId: string, id: string): Promise<void>;
-  /** Ends all sessions of an account for every replica. */
+  /** Ends all sessions of an account on every replica. */
   endAll(actor: Actor, adminId: string): Promise<void>;
 }
 
-/** Creates the operations. */
+/** Creates the operations on the sessions of an account. */
 export function createAdminSessions({ store, queries, audit, idleMinutes, now }: AdminSessionPorts): AdminSessions {
   return {
     list: (adminId, part) =>

@@ -2,53 +2,61 @@ import { SignJWT, errors, jwtVerify } from 'jose';
 import { createHmac, hash, hkdfSync, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Unauthenticated } from '../errors.ts';
 
-/** A kind of token: issuer, audience, and the key that only this kind uses. */
+/** A kind of token with its issuer, its audience and its own signing key. */
 interface TokenKind {
   readonly typ: string;
   readonly issuer: string;
   readonly audience: string;
   readonly key: Uint8Array;
   readonly ttlSeconds: number;
-  /** The form of an owner's id; the database cannot look up other ids. */
+  /**
+   * The form of the token owner's id. Tokens with other ids are rejected, because the database could not look them up.
+   */
   readonly subject: RegExp;
 }
 
-/** The ids of tokens and applications: printable ASCII. */
+/** The form of token ids and client ids: printable ASCII. */
 export const PRINTABLE_NAME = /^[\x21-\x7e]{1,64}$/;
 
-/** The claims of a token about its owner; if `generation` differs from the owner's, the token is invalid. */
+/** The claims of a token about its owner. If the owner's current `generation` differs, the token is invalid. */
 interface TokenClaims {
   readonly subject: string;
   readonly generation: number;
   readonly scope?: string;
 }
 
-/** A token with a valid signature and form; the database decides whether it is still accepted. */
+/** A token with a valid signature and form. Whether it was revoked is checked in the database. */
 export interface GenuineToken extends TokenClaims {
   readonly jti: string;
   readonly expiresAt: Date;
 }
 
-/** Issues and verifies tokens of one kind. */
+/** Issues and verifies the tokens of one kind. */
 export interface TokenMint {
   readonly ttlSeconds: number;
   issue(claims: TokenClaims): Promise<{ token: string; jti: string }>;
-  /** Throws `Unauthenticated` unless the token is genuine, of this kind and not expired. */
+  /** Verifies a token. Throws `Unauthenticated` if the token is not genuine, is of another kind, or has expired. */
   verify(token: string): Promise<GenuineToken>;
 }
 
 const hmac = { name: 'HMAC', hash: 'SHA-256' };
-/** Valid tokens are far shorter; longer ones are rejected unread. */
+/** Maximum length of a token. Valid tokens are far shorter, and longer ones are rejected without verification. */
 const maxLength = 4096;
-/** The number of cached tokens whose signature is not verified again: a merchant sends the same one for an hour. */
+/**
+ * Maximum number of cached tokens, whose signature need not be verified again. The cache helps because a merchant sends
+ * the same token for an hour.
+ */
 const MOST_KNOWN = 1_000;
 
-/** Creates the mint of one kind: HS256; `typ`, `iss`, `aud`, `exp` and `jti` required (RFC 8725 §3.1, §3.11; RFC 9068 §4). */
+/**
+ * Creates the functions that issue and verify one kind of token. Tokens are signed with HS256, and `typ`, `iss`, `aud`,
+ * `exp` and `jti` are required (RFC 8725 §3.1, §3.11; RFC 9068 §4).
+ */
 export function createMint(
   { typ, issuer, audience, key, ttlSeconds, subject: owners }: TokenKind,
   now: () => Date,
 ): TokenMint {
-  // Imported once: jose would import it for each token.
+  // The key is imported once. Otherwise jose would import it again for each token.
   const imported = crypto.subtle.importKey('raw', new Uint8Array(key), hmac, false, ['sign', 'verify']);
   const issue = async ({ subject, generation, scope }: TokenClaims) => {
     const jti = randomUUID();
@@ -64,7 +72,8 @@ export function createMint(
       .sign(await imported);
     return { token, jti };
   };
-  // Keyed by digest: the lookup time reveals nothing about a token, and no token is kept in memory.
+  // The key of this map is the token's digest. So the time of a look-up reveals nothing about a token, and no token is
+  // kept in memory.
   const known = new Map<string, GenuineToken>();
   const verify = async (token: string): Promise<GenuineToken> => {
     if (token === '' || token.length > maxLength) throw new Unauthenticated();
@@ -111,13 +120,13 @@ function refuse(error: unknown): never {
   throw error;
 }
 
-/** Creates the csrf value of a session: `random.HMAC(key, jti ‖ random)`. */
+/** Creates the CSRF token of a session: `random.HMAC(key, jti ‖ random)`. */
 export function newCsrfToken(key: Uint8Array, jti: string): string {
   const random = randomBytes(16).toString('base64url');
   return `${random}.${macOf(key, jti, random)}`;
 }
 
-/** Whether the value belongs to this session. */
+/** Whether a CSRF token belongs to this session. */
 export function csrfMatches(key: Uint8Array, value: string, jti: string): boolean {
   const [random = '', mac = '', ...rest] = value.split('.');
   if (rest.length > 0) return false;
@@ -127,20 +136,23 @@ export function csrfMatches(key: Uint8Array, value: string, jti: string): boolea
 }
 
 function macOf(key: Uint8Array, jti: string, random: string): string {
-  // The length of the jti makes each (jti, random) pair unambiguous.
+  // The length of the jti is included, so that no other pair of jti and random text gives the same input.
   return createHmac('sha256', key).update(`${jti.length}:${jti}${random}`).digest('base64url');
 }
 
-/** Keys of 32 bytes with one purpose each, so that a signature for one purpose is never valid for another. */
+/** Keys of 32 bytes. Each has one purpose, so that a signature for one purpose is never valid for another. */
 interface IdentityKeys {
   readonly adminTokens: Uint8Array;
   readonly accessTokens: Uint8Array;
   readonly csrf: Uint8Array;
-  /** Hashes names in counters, because a user may type a password in the name field. */
+  /** The key that hashes names in counters and addresses, because a user may type a password in the name field. */
   readonly counters: Uint8Array;
 }
 
-/** Derives all keys from `JWT.SecretKey` (HKDF-SHA-256, RFC 5869); another secret gives other keys and invalidates every token. */
+/**
+ * Derives all keys from `JWT.SecretKey` (HKDF-SHA-256, RFC 5869). After a change of this secret all keys differ, and
+ * every token is invalid.
+ */
 export function deriveKeys(secretKey: string): IdentityKeys {
   const derive = (purpose: string): Uint8Array =>
     new Uint8Array(hkdfSync('sha256', secretKey, 'unified-payment-service', purpose, 32));

@@ -4,11 +4,14 @@ import type { DueRows } from '../db/queries/due.ts';
 interface Concurrency {
   queueConcurrency: number;
   groupConcurrency?: number;
-  /** Absent = only the limits of the groups apply. */
+  /** The limit for all queues together; absent = only the limits of queues and groups apply. */
   concurrency?: number;
-  /** The groups that a queue belongs to, such as the channel of an account. */
+  /** The groups of a queue. For example, the group of an account is its channel. */
   groupsOf?: (queueKey: string) => readonly string[];
-  /** Whether all queues of a group wait for the same host, so that no queue is expected to be faster than another. */
+  /**
+   * Whether all queues of a group use the same host. No queue of such a group is then expected to be faster than
+   * another.
+   */
   isOneParty?: (group: string) => boolean;
 }
 
@@ -16,11 +19,14 @@ interface Concurrency {
 export interface DueKind extends Concurrency {
   name: string;
   rows: DueRows;
-  /** The name of the log field that contains the row's id. */
+  /** The name of the log field for the id of a row; absent = the id is not logged. */
   about?: 'orderNo' | 'refundNo';
-  /** Processes one leased row. A row that is still due afterwards is leased again. */
+  /** Processes one leased row. If the row is still due afterwards, it is leased again. */
   run: (id: string) => Promise<unknown>;
-  /** The name that a transaction passes to `tx.afterCommit` when it makes a row due immediately. Such rows may use 50% more slots. */
+  /**
+   * The name that a transaction passes to `tx.afterCommit` when it makes a row due immediately. For such rows there are
+   * 50% more slots.
+   */
   wokenBy?: string;
   /** Whether the jobs of this kind call a channel. If so, metrics are kept per channel, and the limit of calls per second applies. */
   asksChannel?: boolean;
@@ -29,21 +35,24 @@ export interface DueKind extends Concurrency {
 /** The log function of jobs. */
 export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
 
-/** Concurrency of the rows that call a channel, as configured (`Jobs.*`). */
+/** Concurrency of rows that call a channel, as configured in `Jobs.*`. */
 export function concurrencyOfChannels(jobs: { perAccount: number; perChannel: number }) {
   return {
     asking: concurrencyOfAccounts(jobs),
-    /** Rare work gets a quarter of the slots. */
+    /** For kinds of work that occur rarely: a quarter of the slots. */
     asksLittle: concurrencyOfAccounts({
       perAccount: Math.ceil(jobs.perAccount / 4),
       perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
     }),
-    /** Limited, because a bill file may be a gigabyte. */
+    /** For reading bill files. Few slots, because a bill file may be as large as a gigabyte. */
     readsFiles: { ...concurrencyOfAccounts({ perAccount: 1, perChannel: 2 }), concurrency: 4 },
   };
 }
 
-/** Concurrency of the rows that call a channel. Each channel account has one queue, and the channel is the group of its queues. */
+/**
+ * Concurrency of rows that call a channel. The queue of a row is its channel account, and the group of the queue is the
+ * channel.
+ */
 export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
   return {
     queueConcurrency: perAccount,
@@ -54,8 +63,8 @@ export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: 
 }
 
 /**
- * Concurrency of webhook deliveries. Each pair of application and receiver has one queue. The application and the receiver are its two
- * groups.
+ * Concurrency of webhook deliveries. Each pair of application and receiver has one queue. The queue belongs to two
+ * groups: the application and the receiver.
  */
 export function concurrencyOfReceivers(perReceiver: number) {
   return {
@@ -70,38 +79,41 @@ export function concurrencyOfReceivers(perReceiver: number) {
 /** A row in progress. */
 interface Slot {
   readonly queue: Queue;
-  /** When it began (ms). */
+  /** When the work on the row began (ms). */
   readonly since: number;
 }
 
-/** Rows that wait for the same account, receiver or project. */
+/** Rows that depend on the same channel account, webhook receiver or project. */
 interface Queue {
   readonly name: string;
   readonly groups: readonly string[];
   /** Rows in progress, oldest first. */
   readonly slots: Set<Slot>;
-  /** Whether the last finished row was slow; undefined = none has finished recently. */
+  /** Whether the work on the last finished row was slow; undefined = no row has finished recently. */
   wasSlow: boolean | undefined;
   endedAt: number;
 }
 
-/** How responsive the account or receiver of a queue is. See `standingOf`. */
+/** How fast the account, receiver or project of a queue responds. See `standingOf`. */
 type Standing = 'quick' | 'untried' | 'held';
 
-/** A row in progress for longer than this marks its queue as held: the receiver may not respond. */
+/** If the work on a row takes longer than this (ms), its queue is `held`, because the receiver may not respond. */
 const HELD_MS = 3_000;
 
-/** `held` from a slow row until a fast one; `untried` if no row has finished recently. */
+/**
+ * Returns `held` if the last finished row was slow or a row in progress is slow, `untried` if no row has finished
+ * recently, and `quick` otherwise.
+ */
 function standingOf({ slots, wasSlow }: Queue, now: number): Standing {
   const [oldest] = slots;
   if (wasSlow === true || (oldest !== undefined && now - oldest.since > HELD_MS)) return 'held';
   return wasSlow === undefined ? 'untried' : 'quick';
 }
 
-/** The group of all queues; other group names contain no space. */
+/** The name of the group that contains all queues. No other group name contains a space. */
 const ALL = ' ';
 
-/** The used slots of each group, by the standing of their queues. */
+/** How many slots of each group are used, by the standing of the queues. */
 class Usage {
   readonly #concurrency: Concurrency;
   readonly #now: number;
@@ -112,18 +124,18 @@ class Usage {
     this.#now = now;
   }
 
-  /** The groups that have rows in progress. */
+  /** The groups that have used slots. */
   groups(): string[] {
     return [...this.#taken.keys()].filter((group) => group !== ALL);
   }
 
-  /** Counts one more row of a queue. */
+  /** Counts one more slot for a queue. */
   add(queue: Queue): void {
     const standing = standingOf(queue, this.#now);
     for (const group of [ALL, ...queue.groups]) this.#of(group)[standing] += 1;
   }
 
-  /** Whether one more row may begin in a queue with `own` rows in progress. */
+  /** Whether another row may begin in a queue that already has `own` rows in progress. */
   hasCapacity(queue: Queue, own: number): boolean {
     const standing = standingOf(queue, this.#now);
     return [ALL, ...queue.groups].every((group) => {
@@ -131,15 +143,17 @@ class Usage {
       const concurrency = this.#widthOf(group);
       const half = Math.max(1, Math.floor(concurrency / 2));
       if (this.#concurrency.isOneParty?.(group)) return quick + untried + held < concurrency;
-      // Slow and untried queues count for at most half of the slots, so quick queues always have the other half.
+      // At most half of the slots is counted for `untried` and `held` queues, so that `quick` queues can always use the
+      // other half.
       if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;
       if (standing === 'untried') return quick + untried + Math.min(held, half) < concurrency;
-      // A held queue with no row in progress is retried even if other held queues use all slots of their half.
+      // A `held` queue may always begin its first row, even if other `held` queues use all slots of their half. This
+      // shows whether it responds again.
       return quick + untried + held < concurrency && (own === 0 || held < half);
     });
   }
 
-  /** Free slots for rows that a commit has just made due. */
+  /** The number of free slots of a group for rows that a commit has just made due. */
   reserved(group: string): number {
     const { quick, untried, held } = this.#of(group);
     return andHalf(this.#widthOf(group)) - quick - untried - held;
@@ -157,34 +171,35 @@ class Usage {
   }
 }
 
-/** The slots plus 50%, for rows that a commit has just made due. */
+/** The number of slots plus 50%. The additional slots are for rows that a commit has just made due. */
 function andHalf(slots: number): number {
   return slots + Math.ceil(slots / 2);
 }
 
-/** How many queues of a group are full or held; the group is empty for kinds without groups. */
+/** How many queues of a group are `full` or `held`. `group` is empty for kinds without groups. */
 export interface QueueTally {
   group: string;
   state: 'full' | 'held';
   count: number;
 }
 
-/** How many rows each queue may begin, and the queues that wait for the call rate. */
+/** How many rows may begin in each queue, and the queues that must wait because of the call rate. */
 interface Capacity {
   capacity: ReadonlyMap<string, number>;
   limited: ReadonlySet<string>;
 }
 
-/** How long an idle queue and the duration of its last row are remembered. */
+/** How long (ms) an idle queue is remembered, with the information whether its last row was slow. */
 const REMEMBERED_MS = 600_000;
 /**
- * The queues of one kind. A queue has `queueConcurrency` slots, a group of queues `groupConcurrency`, all queues together
- * `concurrency`. Held queues share one half of these slots, so the other half is always available to responsive queues.
+ * The queues of one kind of due row. The number of slots is `queueConcurrency` for a queue, `groupConcurrency` for a
+ * group of queues, and `concurrency` for all queues together. `held` queues share half of the slots, so that the other
+ * half is always available to queues that respond quickly.
  */
 export class Queues {
   readonly #concurrency: Concurrency;
   readonly #queues = new Map<string, Queue>();
-  /** Queues with known due rows; a queue that received slots moves to the end. */
+  /** The queues that have due rows. A queue that gets slots is moved to the end. */
   readonly #waiting = new Set<string>();
   #underWay = 0;
 
@@ -192,17 +207,17 @@ export class Queues {
     this.#concurrency = concurrency;
   }
 
-  /** Rows in progress. */
+  /** The number of rows in progress. */
   get underWay(): number {
     return this.#underWay;
   }
 
-  /** Whether any queue has known due rows. */
+  /** Whether any queue is known to have due rows. */
   get hasWaiting(): boolean {
     return this.#waiting.size > 0;
   }
 
-  /** Forgets all known due rows. */
+  /** Forgets which queues have due rows. */
   forgetWaiting(): void {
     this.#waiting.clear();
   }
@@ -217,13 +232,13 @@ export class Queues {
     this.#waiting.delete(name);
   }
 
-  /** Forgets queues that have been idle for a while. */
+  /** Forgets queues that have been idle for `REMEMBERED_MS`. */
   tidy(now: number): void {
     for (const { name, slots, endedAt } of this.#queues.values())
       if (slots.size === 0 && now - endedAt > REMEMBERED_MS) this.#queues.delete(name);
   }
 
-  /** Records that a row begins. */
+  /** Records that the work on a row begins. */
   begin(name: string, now: number): Slot {
     const queue = this.#queueOf(name);
     const slot = { queue, since: now };
@@ -232,7 +247,7 @@ export class Queues {
     return slot;
   }
 
-  /** Records that a row has finished; its duration decides whether the queue is held. */
+  /** Records that the work on a row has finished. Its duration determines whether the queue is `held`. */
   end(slot: Slot, now: number): void {
     const { queue } = slot;
     queue.slots.delete(slot);
@@ -242,8 +257,8 @@ export class Queues {
   }
 
   /**
-   * How many rows of each queue may begin now, assigned round-robin until no slot is free; and the queues that could begin more
-   * with a larger `allowance`.
+   * Determines how many rows of each queue may begin now. Slots are assigned to the queues in turn until no slot is
+   * free. Also returns the queues that only the call rate (`allowance`) prevents from beginning more rows.
    */
   capacity(now: number, allowance: (queueKey: string) => number = () => Number.POSITIVE_INFINITY): Capacity {
     const usage = this.#usage(now);
@@ -275,7 +290,10 @@ export class Queues {
     return { capacity, limited };
   }
 
-  /** How many rows that a commit has just made due may begin, and the queues and groups where none may. */
+  /**
+   * For rows that a commit has just made due: how many may begin now (`limit`), and the queues and groups in which no
+   * row may begin.
+   */
   reserve(now: number): { limit: number; fullQueues: string[]; fullGroups: string[] } {
     const { queueConcurrency } = this.#concurrency;
     const usage = this.#usage(now);
@@ -287,7 +305,7 @@ export class Queues {
     };
   }
 
-  /** Counts the queues that are full while rows wait, and the held queues. */
+  /** Counts the `held` queues, and the queues that are full although more rows wait. */
   tally(now: number): QueueTally[] {
     const tallies = new Map<string, QueueTally>();
     const count = (group: string, state: QueueTally['state']) => {

@@ -9,37 +9,44 @@ import { type WorkerPorts, createWorkers } from './workers.ts';
 export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   kinds: readonly DueKind[];
   tasks: readonly Task[];
-  /** For each kind, for how many seconds its oldest row without a lease has been due. */
+  /**
+   * For each kind, returns for how many seconds its oldest row without a lease has been due; undefined = no row is due.
+   */
   lookForDue: (tx: ReadTx, rows: readonly Pick<DueRows, 'oldestLag'>[], now: Date) => Promise<(number | undefined)[]>;
-  /** Called after each successful query for due rows, with the lag of each kind in seconds. */
+  /**
+   * Called after each successful query for due rows. For each kind, contains for how many seconds the oldest row has
+   * been due.
+   */
   looked?: (lags: Record<string, number>) => void;
-  /** Interval between queries for due rows (ms); tests set it. */
+  /** Interval between queries for due rows (ms); set only by tests. */
   lookMs?: number;
 }
 
-/** Processes rows until no row of its kinds is due; returns the number of processed rows. */
+/** Processes rows until no row of the chosen kinds is due. Returns the number of processed rows. */
 export interface Sweep {
   once(): Promise<number>;
 }
 
 /**
- * Processes due rows. Every replica looks for due rows once a second, in one statement; the replica that commits a row which is due at once
- * processes it without waiting for its next query.
+ * Processes due rows. Every replica queries the due rows once a second, in one statement. If a commit makes a row due
+ * immediately, the same replica processes the row without waiting for the next query.
  */
 export interface Scheduler {
   readonly kinds: readonly DueKind[];
-  /** Leases and processes a row that a commit has just made due; a no-op before `start`. */
+  /** Leases and processes a row that a commit has just made due. Does nothing before `start`. */
   wake(by: string, row: object): void;
-  /** Processes some kinds on demand, also before `start`. */
+  /** Creates a sweep, which processes the due rows of some kinds when it is called. It also works before `start`. */
   sweep(...kinds: string[]): Sweep;
-  /** Rows in progress, by kind. */
+  /** The number of rows in progress, by kind. */
   busy(): Record<string, number>;
-  /** Full and held queues by kind; only kinds that call a channel are split by group. */
+  /**
+   * The numbers of full and `held` queues, by kind. For kinds that call a channel, the numbers are also split by group.
+   */
   queues(): Record<string, QueueTally[]>;
   start(): void;
   /**
-   * Leases no new rows and waits up to `deadlineMs` for rows in progress, renewing their leases; unfinished rows resume when their leases
-   * expire.
+   * Leases no new rows, and waits up to `deadlineMs` for the rows in progress. Their leases are renewed meanwhile. A
+   * row that does not finish in time is processed again when its lease expires.
    */
   stop(deadlineMs: number): Promise<void>;
 }
@@ -93,7 +100,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
     looking = beat();
   }
 
-  /** Once a second: renews the leases of rows in progress and looks for due rows. */
+  /** Renews the leases of rows in progress and queries the due rows. Runs once a second. */
   async function beat(): Promise<void> {
     await Promise.all(all.map(({ workers }) => workers.renew()));
     if (state === 'started') await look();
@@ -115,7 +122,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
       if (blindSince) log('info', 'jobs look for due rows again', { blindSince });
       blindSince = undefined;
     } catch (error) {
-      // Logged once per outage, not every second.
+      // The error is logged only once per outage, not every second.
       if (!blindSince) log('error', 'jobs could not look for due rows', { error });
       blindSince ??= now();
     }
@@ -142,7 +149,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
   }
 }
 
-/** The tallies of all groups together, so that metrics do not name the groups. */
+/** Adds up the numbers of all groups, so that the metrics do not contain the names of groups. */
 function inOne(tallies: readonly QueueTally[]): QueueTally[] {
   return (['full', 'held'] as const).map((state) => ({
     group: '',
@@ -156,7 +163,7 @@ interface JobMetrics {
   worked(kind: string, failed: boolean): void;
   looked(lags: Record<string, number>): void;
   leaseLost(kind: string): void;
-  /** Reads rows in progress and queues at each scrape. */
+  /** Registers metrics that read the rows in progress and the queues at each scrape. */
   observe(scheduler: Pick<Scheduler, 'busy' | 'queues'>): void;
 }
 
@@ -164,27 +171,27 @@ interface JobMetrics {
 export function createJobMetrics(registry: Registry): JobMetrics {
   const rows = new Counter({
     name: 'jobs_rows_total',
-    help: 'Due rows that were worked, by kind and result.',
+    help: 'Number of due rows that were processed, by kind and result.',
     labelNames: ['kind', 'result'],
     registers: [registry],
   });
   const lookedAt = new Gauge({
     name: 'jobs_last_look_timestamp_seconds',
-    help: 'When this replica last looked for due rows; more than a few seconds ago means that it cannot.',
-    // The minimum shows one failing process among healthy processes.
+    help: 'Time when this replica last searched for due rows. If it is more than a few seconds ago, the replica cannot search.',
+    // If one process fails and others work, the minimum shows the failing process.
     aggregator: 'min',
     registers: [registry],
   });
   const lag = new Gauge({
     name: 'due_lag_seconds',
-    help: 'For how long the oldest row that no replica is processing has been due, by kind; 0 when there is none.',
+    help: 'Seconds since the oldest row that no replica is processing became due, by kind; 0 if there is no such row.',
     aggregator: 'max',
     labelNames: ['kind'],
     registers: [registry],
   });
   const lost = new Counter({
     name: 'jobs_leases_lost_total',
-    help: 'Rows that another replica has taken while this one was still working them, by kind.',
+    help: 'Rows that another replica leased while this replica was still processing them, by kind.',
     labelNames: ['kind'],
     registers: [registry],
   });
@@ -198,14 +205,14 @@ export function createJobMetrics(registry: Registry): JobMetrics {
     observe({ busy, queues }) {
       const gauge: Gauge<'kind'> = new Gauge({
         name: 'jobs_rows_under_way',
-        help: 'Due rows that this replica is working, by kind.',
+        help: 'Due rows that this replica is processing now, by kind.',
         labelNames: ['kind'],
         registers: [registry],
         collect: () => Object.entries(busy()).forEach(([kind, count]) => gauge.set({ kind }, count)),
       });
       const held: Gauge<'kind' | 'channel' | 'state'> = new Gauge({
         name: 'jobs_lanes',
-        help: 'Lanes (an account of a channel, a receiver, a project) that have due rows and no free place (full), or whose rows take long (held), by kind and channel.',
+        help: 'Queues (one for each channel account, webhook receiver or project) that are blocked, by kind and channel. full: rows are due, but all slots are in use. held: a row takes long, because the other side may not respond.',
         labelNames: ['kind', 'channel', 'state'],
         registers: [registry],
         collect() {

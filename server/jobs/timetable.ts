@@ -2,15 +2,18 @@ import type { Store, Tx } from '../db/store.ts';
 import { beginWork } from '../work.ts';
 import type { Log } from './queues.ts';
 
-/** A periodic task that one replica runs for all. */
+/** A periodic task. For each run, one of the replicas executes the task. */
 export interface Task {
   name: string;
   everySeconds: number;
-  /** Long tasks check `goesOn` periodically: false when this replica stops. */
+  /**
+   * Runs the task. A long task checks `goesOn` regularly and ends early when it returns false, which means that this
+   * replica is stopping.
+   */
   run: (goesOn: () => boolean) => Promise<unknown>;
 }
 
-/** The dependencies of the timetable; `takeTask` and `planTask` store in the database when a task is due. */
+/** The dependencies of the timetable. `takeTask` and `planTask` store in the database when a task is due again. */
 export interface TimetablePorts {
   store: Store;
   now: () => Date;
@@ -19,22 +22,22 @@ export interface TimetablePorts {
   planTask: (tx: Tx, task: string, at: Date) => Promise<void>;
 }
 
-/** Runs tasks when they are due. */
+/** Runs the periodic tasks when they are due. */
 interface Timetable {
-  /** Starts due tasks that are not running in this process. */
+  /** Starts the tasks that are due and not yet running in this process. */
   look(): void;
   /** Resolves when no task is running. */
   idle(): Promise<void>;
-  /** Starts no new tasks and ends long tasks early; resolves when no task is running. */
+  /** Starts no new tasks and tells long tasks to end early. Resolves when no task is running. */
   stop(): Promise<void>;
 }
 
-/** A task that failed, or whose replica crashed, is retried after this long. */
+/** If a task fails or its replica crashes, the task is retried after this time (s). */
 const LEASE_SECONDS = 600;
-/** A replica checks in the database for a task at most this often. */
+/** Minimum interval (s) between two checks in the database whether a task is due. */
 const PAUSE_SECONDS = 60;
 
-/** Creates a timetable; a task that became due while no replica ran starts immediately. */
+/** Creates a timetable. A task that became due while no replica was running starts immediately. */
 export function createTimetable(
   tasks: readonly Task[],
   { store, now, log, takeTask, planTask }: TimetablePorts,
@@ -69,7 +72,7 @@ export function createTimetable(
     try {
       if (!(await store.transaction((tx) => takeTask(tx, task.name, at, after(at, LEASE_SECONDS))))) return;
       await task.run(() => !stopped);
-      // An interrupted task is due again when its lease expires.
+      // A task that was ended early is due again when its lease expires.
       if (stopped) return;
       await store.transaction((tx) => planTask(tx, task.name, after(at, task.everySeconds)));
     } catch (error) {

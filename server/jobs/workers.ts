@@ -9,7 +9,7 @@ interface LeasePorts {
   store: Store;
   now: () => Date;
   log: Log;
-  /** Length of a lease (ms); absent = the default of the statements. */
+  /** Length of a lease (ms); absent = the default `LEASE_MS` (db/queries/due.ts). */
   leaseMs?: number | undefined;
   /** Called when another replica has leased a row that this replica is still processing. */
   leaseLost?: (kind: string) => void;
@@ -17,35 +17,38 @@ interface LeasePorts {
 
 /** The dependencies of the workers of one kind. */
 export interface WorkerPorts extends LeasePorts {
-  /** Called when a row was processed. */
+  /** Called after the work on a row has finished. */
   worked?: (kind: string, failed: boolean) => void;
-  /** The call rate for kinds that call a channel; absent = no limit. */
+  /** The call rate limit, for kinds that call a channel; absent = no limit. */
   callRate?: CallRate | undefined;
-  /** Minimum interval between two statements that lease the oldest due rows (ms); tests set it. */
+  /** Minimum interval (ms) between two statements that lease the oldest due rows; set only by tests. */
   gatherMs?: number;
 }
 
-/** Processes the due rows of one kind; each row begins as soon as it is leased. */
+/** Processes the due rows of one kind. The work on a row begins as soon as the row is leased. */
 interface Workers {
-  /** Leases due rows. If `id` is given, that row is leased before older rows. */
+  /** Leases due rows. If `id` is given, the row with this id is leased before older rows. */
   wake(id?: string): void;
-  /** Processes rows until none is due; returns the number of processed rows. */
+  /** Processes rows until no row is due. Returns the number of processed rows. */
   drain(): Promise<number>;
-  /** Renews the leases of rows in progress if necessary; to be called about once a second. */
+  /** Renews the leases of rows in progress if necessary. Must be called about once a second. */
   renew(): Promise<void>;
-  /** Rows in progress. */
+  /** The number of rows in progress. */
   readonly busy: number;
-  /** Queues that are full or held. */
+  /** The numbers of full and `held` queues. */
   tally(): QueueTally[];
-  /** Leases no new rows; resolves when no row is in progress. */
+  /** Leases no new rows. Resolves when no row is in progress. */
   stop(): Promise<void>;
 }
 
-/** Most rows named by `wake` that are remembered. Further rows are found like any due row. */
+/** The maximum number of row ids from `wake` that are remembered. Other rows are found by the query for due rows. */
 const MOST_NAMED = 1_000;
-/** Most named rows that one statement leases. */
+/** The maximum number of remembered rows that one statement leases. */
 const NAMES = 32;
-/** Slots that become free in this time are filled with one leasing statement, because each statement is a commit. */
+/**
+ * Slots that become free within this time (ms) are filled by one leasing statement, because each leasing statement is a
+ * commit.
+ */
 const GATHER_MS = 20;
 
 /** Creates the workers of one kind. */
@@ -57,10 +60,10 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   const named = new Set<string>();
   let started = 0;
   let claiming = false;
-  /** Whether a row was named or a slot became free during a statement that leases rows or looks for them. */
+  /** Whether `wake` named a row or a slot became free while a statement was running. */
   let changed = false;
   let stopped = false;
-  /** Whether there may be queues with due rows that are not known. */
+  /** Whether queues may have due rows that this process does not know yet. */
   let unseen = false;
   let namedFirst = true;
   let claimedAt = Number.NEGATIVE_INFINITY;
@@ -92,7 +95,10 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     void fill();
   }
 
-  /** Runs one leasing statement at a time. Slots that become free meanwhile are filled by the next statement. */
+  /**
+   * Runs leasing statements, never two at a time. Slots that become free during a statement are filled by the next
+   * statement.
+   */
   async function fill(): Promise<void> {
     changed = true;
     if (claiming) return;
@@ -114,7 +120,10 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     }
   }
 
-  /** Leases rows once, alternating between named rows and the oldest due rows. Returns false if there is nothing to lease now. */
+  /**
+   * Leases rows once. The calls alternate between rows named by `wake` and the oldest due rows. Returns false if no row
+   * can be leased now.
+   */
   async function takeSome(): Promise<boolean> {
     const ways = namedFirst ? [takeNamed, takeBacklog] : [takeBacklog, takeNamed];
     for (const take of ways)
@@ -138,7 +147,8 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     const soonerMs = claimedAt + gatherMs - performance.now();
     if (soonerMs > 0 && (unseen || queues.hasWaiting)) return later(soonerMs);
     if (unseen) {
-      // Reset before the query, because a row that becomes due during the query may be missing from its result.
+      // Reset before the query. A row that becomes due during the query may be missing from the result, and must set
+      // the flag again.
       unseen = false;
       queues.found(await store.read((tx) => kind.rows.queues(tx, now())));
     }
@@ -152,7 +162,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     return true;
   }
 
-  /** Leases and begins rows; returns the number of rows per queue. */
+  /** Leases rows and begins their work. Returns the number of leased rows per queue. */
   async function begin(claim: (tx: Tx) => Promise<DueRow[]>): Promise<ReadonlyMap<string, number>> {
     const rows = callRate
       ? await store.transaction((tx) => booked(callRate, tx, claim))
@@ -175,7 +185,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     resolveIfQuiet();
   }
 
-  /** Processes a row; returns whether it failed. */
+  /** Processes a row. Returns true if the work failed. */
   async function attempt({ id, queueKey }: DueRow): Promise<boolean> {
     try {
       await (callRate ? callRate.counted(queueKey, () => kind.run(id)) : kind.run(id));
@@ -186,7 +196,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     }
   }
 
-  /** Schedules another fill; returns false, since there is nothing to lease now. */
+  /** Schedules another call of `fill`. Returns false, because no row can be leased now. */
   function later(ms: number): false {
     timer ??= setTimeout(() => {
       timer = undefined;
@@ -235,21 +245,23 @@ function countQueues(rows: readonly DueRow[]): Map<string, number> {
   return counts;
 }
 
-/** The leases of the rows of one kind that this replica is processing. */
+/** The leases of one kind of rows that this replica is processing. */
 interface Leases {
-  /** Adds a row that was just leased. */
+  /** Adds a row that has just been leased. */
   hold(row: DueRow): Held;
-  /** Removes a row that was processed. */
+  /** Removes a row whose work has finished. */
   drop(held: Held): void;
-  /** Renews all leases in one statement once one has less than half of its time left; never throws. */
+  /** Renews all leases in one statement, as soon as one of them has less than half of its time left. Never throws. */
   renew(): Promise<void>;
 }
 
-/** A row in progress; without a lease if its own work rescheduled it or another replica leased it. */
+/**
+ * A row in progress. `lease` is undefined if the work itself has rescheduled the row, or another replica has leased it.
+ */
 interface Held {
   readonly id: string;
   lease: Date | undefined;
-  /** When the lease is to be renewed (ms). */
+  /** When the lease must be renewed (ms). */
   renewAt: number;
 }
 
@@ -277,7 +289,7 @@ export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, por
       for (const [slot, held] of mine.entries()) settle(held, results[slot]!);
       failed = false;
     } catch (error) {
-      // Logged once per outage, not every second.
+      // The error is logged only once per outage, not every second.
       if (!failed) log('warn', 'leases of due rows could not be renewed', { kind: name, error });
       failed = true;
     }
@@ -288,9 +300,9 @@ export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, por
       held.lease = result.lease;
       held.renewAt = middleTo(result.lease);
     }
-    // A locked row keeps its lease and is retried with the next renewal.
+    // If the row is locked (`busy`), its lease is kept and renewed the next time.
     if (result.kind === 'over' || result.kind === 'lost') held.lease = undefined;
-    // The lease is not lost if this replica itself leased the row again after its work had rescheduled the row.
+    // The lease is not lost if this replica itself has leased the row again, after the work had rescheduled the row.
     if (result.kind !== 'lost' || isTwice(held)) return;
     leaseLost?.(name);
     log('warn', 'another replica has claimed a row that is still being processed here', { kind: name, id: held.id });

@@ -14,7 +14,7 @@ import { type Figures, type PastHour, createPastHour, readFigures, viewTally } f
 import type { LivePorts } from './ports.ts';
 import type { Reporter } from './process.ts';
 
-/** The sections of the board; a changed section is sent whole. */
+/** The sections of the board, which has the figures of the live feed. A changed section is sent as a whole. */
 type SectionName = 'orders' | 'channels' | 'due' | 'webhooks' | 'exceptions' | 'replicas';
 
 /** A section as JSON; the revision increases with every change of any section. */
@@ -23,11 +23,17 @@ interface Section {
   revision: number;
 }
 
-/** The board that all followers of this process share; it is read only while there are followers. */
+/**
+ * The figures of the live feed, which all followers of this process share. They are read only while there are
+ * followers.
+ */
 interface Board {
   /** New events of the event log. */
   feed: EventFeed<LiveEvent>;
-  /** Adds a follower; resolves with the number of the newest included event once all sections are read. Every `join` needs a `leave`. */
+  /**
+   * Adds a follower. Resolves when all sections are read, with the number of the newest event that they include. Every
+   * `join` needs a `leave`.
+   */
   join(): Promise<bigint>;
   leave(): void;
   sections(): ReadonlyMap<SectionName, Section>;
@@ -42,7 +48,7 @@ export interface BoardTimes {
 }
 
 const HOUR_MS = 3_600_000;
-/** Most events in memory, for followers who reconnect soon; a read returns at most half of them. */
+/** Maximum number of events in memory, for followers who reconnect soon. One read returns at most half of them. */
 const KEPT = 4_000;
 /** Number of past events that a new follower receives. */
 const SHOWN_EVENTS = 100;
@@ -58,7 +64,7 @@ interface Showing {
   begun: Promise<void>;
 }
 
-/** A board over the database, for the followers of this process. */
+/** Creates a board that reads its figures from the database, for the followers of this process. */
 export function createBoard(
   ports: LivePorts,
   reporter: Reporter,
@@ -85,7 +91,8 @@ export function createBoard(
       await mine.begun;
       return mine.folded;
     } catch (error) {
-      // A later follower starts a new attempt, even while this attempt is still failing for other followers.
+      // Removes the failed attempt, so that the next follower starts a new attempt. Other followers may still be
+      // waiting for the error of the failed one.
       if (showing === mine) showing = undefined;
       leave();
       throw error;
@@ -191,8 +198,8 @@ interface LiveRequest {
 }
 
 /**
- * Creates streams of the board: a snapshot, then the changes, at most one message a second. The id of a message is the number of the newest
- * event that it counts, so a follower who reconnects receives the later events.
+ * Creates streams of the live feed: a snapshot, then the changes, at most one message a second. The id of a message is
+ * the number of the newest event that it counts, so a follower who reconnects receives the later events.
  */
 export function liveStreams(board: Board, now: () => Date, options: StreamOptions = {}) {
   const open = guardedStreams(options);

@@ -25,13 +25,15 @@ import { majorNumber } from '../money.ts';
 import type { DueKinds, LivePorts } from './ports.ts';
 import { quantileOf } from './process.ts';
 
-/** Most open exceptions that are listed. */
+/** Maximum number of open exceptions that are listed. */
 const SHOWN_EXCEPTIONS = 50;
 /** A process without a report for `SILENT_SECONDS` is shown as silent; after `GONE_SECONDS` it is not shown. */
 const SILENT_SECONDS = 8;
 const GONE_SECONDS = 30;
 
-/** Reads the figures of the database, one bounded statement after the other. */
+/**
+ * Reads the figures from the database, one statement after the other. Each statement reads a limited number of rows.
+ */
 export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'store' | 'now' | 'due' | 'simulated'>) {
   return store.read(async (tx) => {
     const kinds = due();
@@ -63,7 +65,7 @@ function ask<Row>(tx: ReadTx, statement: Sql): Promise<Row[]> {
   return tx.sql<Row>`${statement}`;
 }
 
-/** Orders of a status as shown; `more` if not all were counted. */
+/** Converts the orders of one status for the live feed. `more`: not all orders were counted. */
 export function viewTally({ status, count, minor }: Tally, more = false) {
   const amounts = [...minor].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -72,7 +74,8 @@ export function viewTally({ status, count, minor }: Tally, more = false) {
     more,
     amounts: amounts.map(([currency, sum]) => ({
       currency,
-      // Only PayPal has other decimals than ISO 4217, and only PayPal accepts those currencies.
+      // Amounts of different channels can be added: only PayPal has currencies whose decimals differ from ISO 4217, and
+      // no other channel accepts these currencies.
       amount: majorNumber({ minor: sum, currency }),
       amountMinor: Number(sum),
     })),
@@ -124,7 +127,7 @@ function dueWork(kinds: DueKinds, counts: readonly number[], replicas: readonly 
       count: Math.min(count, MOST_DUE),
       more: count > MOST_DUE,
       underWay: replicas.reduce((sum, { figures }) => sum + (figures.underWay[name] ?? 0), 0),
-      // The lag covers only rows without a lease.
+      // The lag covers only rows that no replica has leased.
       oldestAt: lag > 0 ? new Date(at.getTime() - lag * 1000).toISOString() : null,
     };
   });

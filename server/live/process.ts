@@ -17,7 +17,10 @@ interface CallMeter {
 
 const SLOT_MS = 5_000;
 const SLOTS = 12;
-/** The bounds of durations grow by 10%, from a millisecond to a minute. */
+/**
+ * Durations are counted in ranges. The upper bound of each range is 10% above the bound before it, from a millisecond
+ * to a minute.
+ */
 const GROWTH = 1.1;
 const PLACES = 116;
 
@@ -63,7 +66,7 @@ export function createCallMeter(now: () => Date, elapsed: () => number = () => p
     },
     read() {
       const turn = turnNow();
-      // The current slot counts with its elapsed part.
+      // The last minute consists of full slots and of the elapsed part of the current slot.
       const seconds = Math.min(elapsed() - begun, ((elapsed() - begun) % SLOT_MS) + (SLOTS - 1) * SLOT_MS) / 1000;
       return {
         seconds: Math.max(1, seconds),
@@ -113,13 +116,13 @@ export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: nu
   if (left === 0) return null;
   for (const [place, calls] of [...places].toSorted(([a], [b]) => a - b)) {
     left -= calls;
-    // Tolerates floating-point error of the share.
+    // The tolerance covers rounding errors of `share`.
     if (left <= 1e-9) return Math.round(boundOf(place));
   }
   return null;
 }
 
-/** Reports this process to all processes while any process has followers of the live feed. */
+/** Reports the figures of this process to all other processes, while the live feed has followers in any process. */
 export interface Reporter {
   /** Whether this process has followers, which makes all other processes report. */
   followedHere: boolean;
@@ -145,7 +148,7 @@ export function createReporter(
   const reporter: Reporter = {
     followedHere: false,
     async report() {
-      // The scheduler calls this about once a second, so a report may be a little early.
+      // The scheduler calls this function about once a second, so a report is allowed slightly before its time.
       if (hasLeft || writing || elapsed() - reportedAt < everyMs * 0.75) return;
       reportedAt = elapsed();
       writing = write().finally(() => (writing = undefined));

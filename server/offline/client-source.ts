@@ -31,7 +31,7 @@ interface Document {
   'x-tagGroups': { name: string; tags: string[] }[];
 }
 
-const HEAD = '// Made of the OpenAPI document by the build (`npm run build`); do not edit.';
+const HEAD = '// Generated from the OpenAPI document by the build (`npm run build`). Do not edit.';
 
 /** Writes `operations.ts` of the client into a folder. */
 export async function writeClientSource(folder: string): Promise<void> {
@@ -64,16 +64,16 @@ export function clientSource(document: Json): string {
   const parts = [
     HEAD,
     block(
-      'What each operation takes, gives and may refuse.',
+      'The input, the response body and the error codes of each operation.',
       'interface Operations',
       operations.map(({ operation }) => operationText(operation)),
     ),
     block(
-      'The events that are sent, by their types.',
+      'The webhook events by their types.',
       'interface WebhookEvents',
       events.map(([type, { post }]) => eventText(type, post)),
     ),
-    `/** Where each operation is. */\nexport const OPERATIONS = {\n${operations.map(placeText).join('\n')}\n} as const;`,
+    `/** The method, the path and the query parameters of each operation. */\nexport const OPERATIONS = {\n${operations.map(placeText).join('\n')}\n} as const;`,
     ...schemasOf([operations, events], whole.components.schemas),
   ];
   return `${indented(parts.join('\n\n'))}\n`;
@@ -225,7 +225,7 @@ function memberText(
 
 /** A component as a declaration of its own. */
 function declarationOf(name: string, schema: Json, side: Side): string {
-  const words = commentOf(schema['description'] ?? `${name} of the OpenAPI document.`);
+  const words = commentOf(schema['description'] ?? `The schema ${name} of the OpenAPI document.`);
   const isPlain = schema['properties'] && !schema['allOf'] && !schema['anyOf'];
   return isPlain
     ? `${words}export interface ${name} {\n${membersText(schema, side)}\n}`

@@ -1,4 +1,4 @@
-// Copies of the database: opened for a check, and written as a backup.
+// Copies of the database: a backup is written as a copy, and a restored copy is opened for a check.
 import { randomBytes } from 'node:crypto';
 import { existsSync, openAsBlob, realpathSync, statSync } from 'node:fs';
 import { link, mkdtemp, open, rm } from 'node:fs/promises';
@@ -14,34 +14,38 @@ import { runningDatabase } from '../db/queries/restored.ts';
 import { createStore } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 
-/** A copy of the database that is open for a check, and the configuration for reading it. */
+/** An open copy of the database, and the configuration with which the copy is read. */
 export interface OpenCopy {
   config: Config;
   database: OpenDatabase;
 }
 
-/** The copy is the configured database, which a service may be using (409). */
+/** The place that should be a copy is the configured database, which a running service may be using (409). */
 class CopyIsLive extends LocalError {
   constructor() {
-    super('copy_is_live', 409, 'This is the database of the configuration, not a copy of it.', {
-      hint: 'Restore the backup elsewhere and name that copy, or add --live to read the live database.',
+    super('copy_is_live', 409, 'This is the configured database itself, not a copy of it.', {
+      hint: 'Restore the backup to another place and pass that place to the command. To check the live database, add --live.',
     });
   }
 }
 
-/** The copy does not exist or is not a database (422). */
+/** The copy does not exist, is not a database, or is damaged (422). */
 class CopyUnreadable extends LocalError {
   constructor(message: string, cause?: unknown) {
     super('copy_unreadable', 422, message, { cause });
   }
 }
 
-/** No timeouts except for locks, because large tables are read completely. */
+/**
+ * Switches the timeouts for queries off, because the check reads large tables completely. Only the timeout for locks
+ * remains.
+ */
 const UNBOUNDED = { query: 0, statement: 0, idleInTransaction: 0 } as const;
 
 /**
- * Opens a restored copy: a PostgreSQL URL, the folder of an embedded database, or a backup of one, which is unpacked into a temporary
- * folder. Throws copy_is_live for the configured database, and copy_unreadable.
+ * Opens a restored copy: a PostgreSQL URL, the folder of an embedded database, or a backup file of an embedded
+ * database. A backup file is unpacked into a temporary folder. Throws `copy_is_live` if the place is the configured
+ * database, and `copy_unreadable` if it cannot be opened.
  */
 export async function openCopy(loaded: LoadedConfig, cwd: string, { place, secrets }: CopyInput): Promise<OpenCopy> {
   const target = targetOf(place, cwd);
@@ -57,7 +61,7 @@ export async function openCopy(loaded: LoadedConfig, cwd: string, { place, secre
   return { config, database };
 }
 
-/** Opens the configured database itself, without statement timeouts. */
+/** Opens the configured database itself, without timeouts for statements. */
 export function openLive({ database }: Config): Promise<OpenDatabase> {
   return openDatabase({ ...database, poolSize: 2, timeouts: UNBOUNDED });
 }
@@ -84,11 +88,11 @@ async function openTarget({ archive, ...target }: Target): Promise<OpenDatabase>
     return await opened(archive === undefined ? openDatabase(target) : unpack(archive));
   } catch (error) {
     if (error instanceof LocalError) throw error;
-    throw new CopyUnreadable(`${target.folder} cannot be opened: it is damaged, or not a backup.`, error);
+    throw new CopyUnreadable(`${target.folder} cannot be opened: it is damaged, or it is not a backup.`, error);
   }
 }
 
-/** Runs a first statement, because only then a damaged database fails. */
+/** Runs one SQL statement after opening, because only then a damaged database reports an error. */
 async function opened(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
   const database = await opening;
   try {
@@ -128,7 +132,9 @@ function serverOf(text: string): string {
   return [at('host', hostname).toLowerCase(), at('port', port || '5432'), pathname].join(' ');
 }
 
-/** Whether both URLs lead to the same server; if the live database cannot be reached, the copy is a different one. */
+/**
+ * Whether both databases are the same one on the same server. If the live database cannot be reached, the answer is no.
+ */
 async function isSameServer(copy: OpenDatabase, live: DatabaseTarget): Promise<boolean> {
   if (copy.kind !== 'postgres' || live.kind !== 'postgres') return false;
   const other = await openDatabase({ ...live, poolSize: 1 }).catch(() => undefined);
@@ -142,8 +148,9 @@ async function isSameServer(copy: OpenDatabase, live: DatabaseTarget): Promise<b
 }
 
 /**
- * Adds the secrets for reading the copy: the secrets of the configuration, else the secrets stored in the named folder, beside the copy, or
- * beside the live database. No secret is generated: a new key would decrypt nothing.
+ * Adds the secrets with which the copy is read. Secrets of the configuration come first. Missing ones are read from the
+ * folder that `--secrets` names, or else from the folder beside the copy or beside the live database. No new secret is
+ * generated, because it could not decrypt the copy's data.
  */
 async function withSecrets(loaded: LoadedConfig, target: Target, named: string | undefined): Promise<Config> {
   const beside = [target, loaded.database].flatMap(({ folder }) => (folder === undefined ? [] : [`${folder}-secrets`]));
@@ -162,13 +169,16 @@ async function withSecrets(loaded: LoadedConfig, target: Target, named: string |
   return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security: { masterKeys } };
 }
 
-/** Writes a complete backup or none: to a draft beside the target, then linked, which fails if the target exists. */
+/**
+ * Writes a backup that is either complete or absent. The data is written to a temporary file beside the target and then
+ * linked to the target's name. The link fails if the target exists.
+ */
 export async function backup(database: OpenDatabase, target: string): Promise<{ bytes: number }> {
   if (database.kind !== 'pglite')
     throw new LocalError(
       'backup_not_embedded',
       409,
-      'Only the embedded database can be backed up this way; use pg_dump for PostgreSQL.',
+      'This command backs up only the embedded database. For PostgreSQL, use pg_dump.',
     );
   const connection = database.orm.em.getConnection() as unknown as {
     getNativeClient(): Promise<{ dumpDataDir(compression: 'gzip'): Promise<Blob> }>;

@@ -1,4 +1,4 @@
-// Facts of a database: for the doctor, and for the check of a restored copy.
+// Reads the facts of a database that `payctl doctor` and the check of a restored copy report.
 import type { Examination, RestoredFacts } from './port.ts';
 import type { Config } from '../../config/config.ts';
 import { CHANNEL_KINDS } from '../channels/registry.ts';
@@ -31,7 +31,7 @@ import { type AuditChain, type BookCheckResult, type LedgerCheckPorts, checkLedg
 const DAY = 86_400_000;
 const VERIFYING = [...CHANNEL_KINDS.values()].flatMap((kind) => [...verifyingKinds(kind)]);
 
-/** Reads the facts of a database whose schema is up to date; writes nothing. */
+/** Reads the facts for `doctor --offline` from a database whose schema is up to date. Writes nothing. */
 export async function examine(config: Config, store: Store, now: Date): Promise<Examination> {
   const { debug, simulated, production, server, security } = config;
   return store.read(async (tx) => ({
@@ -70,7 +70,10 @@ function uncallable(handlers: readonly HandlerFact[], { webhook, production }: C
   });
 }
 
-/** Decrypts every encrypted text at its place: changed, swapped or unknown-key texts are reported as broken. */
+/**
+ * Decrypts every encrypted text in the database. Texts that were changed or moved to another row, or that need an
+ * unknown key, are reported as broken.
+ */
 function tryKeys(
   masterKeys: Config['security']['masterKeys'],
   texts: readonly EncryptedText[],
@@ -93,14 +96,14 @@ function tryKeys(
   };
 }
 
-/** Rows of the ledger and of the event log per page. */
+/** Number of rows that are read per page from the ledger and the event log. */
 const PAGE = 2000;
-/** Most gaps that are listed per table. */
+/** Maximum number of gaps that are listed per table. */
 const GAPS = 5;
-/** Times that are ahead by less are accepted. */
+/** Timestamps up to this far in the future (ms) are accepted, because clocks differ. */
 const TOLERANCE_MS = 5 * 60_000;
 
-/** Reads the facts of a complete restored copy whose schema is up to date; writes nothing. */
+/** Reads the facts for `server restore-check` from a restored copy whose schema is up to date. Writes nothing. */
 export async function examineRestored(
   { security: { masterKeys } }: Pick<Config, 'security'>,
   store: Store,
@@ -125,7 +128,10 @@ export async function examineRestored(
   };
 }
 
-/** The audit log's chain; if an audit key of a former master key cannot be decrypted, the chain is reported as broken. */
+/**
+ * Returns the verification of the audit log. If the audit key of a former master key cannot be decrypted, the log is
+ * reported as broken.
+ */
 function chainOf(store: Store, now: Date, masterKeys: Config['security']['masterKeys']): AuditChain {
   const keys = createAuditKeys({ store, masterKeys, encryption: createEncryption(masterKeys) });
   return {
@@ -165,7 +171,10 @@ async function readLedger(
   return { proofs: [...proofs.values()], auditLog: auditLog ?? { lines: 0, tip: firstHash } };
 }
 
-/** Reads the event log as its readers do: events above the sequence are invisible to them. */
+/**
+ * Reads the event log in the same way as its consumers. They see only events up to the current value of the database
+ * sequence. After a faulty restore this value may be too low.
+ */
 async function readEvents(store: Store): Promise<RestoredFacts['events']> {
   let read = 0;
   let last = 0n;

@@ -1,4 +1,4 @@
-// The files of the API explorer, and the part of the document that each view shows.
+// The files of the API explorer, and the selection of the OpenAPI document that each view shows.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -21,7 +21,10 @@ import {
 } from './explorer-page.ts';
 import { allRoutes } from './route-groups.ts';
 
-/** Builds every file of the API explorer: the whole document, its two views, and the assets of their pages. */
+/**
+ * Builds every file of the API explorer: the whole OpenAPI document, the documents of the two views, and the files of
+ * their pages.
+ */
 export async function makeExplorerFiles(): Promise<Record<ExplorerFile, Uint8Array>> {
   const document = mergeDocument(await allRoutes(), await readWords(), { version: VERSION });
   const { merchant, console } = await renderViews();
@@ -57,7 +60,9 @@ async function renderViews(): Promise<Record<ExplorerView, ExplorerPage>> {
   return Object.fromEntries(await Promise.all(pages)) as Record<ExplorerView, ExplorerPage>;
 }
 
-/** Writes the explorer files into a folder, for a build, also compressed with brotli and gzip. */
+/**
+ * Writes the explorer files into a folder during a build. Files are also written in compressed form (brotli and gzip).
+ */
 export async function writeExplorerFiles(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, bytes] of Object.entries(await makeExplorerFiles())) {
@@ -77,14 +82,17 @@ const WORDS: Readonly<Record<ExplorerView, string>> = {
 };
 
 /**
- * The view of an operation: operations for administrators, load balancers and channels are in the console view, all other operations in the
- * merchant view.
+ * Returns the view that shows an operation. Operations for administrators, load balancers and channels are in the
+ * console view, all other operations in the merchant view.
  */
 function viewOfPath(path: string): ExplorerView {
   return /^\/(api\/v1|health|notify)(\/|$)/.test(path) ? 'console' : 'merchant';
 }
 
-/** The part of the document that a view shows: its paths, tags and used components; events are in the merchant view. */
+/**
+ * Returns the part of the OpenAPI document that a view shows: its paths with the tags and components that they use.
+ * Webhook events are in the merchant view.
+ */
 export function documentOfView(document: Json, view: ExplorerView): Json {
   const { webhooks, ...whole } = document;
   const cookies = cookieSchemes(asJson(whole['components']));
@@ -113,7 +121,10 @@ export function documentOfView(document: Json, view: ExplorerView): Json {
   };
 }
 
-/** Removes cookie schemes: a page cannot set the session cookie and the browser sends it anyway, so *Authorize* must not offer it. */
+/**
+ * Removes authentication by cookie from the operations. A page cannot set the session cookie, and the browser sends it
+ * anyway, so *Authorize* must not offer it.
+ */
 function withoutCookies(paths: Json, cookies: ReadonlySet<string>): Json {
   return mapValues(paths, (item) =>
     mapValues(asJson(item), (operation) => {
@@ -130,7 +141,7 @@ function cookieSchemes({ securitySchemes }: Json): ReadonlySet<string> {
   return new Set(schemes.filter(([, scheme]) => asJson(scheme)['in'] === 'cookie').map(([name]) => name));
 }
 
-/** The referenced components, recursively. */
+/** Returns the components that the given paths refer to, directly or through other components. */
 function componentsIn(components: Json, from: unknown, schemes: ReadonlySet<string>): Json {
   const used = new Set<string>();
   const left: unknown[] = [from];

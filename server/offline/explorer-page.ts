@@ -1,28 +1,28 @@
-// The pages of the API explorer: header, plugin, and the page of koa2-swagger-ui in three files.
+// The pages of the API explorer: the header, the Swagger UI plugin, and the page of koa2-swagger-ui as three files.
 import type { Context } from 'koa';
 import { readFile } from 'node:fs/promises';
 import type { swaggerAssets } from '../http/built-files.ts';
 import { guidePath } from '../pages/guides.ts';
 import { LANGUAGE_TAGS, inLanguage } from '../pages/language.ts';
 
-/** The two views of the API, each with its own page. */
+/** The two views of the API explorer. Each has its own page. */
 export const EXPLORER_VIEWS = ['merchant', 'console'] as const;
 
-/** A view of the API. */
+/** A view of the API explorer. */
 export type ExplorerView = (typeof EXPLORER_VIEWS)[number];
 
-/** The title and page path of each view. */
+/** The title of each view and the URL path of its page. */
 export const EXPLORER_PAGES = {
   merchant: { title: 'Merchant API', path: '/swagger/index.html' },
   console: { title: 'Console API', path: '/swagger/console.html' },
 } as const satisfies Readonly<Record<ExplorerView, { title: string; path: string }>>;
 
-/** The title of a view's page. */
+/** Returns the title of a view's page. */
 export function explorerTitle(view: ExplorerView): string {
   return `${EXPLORER_PAGES[view].title} – Unified payment service`;
 }
 
-/** The HTML header above the operations of a view. */
+/** Returns the HTML header that a view's page shows above the operations. */
 export function explorerHeader(view: ExplorerView): string {
   const views = EXPLORER_VIEWS.map((one) => {
     const { title, path } = EXPLORER_PAGES[one];
@@ -40,8 +40,8 @@ function guides(language: 'en' | 'zh'): string {
 }
 
 /**
- * The Swagger UI plugin of both views. It follows the system's light or dark mode; its filter searches every word in group, method, path,
- * summary and operationId. JavaScript text for browsers.
+ * The Swagger UI plugin of both views, as JavaScript text for browsers. It switches between light and dark mode with
+ * the system. Its filter searches every word in the group, method, path, summary and operationId of an operation.
  */
 export const EXPLORER_PLUGIN = `() => {
   const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -100,7 +100,11 @@ export const EXPLORER_PLUGIN = `() => {
   };
 }`;
 
-/** Adds the CSRF token of the session cookie, which the console requires, preferring the `__Host-` cookie. JavaScript text for browsers. */
+/**
+ * Adds the CSRF token to the requests of the console view, because the console requires it together with the session
+ * cookie. The token comes from a cookie; the one with the prefix `__Host-` is preferred. This is JavaScript text for
+ * browsers.
+ */
 export const CONSOLE_INTERCEPTOR = `(request) => {
   const named = (name) => document.cookie.split('; ').find((pair) => pair.startsWith(name + '='))?.slice(name.length + 1);
   const value = named('__Host-csrf_token') ?? named('csrf_token');
@@ -108,38 +112,40 @@ export const CONSOLE_INTERCEPTOR = `(request) => {
   return request;
 }`;
 
-/** The parts in which explorer pages differ. */
+/** The parts of an explorer page that differ between the views. */
 interface ExplorerParts {
   title: string;
-  /** URL path of the document that it shows. */
+  /** URL path of the OpenAPI document that the page shows. */
   document: string;
-  /** URL path of its script. */
+  /** URL path of the page's script. */
   script: string;
-  /** HTML above the operations. */
+  /** HTML that is shown above the operations. */
   header: string;
-  /** CSS in addition to that of Swagger UI. */
+  /** CSS that is added to the style of Swagger UI. */
   style: string;
-  /** A Swagger UI plugin: JavaScript. */
+  /** A Swagger UI plugin as JavaScript text. */
   plugin: string;
-  /** A JavaScript function that receives every request before it is sent. */
+  /** A JavaScript function as text. It receives every request before it is sent. */
   requestInterceptor?: string;
 }
 
-/** A page of the explorer in three files, as a strict content security policy requires. */
+/**
+ * A page of the explorer as three files, because a strict content security policy forbids inline scripts and styles.
+ */
 export interface ExplorerPage {
   html: string;
   script: string;
   style: string;
 }
 
-/** A file of swagger-ui-dist. */
+/** Reads a file of the package swagger-ui-dist. */
 export async function readAsset(name: (typeof swaggerAssets)[number]): Promise<Uint8Array> {
   return readFile(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
 }
 
 /**
- * Renders a page of koa2-swagger-ui and splits it: CDN links become local, inline script and style become files, the font link is
- * removed. Throws if a new version of the page lacks the expected parts.
+ * Renders a page of koa2-swagger-ui and splits it into three files. Links to a CDN become local links, inline script
+ * and style become files, and the font link is removed. Throws if a new version of the page lacks an expected part.
  */
 export async function renderExplorer(parts: ExplorerParts): Promise<ExplorerPage> {
   const { koaSwagger } = await import('koa2-swagger-ui');

@@ -1,4 +1,4 @@
-// The guides as HTML: Markdown, lists of headings, and code samples.
+// Converts the guides from Markdown to HTML, with lists of headings and code samples.
 import { Marked, type Token, type Tokens } from 'marked';
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -8,7 +8,10 @@ import { escapeHtml } from '../pages/document.ts';
 import { GUIDES, guidePath } from '../pages/guides.ts';
 import { LANGUAGES, type Language, inLanguage } from '../pages/language.ts';
 
-/** Renders every guide from its Markdown in `source`, in every language, without the page frame; keys such as `zh/webhooks.html`. */
+/**
+ * Renders every guide in every language from the Markdown files in `source`. The result has no page frame. Its keys are
+ * file names such as `zh/webhooks.html`.
+ */
 export async function makeGuideFiles(source: string): Promise<Record<string, Uint8Array>> {
   const samples = samplesIn(join(source, 'samples'));
   const made: Record<string, Uint8Array> = {};
@@ -21,7 +24,7 @@ export async function makeGuideFiles(source: string): Promise<Record<string, Uin
   return made;
 }
 
-/** Writes the guide files into a folder, for a build. */
+/** Writes the guide files into a folder during a build. */
 export async function writeGuideFiles(folder: string, source: string): Promise<void> {
   for (const language of LANGUAGES) await mkdir(join(folder, language), { recursive: true });
   for (const [name, bytes] of Object.entries(await makeGuideFiles(source))) await writeFile(join(folder, name), bytes);
@@ -31,23 +34,23 @@ export async function writeGuideFiles(folder: string, source: string): Promise<v
 interface Heading {
   depth: number;
   text: string;
-  /** The anchor, equal in every language, so that links work in all of them. */
+  /** The anchor of the heading. It is the same in every language, so that links work in all languages. */
   id: string;
 }
 
-/** The inputs of a guide besides its text. */
+/** The inputs of a guide that are not its text. */
 interface GuideSource {
   language: Language;
-  /** The anchors of the English text in order, which all languages use. */
+  /** The anchors of the headings in the English text, in the sequence of the headings. All languages use them. */
   ids: readonly string[];
   samples: Samples;
 }
 
 const CONTENTS: Readonly<Record<Language, string>> = { en: 'On this page', zh: '本页内容' };
-/** With fewer headings, no list is shown. */
+/** A guide with fewer headings gets no list of headings. */
 const FEWEST_LISTED = 4;
 
-/** The anchors of an English text, in GitHub's form. */
+/** Returns the anchors of the headings in an English text, in the form that GitHub uses. */
 export function headingIds(markdown: string): string[] {
   const seen = new Map<string, number>();
   return headingsOf(markdown).map(({ text }) => {
@@ -62,7 +65,7 @@ export function headingIds(markdown: string): string[] {
   });
 }
 
-/** The headings of a text. */
+/** Returns the headings of a Markdown text. */
 function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
   const isHeading = (token: Token): token is Tokens.Heading => token.type === 'heading';
   return new Marked()
@@ -71,7 +74,10 @@ function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
     .map(({ depth, text }) => ({ depth, text: text.replaceAll('`', '') }));
 }
 
-/** The HTML of a guide without its frame: text, list of headings, and samples with a language choice. */
+/**
+ * Returns the HTML of a guide without the page frame: the text, the list of headings, and samples with a choice of
+ * language.
+ */
 function guideHtml(markdown: string, source: GuideSource): string {
   const { language, ids, samples } = source;
   const headings: Heading[] = [];
@@ -108,7 +114,10 @@ function guideHtml(markdown: string, source: GuideSource): string {
   return `<div class="text">${html.replace('<!-- after the heading -->\n', () => top)}</div>${contents(headings, language, 'toc')}`;
 }
 
-/** Replaces `<!-- samples client token -->` and the following line of links, which is for readers of the repository. */
+/**
+ * Replaces comments such as `<!-- samples client token -->` by the code samples. The line of links after the comment is
+ * removed, because it is meant for readers of the repository.
+ */
 function withSamples(markdown: string, samples: Samples): { text: string; hasSamples: boolean } {
   let hasSamples = false;
   const text = markdown.replaceAll(
@@ -121,7 +130,7 @@ function withSamples(markdown: string, samples: Samples): { text: string; hasSam
   return { text, hasSamples };
 }
 
-/** Removes line breaks between Chinese characters, which would be shown as spaces. */
+/** Removes line breaks between Chinese characters, because browsers would show them as spaces. */
 function withoutChineseBreaks(html: string): string {
   return html.replaceAll(
     /(?<=[\p{Script=Han}\u3000-\u303f\uff00-\uffef])\n(?=[\p{Script=Han}\u3000-\u303f\uff00-\uffef])/gu,
@@ -129,12 +138,12 @@ function withoutChineseBreaks(html: string): string {
   );
 }
 
-/** Marks flags, because a browser would break the line after their hyphens. */
+/** Marks command line flags in code, because a browser would otherwise break the line after their hyphens. */
 function wholeFlags(html: string): string {
   return html.replaceAll(/(?<![\w-])--?[a-z][\w-]*/gi, '<span class="flag">$&</span>');
 }
 
-/** A code block that scrolls horizontally. */
+/** Returns the HTML of a code block that scrolls horizontally. */
 function codeBlock(text: string, language: string): string {
   return `<div class="sample"><pre tabindex="0"><code${language === '' ? '' : ` data-language="${language}"`}>${escapeHtml(text)}</code></pre></div>\n`;
 }
@@ -151,14 +160,14 @@ function contents(headings: readonly Heading[], language: Language, look: 'toc' 
     : `<details class="toc-small"><summary>${CONTENTS[language]}</summary>${list}</details>`;
 }
 
-/** Converts links between the Markdown files of guides to page paths. */
+/** Converts a link to the Markdown file of another guide to the path of its page. */
 function target(href: string, language: Language): string {
   const [, slug, anchor = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? [];
   if (slug !== undefined) return inLanguage(guidePath(slug) + anchor, language);
   return href.startsWith('/docs') ? inLanguage(href, language) : href;
 }
 
-/** The languages of samples, with file extension and name. */
+/** The programming languages of the samples, with file extension and display name. */
 export const SAMPLE_LANGUAGES = {
   node: { ending: 'mjs', name: 'Node.js' },
   python: { ending: 'py', name: 'Python' },
@@ -167,22 +176,24 @@ export const SAMPLE_LANGUAGES = {
   go: { ending: 'go', name: 'Go' },
 } as const;
 
-/** A language of samples. */
+/** A programming language of the samples. */
 export type SampleLanguage = keyof typeof SAMPLE_LANGUAGES;
 
-/** Finds the text of a sample in every language; `part` names the marks around it in the file. */
+/**
+ * Returns the text of a sample in every programming language. `part` selects the lines between two marks in the file.
+ */
 type Samples = (name: string, part?: string) => Readonly<Record<SampleLanguage, string>>;
 
 const ALL_SAMPLE_LANGUAGES = Object.keys(SAMPLE_LANGUAGES) as SampleLanguage[];
 const CHOOSE: Readonly<Record<Language, string>> = { en: 'Samples in', zh: '示例语言' };
 
-/** The file name of a sample; Java requires a capital, as in the class name. */
+/** Returns the file name of a sample. Java file names start with a capital letter, like the class in them. */
 export function sampleFile(name: string, language: SampleLanguage): string {
   const { ending } = SAMPLE_LANGUAGES[language];
   return language === 'java' ? `${name.charAt(0).toUpperCase()}${name.slice(1)}.${ending}` : `${name}.${ending}`;
 }
 
-/** Reads samples from a folder; throws if a part is missing in a file. */
+/** Creates the function that reads samples from a folder. It throws if a file lacks the requested part. */
 function samplesIn(folder: string): Samples {
   return (name, part) => {
     const texts = ALL_SAMPLE_LANGUAGES.map((language) => {
@@ -193,7 +204,10 @@ function samplesIn(folder: string): Samples {
   };
 }
 
-/** The lines between the comments `[part]` and `[/part]` without common indentation; without a part, the whole file. */
+/**
+ * Returns the lines between the comments `[part]` and `[/part]` without their common indentation. Without `part`,
+ * returns the whole file.
+ */
 function partOf(text: string, file: string, part: string | undefined): string {
   const lines = text.trimEnd().split('\n');
   if (part === undefined) return withoutMarks(lines).join('\n');
@@ -212,7 +226,7 @@ function markOf(line: string): string | undefined {
   return /^\s*(?:\/\/|#) (\[\/?\w+\])$/.exec(line)?.[1];
 }
 
-/** Removes marks, and the empty line after a mark if there is one before it. */
+/** Removes the lines with marks. If an empty line precedes a mark, the empty line after it is removed as well. */
 function withoutMarks(lines: readonly string[]): string[] {
   const kept: string[] = [];
   let isBehindMark = false;
@@ -224,12 +238,12 @@ function withoutMarks(lines: readonly string[]): string[] {
   return kept;
 }
 
-/** A sample in every language; the style shows only the chosen one. */
+/** Returns the HTML of a sample in every programming language. CSS shows only the chosen language. */
 function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
   const labels = ALL_SAMPLE_LANGUAGES.map(
     (language) => `<label for="in-${language}" class="${language}">${SAMPLE_LANGUAGES[language].name}</label>`,
   );
-  // An empty line would end the block of HTML in Markdown.
+  // Line breaks are escaped, because an empty line would end the HTML block in Markdown.
   const blocks = ALL_SAMPLE_LANGUAGES.map(
     (language) =>
       `<div class="sample ${language}"><pre tabindex="0"><code data-language="${language}">${escapeHtml(texts[language]).replaceAll('\n', '&#10;')}</code></pre></div>`,
@@ -237,7 +251,7 @@ function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
   return `<div class="samples"><div class="tabs">${labels.join('')}</div>${blocks.join('')}</div>\n`;
 }
 
-/** The language choice, which works without a script: the style depends on the checked input. */
+/** Returns the HTML of the language choice. It works without JavaScript, because CSS depends on the checked input. */
 function languageChoice(language: Language): string {
   const choices = ALL_SAMPLE_LANGUAGES.map(
     (one, index) =>

@@ -1,4 +1,4 @@
-// The offline commands of payctl, over the service's own database and rules.
+// The offline commands of payctl. They access the database directly, with the configuration and rules of the server.
 import { existsSync } from 'node:fs';
 import type {
   BootstrapPlan,
@@ -43,7 +43,7 @@ import type { Actor } from '../identity/ports.ts';
 import { type OpenCopy, backup, openCopy, openLive } from './copy.ts';
 import { examine, examineRestored } from './examine.ts';
 
-/** Opens the service's database for the offline commands, with the server's own configuration and rules. */
+/** Opens the service's database for the offline commands, with the configuration and rules of the server. */
 export async function openOffline(input: OfflineInput): Promise<Offline> {
   const { config, database } = await openWanted(input);
   const store = createStore(database, async () => {});
@@ -103,7 +103,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
   };
 }
 
-/** The dependencies for changing channel keys offline. Functions that call a channel throw. */
+/** The dependencies for changing channel keys offline. The functions that would call a channel throw. */
 function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePorts): CredentialPorts {
   return {
     store,
@@ -111,7 +111,7 @@ function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePo
     kinds: CHANNEL_KINDS,
     audit,
     serialOf: channelSerial,
-    transportTo: () => () => Promise.reject(new Error('Nothing is sent offline.')),
+    transportTo: () => () => Promise.reject(new Error('Offline commands send no requests to channels.')),
     now,
     simulatorUrl: config.simulator.url ?? null,
     simulated: config.simulated,
@@ -130,14 +130,14 @@ async function openWanted({ config: file, env, cwd, mustExist, restored }: Offli
   return { config, database };
 }
 
-/** The embedded database does not exist, and the command does not create it (503). */
+/** The embedded database does not exist, and this command must not create it (503). */
 class NoDatabase extends LocalError {
   constructor(folder: string) {
     super('database_unavailable', 503, `The database ${folder} does not exist yet.`, { hint: 'payctl server migrate' });
   }
 }
 
-/** An application of this name exists in the project (409). */
+/** The project already has an application with this name (409). */
 class AppNameTaken extends LocalError {
   constructor(name: string, project: string) {
     super('already_exists', 409, `The application ${name} already exists in the project ${project}.`);
@@ -176,12 +176,12 @@ async function listApps(store: Store): Promise<{ client_id: string; name: string
   return apps.map(({ clientId, name, project }) => ({ client_id: clientId, name, project }));
 }
 
-/** Converts the plan to the document that identity reads. */
+/** Converts the plan to the bootstrap document that the folder `identity` applies. */
 function documentOf({ admin, apps }: BootstrapPlan): object {
   return { admins: admin ? [admin] : [], apps };
 }
 
-/** The result, in the sequence of the plan; only new applications carry a secret. */
+/** Returns the result with the applications in the sequence of the plan. Only new applications have a secret. */
 function resultOf(
   plan: BootstrapPlan,
   changed: boolean,
@@ -211,7 +211,10 @@ function resultOf(
   };
 }
 
-/** Stores the audit keys of older master keys, re-wraps every encrypted record with the newest one, then writes the audit entry. */
+/**
+ * Stores the audit log keys of older master keys. Then encrypts the keys of every encrypted record again with the
+ * newest master key, and writes the audit entry.
+ */
 export async function reencryptAll(
   store: Store,
   config: Config,

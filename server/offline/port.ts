@@ -1,33 +1,40 @@
 /**
- * The interface of `server/offline/open.ts` for the offline commands: `openOffline(input): Promise<Offline>`.
+ * The interface through which the offline commands of payctl use `server/offline/open.ts`:
+ * `openOffline(input): Promise<Offline>`.
  *
- * Failures are errors with a stable `code` (and `status`, as AppError has them):
- * `database_in_use` (extra: pid, host, since) · `copy_is_live` · `copy_unreadable` · `schema_outdated` · `schema_unreleased` · `already_bootstrapped` · `already_exists` ·
- * `database_unavailable` · `not_found` · `invalid_request` with `errors[]`; a configuration's faults are a `ConfigFaults`.
+ * A failed operation throws an error with a stable `code` and a `status`, like AppError. The codes are:
+ * `database_in_use` (with the fields pid, host and since) · `copy_is_live` · `copy_unreadable` · `schema_outdated` ·
+ * `schema_unreleased` · `already_bootstrapped` · `already_exists` · `database_unavailable` · `not_found` ·
+ * `invalid_request` with `errors[]`. If the configuration is invalid, the error is a `ConfigFaults`.
  */
 import type { OtherModeKey } from '../db/queries/diagnosis.ts';
 
-/** The source of the configuration: the same loader, files and environment names as the server. */
+/**
+ * The source of the configuration. It is loaded with the same loader, files and environment variables as in the server.
+ */
 export interface OfflineInput {
-  /** Path given by --config. */
+  /** The path that the user gave with `--config`. */
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Throw `database_unavailable` instead of creating a missing embedded database and its secrets. */
+  /** If the embedded database does not exist, throw `database_unavailable` instead of creating it and its secrets. */
   mustExist?: boolean;
-  /** For `checkRestored`: a copy instead of the configured database, or `live` for that one without statement timeouts. */
+  /**
+   * For `checkRestored`: the restored copy to open instead of the configured database. `live` opens the configured
+   * database without timeouts for statements.
+   */
   restored?: CopyInput | 'live';
 }
 
-/** A restored copy of the database. */
+/** The place of a restored copy of the database. */
 export interface CopyInput {
-  /** PostgreSQL URL, folder of an embedded database, or file written by `server backup`. */
+  /** A PostgreSQL URL, the folder of an embedded database, or a file that `server backup` wrote. */
   place: string;
-  /** Folder with the secrets of an embedded database, if not beside it. */
+  /** The folder with the secrets of an embedded database. Absent = the folder beside the database. */
   secrets?: string;
 }
 
-/** The operator, for the audit entry (`actor = offline`). */
+/** The operator who runs the command. The audit entry has `actorKind = offline` and this user. */
 export interface OfflineActor {
   osUser: string;
   host: string;
@@ -36,28 +43,28 @@ export interface OfflineActor {
 /** The database to which a command writes. */
 export interface DatabaseDescription {
   kind: 'embedded' | 'postgresql';
-  /** Absolute folder, or host:port. */
+  /** Absolute path of the folder, or host and port of the PostgreSQL server. */
   place: string;
   name: string;
   schema: {
-    /** Name of the newest applied migration; null = empty database. */
+    /** Name of the newest migration that was applied. null = the database is empty. */
     version: string | null;
     pending: number;
-    /** Names of executed migrations that this release does not have. */
+    /** Names of applied migrations that this release does not know, because a newer release applied them. */
     newer: string[];
   };
-  /** Null while the table does not exist. */
+  /** Number of administrators. null = the table does not exist yet. */
   administrators: number | null;
 }
 
-/** A created administrator; never the password. */
+/** A created administrator, without the password. */
 export interface OfflineAdmin {
   id: string;
   username: string;
   role: string;
 }
 
-/** A created API application with its secret, returned after the commit. */
+/** A created API application with its secret. It is returned only after the commit. */
 export interface OfflineApp {
   client_id: string;
   client_secret: string;
@@ -66,94 +73,107 @@ export interface OfflineApp {
   scopes: string[];
 }
 
-/** The desired state of `bootstrap apply`; the password is used only if the administrator does not exist. */
+/** The desired state for `bootstrap apply`. The password is used only if the administrator does not exist yet. */
 export interface BootstrapPlan {
   admin?: { username: string; password: string };
   apps: { name: string; scopes: string[]; project?: string; trusted?: boolean }[];
 }
 
-/** The result of `bootstrap apply`; only new applications carry a secret. */
+/** The result of `bootstrap apply`. Only new applications have a secret. */
 export interface BootstrapResult {
   changed: boolean;
   admin: { username: string; created: boolean } | null;
   apps: (({ created: true } & OfflineApp) | { created: false; client_id: string; name: string })[];
 }
 
-/** The facts for `doctor --offline`: of the configuration and of a database whose schema is up to date. */
+/**
+ * The facts that `doctor --offline` reports about the configuration and about a database whose schema is up to date.
+ */
 export interface Examination {
   debug: boolean;
-  /** Whether simulator channels accept orders. */
+  /** Whether the simulator is enabled, so that its channels accept orders. */
   simulated: boolean;
   production: boolean;
   publicUrl: string;
   channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];
-  /** Verification keys of another mode than the channel's configuration. */
+  /** Trusted verification keys of modes that their channel no longer uses. */
   otherModes: OtherModeKey[];
-  /** Default certificates of the accounts in use that have an expiry date. */
+  /** Default certificates with an expiry date, for the accounts that are in use. */
   certs: { project: string; payWay: string; kind: string; daysLeft: number }[];
-  /** Records that the configured master keys cannot decrypt, and records that are encrypted under a key that is not the newest key. */
+  /**
+   * Records whose decryption fails with the configured master keys (`broken`), and the number of records that use an
+   * older key than the newest (`underOldKeys`).
+   */
   encrypted: {
     total: number;
     underOldKeys: number;
     broken: { record: string; why: string; keyId: string | null }[];
   };
-  /** Skills on sale whose handler will never be called. */
+  /** Skills on sale whose handler URL is refused, so that the handler can never be called. */
   uncallable: { project: string; code: string; fault: string }[];
   openExceptions: number;
   abnormalRefunds: number;
-  /** Open orders that expired over an hour ago. */
+  /** Number of open orders that expired more than an hour ago. */
   overdueOrders: number;
   diagnosis: Diagnosed;
 }
 
-/** The diagnosis facts of a service, running or not. */
+/** Further facts for the diagnosis. They can also be read from a running service. */
 export interface Diagnosed {
   production: boolean;
-  /** Whether Server.AdminNetworks is empty. */
+  /** Whether `Server.AdminNetworks` is empty, so that the console can be reached from every address. */
   consoleOpen: boolean;
   explorer: boolean;
-  /** The listen address, if the public URL is another port of the same machine. */
+  /** The listen address, if the public URL has another port of the same machine. null = no difference was found. */
   listensElsewhere: string | null;
   /**
-   * Whether the configuration requires a second factor, the number of enabled administrators, and of enabled administrators without a
-   * second factor.
+   * Whether the configuration requires a second factor (`required`), the number of enabled administrators, and the
+   * number of those without a second factor (`without`).
    */
   secondFactors: { required: boolean; administrators: number; without: number };
-  /** By how much the machine's clock is ahead of the database's. */
+  /** Number of seconds by which the clock of this machine is ahead of the database's clock. */
   clockAheadSeconds: number;
   failingWebhooks: { clientId: string; retrying: number; givenUp: number; lastError: string | null }[];
-  /** Number of accounts that can approve; null = no approval is configured. */
+  /** Number of accounts that can approve refunds. null = the configuration requires no approval. */
   approvers: number | null;
   silentNotices: { project: string; payWay: string; payments: number }[];
 }
 
-/** The facts for `server restore-check`, read from a complete copy whose schema is up to date. */
+/** The facts that `server restore-check` reports. They are read from a complete copy whose schema is up to date. */
 export interface RestoredFacts {
   encrypted: Examination['encrypted'];
-  /** Every check of the ledger and of the audit log. */
+  /** The result of every check of the ledger and of the audit log. */
   proofs: { check: string; promise: string; ok: boolean; count: number; examples: { id: string; detail: string }[] }[];
   auditLog: { lines: number; tip: string };
-  /** The last number of each sequence and the highest in its column; 0 = none yet. */
+  /**
+   * For each database sequence, the last number that it returned and the highest number in its column. 0 = no number
+   * yet.
+   */
   sequences: { table: string; column: string; sequence: string; last: string; highest: string }[];
-  /** Missing numbers in tables whose rows are never removed one by one; the first ones, as `7` or `7-9`. */
+  /**
+   * Missing numbers in tables from which single rows are never deleted. `first` lists the first gaps, as `7` or `7-9`.
+   */
   gaps: { table: string; missing: string; first: string[] }[];
-  /** The event log as its readers see it. */
+  /** The event log as its consumers read it: the number of events and the last sequence number. */
   events: { read: number; last: string };
-  /** The newest write time; null = the database is empty. */
+  /** The newest timestamp of a write in any table. null = the database is empty. */
   newest: { table: string; at: string } | null;
-  /** Columns with write times in the future. */
+  /** Columns that contain timestamps in the future. */
   future: { table: string; column: string; rows: number; latest: string }[];
 }
 
-/** Direct access to the service's database, for one process at a time on the embedded one. */
+/** Direct access to the service's database. Only one process at a time can open an embedded database. */
 export interface Offline {
   describeDatabase(): Promise<DatabaseDescription>;
-  /** Migrates the schema; called only on the user's request. */
+  /** Applies the pending migrations. Called only if the user requested it. */
   migrate(): Promise<{ applied: string[] }>;
   countAdmins(): Promise<number>;
-  /** Creates the first administrator under an advisory lock; throws `already_bootstrapped` if one exists. */
+  /**
+   * Creates the first administrator. An advisory lock prevents two concurrent calls from both succeeding. Throws
+   * `already_bootstrapped` if an administrator exists.
+   */
   createFirstAdmin(input: { username: string; password: string; actor: OfflineActor }): Promise<OfflineAdmin>;
-  /** Creates an application; throws `already_exists` if its name exists in the project. */
+  /** Creates an application. Throws `already_exists` if the project already has an application with this name. */
   createApp(input: {
     name: string;
     scopes: string[];
@@ -162,22 +182,37 @@ export interface Offline {
     remark?: string;
     actor: OfflineActor;
   }): Promise<OfflineApp>;
-  /** Lists the applications, from which the secrets that a plan will create are known. */
+  /**
+   * Lists the applications. A command compares the list with its plan, to know for which applications it will receive a
+   * secret.
+   */
   listApps(): Promise<{ client_id: string; name: string; project: string }[]>;
-  /** Sets a new password and ends the administrator's sessions; throws `not_found` for an unknown name. */
+  /**
+   * Sets a new password for an administrator and ends the account's sessions. Throws `not_found` if the username does
+   * not exist.
+   */
   resetPassword(input: { username: string; password: string; actor: OfflineActor }): Promise<OfflineAdmin>;
-  /** Removes the second factor of an administrator and ends the sessions; throws `not_found` if either is missing. */
+  /**
+   * Removes an administrator's second factor and ends the account's sessions. Throws `not_found` if the username does
+   * not exist or the account has no second factor.
+   */
   resetSecondFactor(input: { username: string; actor: OfflineActor }): Promise<OfflineAdmin>;
   applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
-  /** Revokes the trust of every key whose mode differs from the mode of its channel's configuration. */
+  /**
+   * Withdraws the trust in verification keys of modes that their channel no longer uses. Keys that open orders need
+   * stay trusted.
+   */
   distrustOtherModes(input: { actor: OfflineActor }): Promise<{ keys: Omit<OtherModeKey, 'present'>[] }>;
-  /** Re-wraps every encrypted record with the newest key of Security.MasterKey. */
+  /** Encrypts the key of every encrypted record again with the newest master key of `Security.MasterKey`. */
   rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;
-  /** Writes a backup of the embedded database into a file that must not exist (0600, complete or not at all). */
+  /**
+   * Writes a backup of the embedded database into a new file (mode 0600). The file is either complete or not created.
+   * Throws if it already exists.
+   */
   backup(file: string): Promise<{ bytes: number }>;
-  /** Reads the facts; writes nothing. Only when no migration is pending. */
+  /** Reads the facts for `doctor --offline`. Writes nothing. Requires that no migration is pending. */
   examine(): Promise<Examination>;
-  /** Reads the complete database; writes nothing. Only when no migration is pending. */
+  /** Checks the complete database for `server restore-check`. Writes nothing. Requires that no migration is pending. */
   checkRestored(knowledge: { tip?: string; acceptUntil?: string }): Promise<RestoredFacts>;
   close(): Promise<void>;
 }

@@ -6,15 +6,18 @@ import { buildRouter } from '../routes/docs.ts';
 
 const folder = join(import.meta.dirname, '../routes');
 
-/** Every route of the service, without implementations. */
+/** Returns every route of the service, without implementations. */
 export async function allRoutes(): Promise<readonly Route[]> {
   const groups = await groupsByBuilder();
-  // The router adds these two.
+  // `buildRouter` adds these two groups itself.
   for (const name of ['explorerRoutes', 'discoveryRoutes']) groups.delete(name);
   return routesOf(buildRouter([...groups.values()].flat(), { enabled: true }));
 }
 
-/** The groups of each exported builder (such as `orderRoutes`) in `server/routes`, with empty operations. */
+/**
+ * Calls every exported function with a name such as `orderRoutes` in `server/routes`, and returns its route groups. The
+ * operations behind the routes are placeholders.
+ */
 export async function groupsByBuilder(): Promise<Map<string, RouteGroup[]>> {
   const found = new Map<string, RouteGroup[]>();
   for (const file of globSync('*.{ts,js}', { cwd: folder }).toSorted()) {
@@ -30,7 +33,7 @@ function asGroups(value: unknown): RouteGroup[] {
   return (Array.isArray(value) ? value : [value]) as RouteGroup[];
 }
 
-/** A placeholder for any operation, group of operations or configuration value. */
+/** A placeholder that can stand for any operation, group of operations or configuration value. */
 const nothing: unknown = new Proxy(() => nothing, {
   get: (_, key) => (key === Symbol.toPrimitive ? () => 'Any' : key === 'then' ? undefined : nothing),
 });

@@ -3,28 +3,31 @@ import http from 'node:http';
 import https from 'node:https';
 import { BlockList, type LookupFunction, isIP } from 'node:net';
 
-/** A POST to an address that a merchant or operator configured. */
+/** A POST request to a URL that a merchant or operator configured. */
 interface OutgoingRequest {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** Milliseconds for the whole exchange including DNS; default and maximum 10 s. */
+  /** The time limit in milliseconds for the whole request including DNS. Default and maximum: 10 s. */
   timeoutMs?: number | undefined;
-  /** Most bytes that are read of the response; default and maximum 64 KB. */
+  /** The maximum number of bytes of the response that are read. Default and maximum: 64 KB. */
   maxBytes?: number | undefined;
-  /** If true, only the status matters: a fault after the response head still returns the response, without its body. */
+  /**
+   * True if only the HTTP status matters. If reading the body then fails, the response is still returned, with an empty
+   * body.
+   */
   statusOnly?: boolean | undefined;
 }
 
-/** The response; redirects are returned, not followed. */
+/** The response. Redirects are not followed; the redirect response itself is returned. */
 interface OutgoingAnswer {
   status: number;
-  /** Response headers by lower-case name. */
+  /** The response headers by their lower-case names. */
   headers: Record<string, string>;
   body: Buffer;
 }
 
-/** Why there is no usable response. The first three faults are found before anything is sent. */
+/** The cause of a request without a usable response. With the first four causes no request was sent. */
 export type OutgoingFault =
   | 'url_invalid'
   | 'scheme_refused'
@@ -34,7 +37,7 @@ export type OutgoingFault =
   | 'network'
   | 'too_large';
 
-/** A request that was not sent or got no usable response. */
+/** Thrown if a request was not sent or got no usable response. */
 export class OutgoingFailed extends Error {
   readonly why: OutgoingFault;
   constructor(why: OutgoingFault, message: string, options?: ErrorOptions) {
@@ -44,10 +47,10 @@ export class OutgoingFailed extends Error {
   }
 }
 
-/** Sends a POST once; throws OutgoingFailed. */
+/** Sends a POST request once. Throws OutgoingFailed. */
 export type SendOutgoing = (request: OutgoingRequest) => Promise<OutgoingAnswer>;
 
-/** An address of a host name. */
+/** One IP address of a host name. */
 export interface ResolvedAddress {
   address: string;
   family: number;
@@ -55,12 +58,12 @@ export interface ResolvedAddress {
 
 /** The settings of the sender. */
 export interface SenderOptions {
-  /** Private ranges that are allowed (Webhook.AllowedNetworks). */
+  /** Private network ranges that the sender may call (Webhook.AllowedNetworks). */
   allowedNetworks: readonly string[];
-  /** True in production: plain http is refused. */
+  /** True in production: only https is allowed. */
   httpsOnly: boolean;
   resolve?: (host: string) => Promise<ResolvedAddress[]>;
-  /** A certificate authority that tests use. */
+  /** An additional certificate authority, used by tests. */
   ca?: string;
 }
 
@@ -68,9 +71,9 @@ const MAX_MS = 10_000;
 const MAX_BYTES = 64 * 1024;
 
 /**
- * Creates the function that sends requests to configured addresses; no other code may do so. The name is resolved
- * first, every address of it must be allowed, and the connection goes to the checked address, so that a second DNS
- * response cannot change it. A proxy also gets that address.
+ * Creates the function that sends requests to configured URLs; all such requests must use it. The host name is resolved
+ * first, and each of its addresses must be allowed. The connection then uses the checked address, so that a second DNS
+ * lookup cannot return a different one. A proxy gets the checked address too.
  */
 export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll, ca }: SenderOptions): SendOutgoing {
   const mayReach = addressGuard(allowedNetworks);
@@ -86,18 +89,19 @@ export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll,
     const family = isIP(host);
     const found = family === 0 ? await withDeadline(resolve(host), deadline) : [{ address: host, family }];
     const [first] = found;
-    if (!first) throw new OutgoingFailed('unresolvable', `${url.hostname} has no IP address.`);
-    // If only some of a name's addresses are allowed, the request is refused: such a name is likely an attack.
+    if (!first) throw new OutgoingFailed('unresolvable', `The host ${url.hostname} has no IP address.`);
+    // The request is refused if any of the addresses is not allowed. A name with both public and private addresses is
+    // likely an attack.
     if (!found.every(({ address }) => mayReach(address)))
       throw new OutgoingFailed(
         'address_refused',
-        `${url.hostname} leads to a private address that Webhook.AllowedNetworks does not allow.`,
+        `The host ${url.hostname} has a private address that Webhook.AllowedNetworks does not allow.`,
       );
     return first;
   }
 }
 
-/** Parses a URL and checks its scheme; throws OutgoingFailed. */
+/** Parses a URL and checks that its scheme is allowed. Throws OutgoingFailed. */
 export function readUrl(text: string, httpsOnly: boolean): URL {
   let url: URL;
   try {
@@ -108,7 +112,7 @@ export function readUrl(text: string, httpsOnly: boolean): URL {
   if (url.username !== '' || url.password !== '')
     throw new OutgoingFailed('url_invalid', 'The URL must not contain a username or password.');
   const isAllowed = url.protocol === 'https:' || (url.protocol === 'http:' && !httpsOnly);
-  if (!isAllowed) throw new OutgoingFailed('scheme_refused', `${url.protocol}// is not allowed here.`);
+  if (!isAllowed) throw new OutgoingFailed('scheme_refused', `The scheme ${url.protocol}// is not allowed; use https.`);
   return url;
 }
 
@@ -124,7 +128,7 @@ async function withDeadline(work: Promise<ResolvedAddress[]>, deadline: AbortSig
     return await Promise.race([work, late.promise]);
   } catch (error) {
     if (error instanceof OutgoingFailed) throw error;
-    throw new OutgoingFailed('unresolvable', 'The host name cannot be resolved.', { cause: error });
+    throw new OutgoingFailed('unresolvable', 'The host name of the URL cannot be resolved.', { cause: error });
   } finally {
     deadline.removeEventListener('abort', stop);
   }
@@ -158,13 +162,13 @@ function exchange(
         else fail(error);
       });
     });
-    // After the response head has arrived, the reader of the body handles the fault.
+    // After the response head has arrived, a connection error is handled where the body is read.
     sent.on('error', (error) => answered || fail(error));
     sent.end(body);
   });
 }
 
-/** Makes the connection use the checked address, because its DNS lookup always returns that address. */
+/** Returns a DNS lookup that always returns the checked address, so that the connection uses this address. */
 function pinned({ address, family }: ResolvedAddress): LookupFunction {
   return (_host, options, callback) => {
     if (options.all) callback(null, [{ address, family }]);
@@ -199,7 +203,7 @@ function timedOut(): OutgoingFailed {
   return new OutgoingFailed('timeout', 'No complete response in time.');
 }
 
-/** Refused ranges: this machine, private, shared, test and multicast addresses. */
+/** The address ranges that requests must not reach: this machine, private, shared, test and multicast addresses. */
 const REFUSED = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -230,8 +234,8 @@ const REFUSED = [
 const refused = listOf(REFUSED);
 
 /**
- * Returns a function that tells whether an address may be called; `allowed` are exceptions from the refused ranges
- * (Webhook.AllowedNetworks).
+ * Returns a function that tells whether an address may be called. Addresses in `allowed` (Webhook.AllowedNetworks) may
+ * be called even if they are in a refused range.
  */
 export function addressGuard(allowed: readonly string[]): (address: string) => boolean {
   const open = listOf(allowed);
@@ -254,7 +258,10 @@ function listOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** Returns the IPv4 address in `::ffff:a.b.c.d` (or the deprecated `::a.b.c.d`), in any notation. */
+/**
+ * Returns the IPv4 address inside an IPv6 address of the form `::ffff:a.b.c.d` (or the deprecated form `::a.b.c.d`).
+ * Any other address is returned unchanged.
+ */
 function unmapped(address: string): string {
   if (isIP(address) !== 6 || address.includes('%')) return address;
   const [, high = '', low = ''] = /^\[::(?:ffff:)?([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(canonical(address)) ?? [];
@@ -270,10 +277,10 @@ function canonical(address: string): string {
 type Through = Pick<https.RequestOptions, 'agent' | 'hostname' | 'servername'> & { headers: { host: string } };
 
 /**
- * The options for a request through the environment's proxy (NODE_USE_ENV_PROXY=1); undefined without a proxy and for
- * NO_PROXY hosts. The proxy gets the checked address, never the name, because it would resolve the name itself, perhaps
- * to a refused address. Plain http does not use the proxy: without a tunnel the proxy would get the host name, and a
- * path with two slashes would name another host.
+ * Returns the options for an https request through the proxy of the environment (NODE_USE_ENV_PROXY=1). Returns
+ * undefined without a proxy, for hosts in NO_PROXY and for plain http. The proxy gets the checked address and not the
+ * host name, because it would resolve the name itself and might reach a refused address. Plain http never uses the
+ * proxy, because without a tunnel the proxy would get the host name.
  */
 function throughProxy(url: URL, { address }: { address: string }): Through | undefined {
   if (url.protocol !== 'https:') return undefined;
@@ -289,7 +296,10 @@ function throughProxy(url: URL, { address }: { address: string }): Through | und
   };
 }
 
-/** Whether NO_PROXY contains a host, in the forms of Node.js: `*`, a host with or without port, `.suffix` or `*.suffix`. */
+/**
+ * Whether NO_PROXY contains the host. The entries have the forms of Node.js: `*`, a host with or without a port,
+ * `.suffix` or `*.suffix`.
+ */
 function isDirect({ hostname, host }: URL, noProxy: string | undefined): boolean {
   return (noProxy ?? '')
     .toLowerCase()

@@ -1,16 +1,16 @@
 import { isIP } from 'node:net';
 import { OutgoingFailed, type OutgoingFault, type SenderOptions, addressGuard, readUrl } from './sender.ts';
 
-/** Why the sender would refuse a URL: a stable code, and the end of a sentence. */
+/** The reason why the sender would refuse a URL: a stable code, and a text that follows the name of the field. */
 export interface UrlFault {
   code: 'https_required' | 'address_refused' | 'url_invalid';
   detail: string;
 }
 
-/** Checks a URL as the sender would, but does not resolve its name, because the addresses of a name may change. */
+/** Checks a URL with the rules of the sender. Host names are not resolved, because their addresses may change. */
 export type UrlRule = (url: string) => UrlFault | undefined;
 
-/** Creates the check for URLs that are saved; the sender applies the same check. */
+/** Creates the check for URLs before they are stored. The sender applies the same rules to every request. */
 export function createUrlRule({ allowedNetworks, httpsOnly }: SenderOptions): UrlRule {
   const mayReach = addressGuard(allowedNetworks);
   return (text) => {
@@ -34,8 +34,8 @@ const FAULTS: Partial<Record<OutgoingFault, UrlFault>> = {
 };
 
 /**
- * The address that a URL contains literally; undefined for a name. `localhost` counts as 127.0.0.1, because resolvers
- * must not look it up.
+ * Returns the IP address that a URL contains; undefined if it contains a host name. `localhost` counts as 127.0.0.1,
+ * because it always means this machine.
  */
 function addressIn({ hostname }: URL): string | undefined {
   const host = hostname.replace(/^\[|\]$/g, '');

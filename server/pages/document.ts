@@ -1,22 +1,22 @@
-// The HTML document of all pages: frame, language switch, safe text and stylesheet.
+// Builds the HTML document of all pages: the frame, the language switch, escaped text, and the stylesheet.
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { LANGUAGES, LANGUAGE_NAMES, LANGUAGE_TAGS, type Language, inLanguage } from './language.ts';
 
-/** The page-specific parts of a document. */
+/** The parts of a document that differ from page to page. */
 interface PageParts {
   language: Language;
   /** Plain text. */
   title: string;
-  /** HTML of the body. */
+  /** The HTML of the body. */
   body: string;
-  /** The style of the page: a class of the body. */
+  /** The style of the page; it becomes the class of the body element. */
   look: 'carded' | 'guide' | 'console';
-  /** Further HTML for the head. */
+  /** Additional HTML for the head element. */
   head?: string;
 }
 
-/** The complete HTML document of a page, without inline code. */
+/** Builds the complete HTML document of a page. It contains no inline scripts or styles. */
 export function htmlDocument({ language, title, body, look, head = '' }: PageParts): string {
   return `<!doctype html>
 <html lang="${LANGUAGE_TAGS[language]}">
@@ -27,7 +27,9 @@ export function htmlDocument({ language, title, body, look, head = '' }: PagePar
 `;
 }
 
-/** Links to the same page in each language; `address` is the page's own address without a language. */
+/**
+ * Builds the links to the same page in each language. `address` is the URL of the page without the language parameter.
+ */
 export function languageSwitch(language: Language, address: string): string {
   const links = LANGUAGES.map((one) =>
     one === language
@@ -42,26 +44,29 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-// Embeddings, overrides, isolates and zero-width characters. Direction marks and joiners are kept, because Arabic,
-// Hebrew, Persian and emoji need them.
+// Characters that are invisible or change the writing direction: embeddings, overrides, isolates and zero-width
+// characters. Direction marks and joiners are not included, because Arabic, Hebrew, Persian and emoji need them.
 const UNSEEN = /[\u00AD\u180E\u200B\u202A-\u202E\u2060-\u206F\uFEFF]/g;
 
-/** A merchant's text without characters that reorder it or are invisible. */
+/** Removes invisible characters, and characters that change the writing direction, from a merchant's text. */
 export function plainSight(text: string): string {
   return text.replace(UNSEEN, '');
 }
 
-/** A merchant's text for HTML, isolated so that its writing direction does not rearrange the text around it. */
+/**
+ * Converts a merchant's text to HTML. The text is isolated, so that its writing direction does not rearrange the text
+ * around it.
+ */
 export function merchantHtml(text: string): string {
   return `<bdi>${escapeHtml(plainSight(text))}</bdi>`;
 }
 
-/** A sentence in HTML; text between backticks becomes code. */
+/** Converts a sentence to HTML. Text between backticks becomes code. */
 export function proseHtml(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }
 
-/** The URL if it is http or https, otherwise undefined. */
+/** Returns the URL if it is http or https, otherwise undefined. */
 export function webAddress(text: string | null | undefined): URL | undefined {
   const url = text ? URL.parse(text) : null;
   return url && /^https?:$/.test(url.protocol) ? url : undefined;
@@ -72,21 +77,21 @@ const parts = ['palette', 'top', 'card', 'guide'] as const;
 /** The stylesheet of all pages: colours for light and dark, the payer's card, the guides. */
 export const STYLESHEET = parts.map(readPart).join('\n');
 
-/** The part of the stylesheet with colours and common styles; the simulator's stylesheet begins with it. */
+/** The part of the stylesheet with colours and common styles. The simulator's stylesheet also begins with it. */
 export const PALETTE = readPart('palette');
 
-/** The explorer's stylesheet, added to Swagger UI's; only the build uses it. */
+/** Returns the stylesheet of the API explorer, which is added to that of Swagger UI. Only the build uses it. */
 export function explorerStyle(): string {
   return [PALETTE, ...(['top', 'explorer', 'operations'] as const).map(readPart)].join('\n');
 }
 
-/** Path of the stylesheet: below `/pay/`, which payers can always reach. */
+/** The path of the stylesheet. It is below `/pay/`, because payers can always reach the paths below `/pay/`. */
 export const STYLE_PATH = '/pay/assets/pages.css';
 
-/** The URL of the stylesheet in pages. It changes with the content, so browsers may cache it forever. */
+/** The URL of the stylesheet in pages. It contains a digest of the content, so browsers may cache it forever. */
 const STYLE_ADDRESS = `${STYLE_PATH}?v=${digestOf(STYLESHEET)}`;
 
-/** A short digest for the URL of a file that browsers may cache forever. */
+/** Returns a short digest of a text. It is part of the URL of a file, so that browsers may cache the file forever. */
 export function digestOf(text: string): string {
   return hash('sha256', text).slice(0, 12);
 }

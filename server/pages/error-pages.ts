@@ -1,4 +1,4 @@
-// Pages about errors: the article of each error code, the index of all codes, and the error page that a browser gets.
+// Builds pages about errors: the article of each error code, the index of all codes, and the error page for browsers.
 import {
   type ErrorCode,
   type ErrorWords,
@@ -52,10 +52,13 @@ const WORDS = {
   },
 } as const satisfies Readonly<Record<Language, Words>>;
 
-/** The guide about errors contains this mark; the index of codes replaces it. */
+/** The mark in the guide about errors that is replaced by the index of codes. */
 export const ERROR_INDEX_MARK = '<!-- error codes -->';
 
-/** The article that the `type` of a problem document links to: HTML for the frame of the guides. */
+/**
+ * Builds the article about an error code, to which the `type` of a problem document links. The result is HTML for the
+ * guide layout.
+ */
 export function errorArticle(code: ErrorCode, language: Language): string {
   const { title, meaning, remedy } = errorWords(code, language);
   const { retryable }: PublishedError = errorCodes[code];
@@ -70,7 +73,7 @@ export function errorArticle(code: ErrorCode, language: Language): string {
 <p><a href="${inLanguage('/docs/errors', language)}">${words.index}</a></p>`;
 }
 
-/** The index of all codes, with a table for each group: HTML for the guide about errors. */
+/** Builds the index of all error codes, with a table for each group. The result is HTML for the guide about errors. */
 export function errorIndex(language: Language): string {
   const words = WORDS[language];
   return Object.entries(errorGroups)
@@ -92,7 +95,7 @@ function row(code: ErrorCode, language: Language): string {
   return `<tr id="${code}"><td><a href="${page}"><code>${code}</code></a></td><td>${proseHtml(errorWords(code, language).meaning)}</td>${again}</tr>`;
 }
 
-/** The texts of an error code in a language. */
+/** Returns the texts of an error code in a language. */
 export function errorWords(code: ErrorCode, language: Language): ErrorWords {
   return language === 'zh' ? chineseErrorWords[code] : errorCodes[code];
 }
@@ -103,11 +106,11 @@ interface RefusedPage {
   status: number;
   requestId: string;
   language: Language;
-  /** The page's own address, for the language switch; undefined if reloading it would repeat a change. */
+  /** The URL of the page, for the language switch. Undefined if reloading the page would repeat a change. */
   address?: string | undefined;
 }
 
-/** Title and text of an error page in the reader's language. */
+/** The title and the text of an error page, in the reader's language. */
 interface ReaderWords {
   title: string;
   text: string;
@@ -138,7 +141,7 @@ const REFUSAL_WORDS = {
   },
 } as const;
 
-/** The error page for a browser; programs get a problem document. */
+/** Builds the error page for a browser. Programs get a problem document instead. */
 export function refusalPage({ code, status, requestId, language, address }: RefusedPage): string {
   const words = REFUSAL_WORDS[language];
   const { title, text } = readerWords({ code, status, language });

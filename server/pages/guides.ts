@@ -1,22 +1,22 @@
-// The list of guides, and the page around each.
+// The list of guides, and the page layout around each guide.
 import { CHANNELS } from '../domain.ts';
 import { escapeHtml, htmlDocument, languageSwitch } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 
-/** The groups of the guides' menu. */
+/** The groups in the menu of the guides. */
 type GuideGroup = 'start' | 'build' | 'live' | 'run';
 
-/** A guide: one Markdown file per language in `guides/`, named after the slug. */
+/** A guide. Its text is one Markdown file per language in `guides/`, with the name of the slug. */
 export interface Guide {
   slug: string;
   group: GuideGroup;
-  /** The heading of the file, also used in the menu. */
+  /** The title, which is the heading of the file and the entry in the menu. */
   titles: Readonly<Record<Language, string>>;
 }
 
 const guide = (group: GuideGroup, slug: string, en: string, zh: string): Guide => ({ slug, group, titles: { en, zh } });
 
-/** All guides in menu order. */
+/** All guides, in the sequence of the menu. */
 export const GUIDES: readonly Guide[] = [
   guide('start', 'index', 'Unified payment service', '统一支付服务'),
   guide('start', 'integrate', 'Integrate in ten minutes', '十分钟接入'),
@@ -38,22 +38,22 @@ export const GUIDES: readonly Guide[] = [
   guide('run', 'scale', 'Scale', '扩容'),
 ];
 
-/** The path of a guide. */
+/** Returns the URL path of a guide. */
 export function guidePath(slug: string): string {
   return slug === 'index' ? '/docs' : `/docs/${slug}`;
 }
 
-/** The parts of a page in the frame of the guides. */
+/** The contents of a page in the guide layout. */
 interface GuidePageParts {
   language: Language;
-  /** The page's own address without a language. */
+  /** The URL of the page without the language parameter. */
   address: string;
   title: string;
-  /** The guide that the menu highlights. */
+  /** The guide that is highlighted in the menu. */
   slug: string;
-  /** The article as HTML, including its heading. */
+  /** The HTML of the article, including its heading. */
   article: string;
-  /** Whether the API explorer is served. */
+  /** Whether the service also serves the API explorer. */
   explorer: boolean;
 }
 
@@ -77,7 +77,10 @@ const WORDS = {
   },
 } as const satisfies Readonly<Record<Language, Words>>;
 
-/** The complete page of a guide or of an article in the same frame; without scripts, and without files of other origins. */
+/**
+ * Builds the page of a guide, or of another article in the same layout. The page has no scripts and loads no files from
+ * other origins.
+ */
 export function guidePage({ language, address, title, slug, article, explorer }: GuidePageParts): string {
   const words = WORDS[language];
   const home = inLanguage(guidePath('index'), language);

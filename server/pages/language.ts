@@ -1,6 +1,6 @@
-// Languages of pages, and amounts in the notation of each language.
+// The languages of the pages, and amounts in the notation of each language.
 
-/** Languages of the pages; the first one is the default. */
+/** The languages of the pages. The first one is the default. */
 export const LANGUAGES = ['en', 'zh'] as const;
 
 /** A language of the pages. */
@@ -9,31 +9,36 @@ export type Language = (typeof LANGUAGES)[number];
 /** The BCP 47 tag of each language. */
 export const LANGUAGE_TAGS: Readonly<Record<Language, string>> = { en: 'en', zh: 'zh-CN' };
 
-/** The name of each language in that language, for the links that switch the language. */
+/** The name of each language in the language itself, for the links that switch the language. */
 export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 
-/** Sources of the reader's language, the strongest first. */
+/** The sources of the reader's language, in the sequence of their priority. */
 interface LanguagePreferences {
-  /** The value of the parameter `lang` in the URL. */
+  /** The parameter `lang` in the URL. */
   asked?: string | undefined;
-  /** The value of an earlier `lang` that was stored in a cookie. */
+  /** The language that the reader chose earlier with `lang`, stored in a cookie. */
   kept?: string | undefined;
-  /** The value of the header Accept-Language. */
+  /** The header Accept-Language. */
   accepted?: string | undefined;
 }
 
-/** The language of a page; unsupported languages are ignored. */
+/** Chooses the language of a page. Languages that the pages do not support are ignored. */
 export function chooseLanguage({ asked, kept, accepted }: LanguagePreferences): Language {
   return named(asked) ?? named(kept) ?? acceptedLanguage(accepted ?? '') ?? LANGUAGES[0];
 }
 
-/** The language of a tag such as `zh-Hans-CN`; undefined if pages do not support it. */
+/**
+ * Returns the page language of a tag such as `zh-Hans-CN`. Returns undefined if the pages do not support the language.
+ */
 export function named(tag: string | undefined): Language | undefined {
   const primary = /^([a-z]{2})(?:-|$)/i.exec(tag ?? '')?.[1]?.toLowerCase();
   return LANGUAGES.find((language) => language === primary);
 }
 
-/** RFC 9110 §12.5.4: the highest quality wins, the first of equals; a quality of 0 excludes a language. */
+/**
+ * Chooses a language by the header Accept-Language (RFC 9110 §12.5.4): the one with the highest quality, or the first
+ * of several with the same quality. A quality of 0 excludes a language.
+ */
 function acceptedLanguage(header: string): Language | undefined {
   let best: { language: Language; quality: number } | undefined;
   for (const part of header.slice(0, 1000).split(',')) {
@@ -45,7 +50,7 @@ function acceptedLanguage(header: string): Language | undefined {
   return best?.language;
 }
 
-/** The same address with the parameter `lang`; other parameters and the fragment stay. */
+/** Adds the parameter `lang` to a URL. Other parameters and the fragment are kept. */
 export function inLanguage(address: string, language: Language): string {
   const [whole = '', fragment] = address.split('#');
   const [path = '', query = ''] = whole.split('?');
@@ -54,7 +59,7 @@ export function inLanguage(address: string, language: Language): string {
   return `${path}?${parameters}${fragment === undefined ? '' : `#${fragment}`}`;
 }
 
-/** An amount in major units with all its decimals, in the notation of a language: `¥1,234.50`. */
+/** Formats an amount in major units with all its decimals, in the notation of a language, for example `¥1,234.50`. */
 export function moneyText(amount: string, currency: string, language: Language): string {
   const decimals = amount.split('.')[1]?.length ?? 0;
   const format = new Intl.NumberFormat(LANGUAGE_TAGS[language], {
@@ -64,6 +69,6 @@ export function moneyText(amount: string, currency: string, language: Language):
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
   });
-  // A conversion to number would lose digits of large amounts.
+  // Intl formats the text without converting it to a number, because a number would lose digits of large amounts.
   return format.format(amount as Intl.StringNumericLiteral);
 }

@@ -1,4 +1,4 @@
-// The payer page of an order, with its script and its QR code.
+// Builds the payer page of an order, its script and its QR code.
 import { CHANNELS } from '../domain.ts';
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/orders/payer.ts';
@@ -15,41 +15,41 @@ import { type Language, inLanguage, moneyText } from './language.ts';
 import { PAYER_WORDS_EN, PAYER_WORDS_ZH, type PayerWords, type StateWords } from './payer-words.ts';
 
 /**
- * Where the payer comes from. `pay`: opened the payment page. `returned`: back from the channel. `cancelled`: back
- * after cancelling at the channel.
+ * The way in which the payer came to the page. `pay`: by the payment link. `returned`: back from the channel.
+ * `cancelled`: back from the channel after a cancellation there.
  */
 export type Place = 'pay' | 'returned' | 'cancelled';
 
-/** The other channels with which the payer may pay. */
+/** The choice of channels on the page: `others` are the other channels with which the payer may pay this order. */
 export interface Choice {
   others: readonly PayWay[];
-  /** The channel that the opened link names, to highlight it. */
+  /** The channel in the opened link. It is highlighted on the page. */
   wanted?: PayWay | undefined;
 }
 
-/** Display options of a page. */
+/** The display options of a page. */
 export interface Shown {
   language: Language;
-  /** The page's own address without a language, for the language links. */
+  /** The URL of the page without the language parameter, for the language links. */
   address: string;
 }
 
 const WORDS: Readonly<Record<Language, PayerWords>> = { en: PAYER_WORDS_EN, zh: PAYER_WORDS_ZH };
 
-/** A paid page redirects to the shop after this many seconds. */
+/** The seconds until a paid page redirects the payer to the shop. */
 const CONTINUE_SECONDS = 5;
-/** Without scripts the page reloads after this many seconds. */
+/** The seconds until the page reloads if the browser runs no scripts. */
 const RELOAD_SECONDS = 5;
 
-/** The data that the parts of a page need. */
+/** The data that the functions for the parts of a page share. */
 interface Scene extends Shown {
   order: PayerOrder;
   words: PayerWords;
-  /** The channel's name for payers. */
+  /** The display name of the channel. */
   channel: string;
 }
 
-/** The complete payer page of an order. */
+/** Builds the complete payer page of an order. */
 export async function payerPage(
   order: PayerOrder,
   place: Place,
@@ -86,7 +86,10 @@ ${order.mode === 'live' ? '' : `<p class="note">${words[order.mode]}</p>`}
   });
 }
 
-/** The page for an unknown order number; it does not reveal which orders exist. */
+/**
+ * Builds the page for an unknown order number. It is the same for every number, so that it does not reveal which orders
+ * exist.
+ */
 export function unknownOrderPage(shown: Shown): string {
   const { title, text } = WORDS[shown.language].unknown;
   return carded({
@@ -125,7 +128,10 @@ function money({ order: { currency }, language }: Scene, amount: string): string
   return moneyText(amount, currency, language);
 }
 
-/** The currency code is also shown, because yen and yuan share the sign ¥. */
+/**
+ * Builds the head of the page with subject and amount. The currency code is shown too, because yen and yuan have the
+ * same sign ¥.
+ */
 function bill(scene: Scene): string {
   const { merchant, payWay, subject, amount, currency } = scene.order;
   return `<header class="bill">${merchant === null ? '' : merchantLine(merchant)}
@@ -150,7 +156,10 @@ async function howToPay(scene: Scene, place: Place, { others, wanted }: Choice):
   return `<section class="pay">${await credential(scene)}${buttons.join('')}</section>`;
 }
 
-/** A form and not a link, because choosing a channel closes this order and creates another. */
+/**
+ * Builds the button for another channel. It is a form and not a link, because it changes data: it closes this order and
+ * creates another order.
+ */
 function wayButton({ order: { orderNo }, words, language }: Scene, payWay: PayWay, isWanted: boolean): string {
   const name = words.channels[payWay];
   const action = inLanguage(`/pay/${orderNo}/choose/${payWay}`, language);
@@ -165,15 +174,16 @@ async function credential(scene: Scene): Promise<string> {
   if (payment?.qrCode !== undefined) return code(scene, payment.qrCode);
   const url = webAddress(payment?.url);
   const href = isBrief ? inLanguage(`/pay/${orderNo}/open`, scene.language) : escapeHtml(url?.href ?? '');
-  // If the channel needs a `Referer`, it gets only the origin: the policy of this page ensures that.
+  // Some channels need the `Referer` header. They get only the origin of the page and not its path, because the page's
+  // referrer policy allows no more.
   const rel = CHANNELS[payWay].needsReferrer ? '' : ' rel="noreferrer"';
   if (url) return `<a class="button go"${rel} href="${href}">${words.payWith(channel)}</a>`;
   return `<p>${payment?.type === 'code' ? words.confirmOnPhone(app) : words.finishInApp}</p>`;
 }
 
 /**
- * A payment code that is a web address becomes a link, because it can open the app on a phone. Any other code must be
- * scanned.
+ * Shows the payment code as a QR code. If it is a URL, a link is added, because the link can open the app on a phone.
+ * Any other code must be scanned.
  */
 async function code({ order: { payWay }, words, channel }: Scene, qrCode: string): Promise<string> {
   const [app, address] = [words.apps[payWay], webAddress(qrCode)];
@@ -196,7 +206,10 @@ function facts(scene: Scene): string {
   return `<dl>${rows.join('')}</dl>`;
 }
 
-/** The script counts down from the number of seconds, so that a wrong clock on the payer's device does not matter. */
+/**
+ * Shows the remaining time. The script counts down from a number of seconds and not to a clock time, so a wrong clock
+ * on the payer's device does not matter.
+ */
 function timeLeft({ order: { expiresAt, secondsLeft }, words }: Scene): string {
   const left = secondsLeft < 60 ? words.lessThanMinute : inWords(secondsLeft, words);
   return `<time id="left" datetime="${expiresAt.toISOString()}" data-seconds="${secondsLeft}">${left}</time>`;
@@ -208,7 +221,7 @@ function inWords(seconds: number, words: PayerWords): string {
   return hours >= 48 ? words.days(Math.floor(hours / 24)) : words.duration(hours, minutes % 60);
 }
 
-/** The shop's return URL with the order's number and status; its own parameters stay. */
+/** Returns the shop's return URL with the order number and the status added. Its other parameters are kept. */
 function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undefined {
   const url = webAddress(returnUrl);
   url?.searchParams.set('orderNo', orderNo);
@@ -217,8 +230,8 @@ function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undef
 }
 
 /**
- * The script of the payer page: counts the remaining time down, polls the order's state, and replaces the page's
- * content after a change. The page also works without scripts.
+ * The script of the payer page. It counts down the remaining time, polls the state of the order, and replaces the
+ * content of the page after a change. The page also works without scripts.
  */
 export const PAYER_SCRIPT = `'use strict';
 (() => {
@@ -285,13 +298,16 @@ export const PAYER_SCRIPT = `'use strict';
 })();
 `;
 
-/** Path of the script. */
+/** The path of the payer page's script. */
 export const PAYER_SCRIPT_PATH = '/pay/assets/payer.js';
 
-/** The URL of the script in pages; it changes with the content. */
+/** The URL of the script in pages. It contains a digest of the content, so browsers may cache it forever. */
 const PAYER_SCRIPT_ADDRESS = `${PAYER_SCRIPT_PATH}?v=${digestOf(PAYER_SCRIPT)}`;
 
-/** A QR code, always dark on light, as a PNG image, so that phones can save and scan it. */
+/**
+ * Draws a QR code as a PNG image, so that phones can save and scan it. It is always dark on light, also in a dark
+ * colour scheme.
+ */
 async function qrImage(text: string, label: string): Promise<string> {
   const { default: qrcode } = await import('qrcode');
   const source = await qrcode.toDataURL(text, { errorCorrectionLevel: 'M', margin: 4, scale: 6 });

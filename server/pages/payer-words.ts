@@ -2,25 +2,25 @@
 import { type PayWay, channelNames } from '../domain.ts';
 import type { PayerState } from '../payments/orders/payer.ts';
 
-/** The text of a state; pages with tone `busy` are polled. */
+/** The text for a state of the order. The script polls pages with the tone `busy`. */
 export interface StateWords {
   tone: 'busy' | 'good' | 'quiet' | 'bad';
   title: string;
   text: string;
 }
 
-/** All texts of the payer pages in one language. */
+/** All texts of the payer pages in one language. A text that depends on a value is a function. */
 export interface PayerWords {
-  /** Channel names for payers. */
+  /** The display name of each channel. */
   channels: Readonly<Record<PayWay, string>>;
-  /** Names of the apps in which payers pay. */
+  /** The name of the app in which the payer pays, for each channel. */
   apps: Readonly<Record<PayWay, string>>;
   states: Readonly<Record<PayerState, StateWords>>;
-  /** Replaces `{channel}` in a state's text with the channel's name. */
+  /** Replaces `{channel}` in a text with the display name of the channel. */
   about(text: string, channel: string): string;
-  /** The text for a paid order with a return URL. */
+  /** The text for a paid order from which the page redirects to the shop. */
   paidAndLeaving: StateWords;
-  /** The text for a payer who returned before the channel reported a result. */
+  /** The text for a payer who came back before the channel reported a result. */
   returned: StateWords;
   /** The text for a payer who cancelled at the channel. */
   cancelled: StateWords;
@@ -31,9 +31,12 @@ export interface PayerWords {
   scan(app: string): string;
   scanOrOpen(app: string): string;
   openApp(app: string): string;
-  /** Alternative text of the QR code. */
+  /** The alternative text of the QR code. */
   codeOf(channel: string): string;
-  /** The text for a payer whose only phone shows the page, with a code that the channel's app must scan. */
+  /**
+   * The text for a payer who opened the page on a phone and has no second screen. It explains how to save the picture
+   * of the code and open it in the app.
+   */
   onThisPhone: string;
   confirmOnPhone(app: string): string;
   finishInApp: string;
@@ -225,12 +228,12 @@ export const PAYER_WORDS_ZH: PayerWords = {
   sandbox: '沙箱环境：不会产生真实资金交易。',
 };
 
-/** Adds a space between Latin and Chinese characters. */
+/** Adds a space between Chinese and Latin characters. */
 function spaced(text: string): string {
   return text.replaceAll(/(?<=\p{Script=Han})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=\p{Script=Han})/gu, ' ');
 }
 
-/** Avoids a doubled word: the Chinese name of WeChat Pay already contains the word for paying. */
+/** Adds 支付 to the Chinese name of a channel, unless the name already ends with it, as 微信支付 does. */
 function paying(channel: string): string {
   return channel.endsWith('支付') ? channel : `${channel}支付`;
 }

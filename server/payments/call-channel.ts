@@ -8,12 +8,15 @@ import type { Ports } from './ports.ts';
 import { OutcomeNotKept } from './errors.ts';
 import { withinWork } from '../work.ts';
 
-/** Outcomes that carry the channel's support id, because an operator may have to contact the channel. */
+/**
+ * Kinds of outcomes to which the channel's support id is added, because an operator may have to contact the channel.
+ */
 const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused', 'failed', 'abnormal']);
 
 /**
- * Calls an order's channel, outside any transaction. Any error (an unusable configuration, a fault of the adapter) becomes `unknown`, so
- * that the caller always has an outcome to store. `known`: the channel, if it was already looked up.
+ * Calls an order's channel, outside any transaction. Any error (an unusable configuration, a fault of the adapter)
+ * becomes the outcome `unknown`, so that the caller always has an outcome to store. `known`: the channel object, if the
+ * caller has already looked it up.
  */
 export async function callChannel<Answer extends { kind: string }>(
   ports: Pick<Ports, 'log' | 'channels' | 'asked'>,
@@ -58,7 +61,7 @@ export function orderRef(order: OrderRow): OrderRef {
   };
 }
 
-/** The create call of an order; a repeat is identical. */
+/** Builds the create call of an order. A repeated call is identical, so that the channel recognizes it. */
 export function placeOrder(order: OrderRow, publicUrl: string): PlaceOrder {
   const page = `${publicUrl}/return/${order.payWay}/${order.orderNo}`;
   return {
@@ -84,7 +87,7 @@ function appOf({ appId }: OrderRow): { appId?: string } {
   return appId === null ? {} : { appId };
 }
 
-/** The refund call of a refund; a repeat is identical. */
+/** Builds the refund call of a refund. A repeated call is identical, so that the channel recognizes it. */
 export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: string): RefundOrder {
   return {
     ...orderRef(order),
@@ -109,7 +112,10 @@ export function externalRefundRef(order: OrderRow): OrderRef {
   return { ...orderRef(order), amount: { minor, currency: order.currency } };
 }
 
-/** The total that the channel received; a surplus refund returns all of it. */
+/**
+ * The total amount of the payment that is refunded. A surplus refund that the service sends always returns its whole
+ * payment.
+ */
 function totalOf(order: OrderRow, refund: RefundRow): bigint {
   if (refund.surplus) return refund.amount;
   return order.paid > 0n ? order.paid : order.amount;
@@ -126,8 +132,8 @@ interface Numbers {
 }
 
 /**
- * Runs the transaction that stores an operation before the channel is called. If the connection breaks at COMMIT, the caller receives a 504
- * with the order number, and a retry finds the row if it was stored.
+ * Runs the transaction that stores an operation before the channel is called. If the connection breaks at COMMIT, the
+ * caller receives a 504 with the order number. A retry finds the row if the COMMIT succeeded.
  */
 export async function recordIntent<T>(
   { store }: Pick<Ports, 'store'>,
@@ -146,7 +152,10 @@ function notKept({ orderNo, refundNo }: Numbers, error: unknown): OutcomeNotKept
   return new OutcomeNotKept(refundNo === undefined ? { orderNo } : { orderNo, refundNo }, error);
 }
 
-/** Runs the steps after an operation was stored. An internal error in them becomes a 504 with the numbers of order and refund. */
+/**
+ * Runs the steps that follow a stored operation. An internal error in these steps becomes a 504 with the numbers of
+ * order and refund.
+ */
 export async function afterIntent<T>(numbers: Numbers, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

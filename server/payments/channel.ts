@@ -29,7 +29,7 @@ export {
   type Scene,
 } from '../domain.ts';
 
-/** The input of a create call; identical on every repeat. */
+/** The input of a create call. A repeated call has the same input. */
 export interface PlaceOrder {
   orderNo: string;
   subject: string;
@@ -37,14 +37,14 @@ export interface PlaceOrder {
   scene: Scene;
   /** After this instant the channel must not accept a payment. */
   expiresAt: Date;
-  /** When the first attempt was sent; the base of timestamps that must be stable. */
+  /** When the first attempt was sent. Repeated calls use this time, so that their content is identical. */
   sentAt: Date;
   notifyUrl: string;
   returnUrl: string;
   cancelUrl: string;
   clientIp: string | null;
   openId: string | null;
-  /** As in `OrderRef`. */
+  /** WeChat Pay: the app with which the order is placed; see `OrderRef`. */
   appId?: string;
   /** The payer's code: valid once, for about a minute. */
   payCode: string | null;
@@ -69,19 +69,19 @@ export interface OrderRef {
   appId?: string;
 }
 
-/** A capture by the service (PayPal). `captureNo` is the request id: `<orderNo>-c<n>`. */
+/** The input of a capture call (PayPal). `captureNo` is the request id: `<orderNo>-c<n>`. */
 export interface CaptureRef extends OrderRef {
   captureNo: string;
 }
 
-/** The input of a refund call; identical on every repeat. */
+/** The input of a refund call. A repeated call has the same input. */
 export interface RefundOrder extends OrderRef {
   refundNo: string;
   refundAmount: Money;
   reason: string;
   notifyUrl: string;
   refundSentAt: Date;
-  /** The payment to refund, if it may differ from the order's own: another amount, or a second payment. */
+  /** The channel's number of the payment to refund; absent = the order's own payment. */
   paymentNo?: string;
 }
 
@@ -91,21 +91,21 @@ export interface RefundRef extends OrderRef {
   refundAmount: Money;
   refundSentAt: Date;
   channelRefundNo: string | null;
-  /** As in `RefundOrder`. */
+  /** The channel's number of the refunded payment; see `RefundOrder`. */
   paymentNo?: string;
 }
 
-/** The origin of the key that verified a message. */
+/** The origin of a key that verifies messages. */
 export interface KeyOrigin {
   /** The id of the stored certificate; null = the channel supplied the key. */
   certId: string | null;
-  /** Since when the key is trusted, or valid if the channel supplied it; null = its age is irrelevant. */
+  /** Since when a stored key is trusted, or a downloaded key is valid; null = the age does not matter. */
   since: Date | null;
 }
 
 /** A verified notification, reduced to the fields that the service uses. */
 export interface Notification {
-  /** The channel's id of the message, for the dedupe row. */
+  /** The channel's id of the message, for detecting duplicates. */
   notificationId: string;
   /** The channel account of the message; must equal the account of the order. */
   account: string;
@@ -113,7 +113,7 @@ export interface Notification {
   event: string;
   orderNo: string | null;
   refundNo: string | null;
-  /** PayPal: the object to query if the message does not have our number. */
+  /** PayPal's order id, which finds the order if the message lacks this service's order number. */
   channelOrderId?: string;
   /** PayPal's id of the refund. */
   refundId?: string;
@@ -121,28 +121,28 @@ export interface Notification {
   appIds?: readonly string[];
   /** PayPal's number of the payment. */
   paymentNo?: string;
-  /** PayPal: when the payer approved, according to the message; only a reason to query. */
+  /** PayPal: when the payer approved, according to the message. The channel is queried to confirm it. */
   approvedAt?: Date;
   /** Alipay: the payer's bank rejected a finished refund, and the money is in the payer's Alipay balance. */
   bankRefused?: true;
   /** PayPal: money was returned to the payer in a way that a query does not show (a chargeback). */
   reversed?: true;
-  /** The channel reports events of the whole account, so an unknown order belongs to another system. */
+  /** The channel reports events of the whole account, so an unknown order may belong to another system. */
   isShared?: true;
   /** A test message from the channel's dashboard. */
   isTest?: true;
-  /** A weakness of the verification, although the message is genuine. */
+  /** The message is genuine, but its verification had this weakness. */
   amiss?: UnknownCause;
-  /** The channel's id of a dispute; the channel is queried, and the rest of the message is not used. */
+  /** The channel's id of a dispute. The dispute is queried; the rest of the message is ignored. */
   disputeId?: string;
   /** The key that verified the message; always present with an outcome. */
   verifiedBy?: KeyOrigin;
-  /** The outcome to store without a query. If `refund` is absent as well, the message is only a hint, and the channel is queried. */
+  /** The outcome to store without a query. If `refund` is also absent, the message only causes a query. */
   outcome?: Outcome;
   refund?: RefundOutcome;
 }
 
-/** The message does not come from the channel, or is for another account. `why` is stable. */
+/** The message does not come from the channel, or is for another account. The words of `why` never change. */
 export class NotificationNotGenuine extends Error {
   readonly why: UnknownCause | 'wrong_account' | 'malformed';
   constructor(why: NotificationNotGenuine['why'], detail: string) {
@@ -152,7 +152,7 @@ export class NotificationNotGenuine extends Error {
   }
 }
 
-/** Whether a message is genuine, or which object it concerns, is unknown: the channel did not answer the query. */
+/** It is unknown whether a message is genuine, or which object it concerns: the channel did not answer. */
 export class NotificationUndecided extends Error {
   constructor(detail: string) {
     super(detail);
@@ -161,8 +161,9 @@ export class NotificationUndecided extends Error {
 }
 
 /**
- * The reply to a notification: accepted; rejected (not genuine, or an unknown order); or to be sent again, because it could not be stored or
- * confirmed, or its order may still become known. Channels repeat every notification that is not accepted.
+ * The reply to a notification. `accepted`: stored. `refused`: not genuine, or about an unknown order. `again`: the
+ * channel must repeat the message, because it could not be stored or confirmed, or its order may become known later.
+ * Channels repeat every notification that is not accepted.
  */
 export type NotificationVerdict = 'accepted' | 'refused' | 'again';
 
@@ -173,14 +174,14 @@ export const NOTIFICATION_STATUS: Readonly<Record<NotificationVerdict, number>> 
   again: 503,
 };
 
-/** A reply in the form of the channel. */
+/** The reply to a notification, in the format that the channel requires. */
 export interface NotificationAck {
   status: number;
   contentType: string;
   body: string;
 }
 
-/** Optional parts of a test of a configuration, beyond the calls that prove its ids, keys and certificates. */
+/** Optional parts of a configuration test, beyond the calls that prove the ids, keys and certificates. */
 export interface ProbeRequest {
   /** Scenes in which a test creates an order that no payer sees, and closes it immediately if the channel can. */
   products?: readonly Scene[];
@@ -192,16 +193,16 @@ export type NotificationsRegistered =
   | ({ ok: false } & ProbeNote);
 
 /**
- * Certificates that a channel supplied and that were proven, as PEM by kind, and the certificates that the operator must still obtain
- * manually.
+ * The certificates that a channel supplied and that passed verification (PEM, by kind), and a note on the certificates
+ * that the operator must obtain manually.
  */
 export type CertsDownloaded =
   | { ok: true; certs: readonly { kind: string; pem: string }[]; byHand: string | null }
   | ({ ok: false } & ProbeNote);
 
-/** Limits the downloads that the sender of a notification can cause by naming keys that do not exist. */
+/** Limits the key downloads that the sender of a notification can cause by naming keys that do not exist. */
 export interface FetchBudget {
-  /** False = no download is left, and an unknown key stays unknown. */
+  /** False = no further download is allowed, so an unknown key stays unknown. */
   isLeft(): boolean;
   /** Called after a download that did not return the key. */
   spend(): void;
@@ -211,13 +212,13 @@ export interface FetchBudget {
 export interface Channel {
   readonly payWay: PayWay;
   readonly account: string;
-  /** WeChat Pay: the apps for orders of this scene; the first one unless the request names another. */
+  /** WeChat Pay: the apps for orders of this scene. The first app is the default. */
   appIds?(scene: Scene): readonly string[];
   place(order: PlaceOrder): Promise<Outcome>;
   query(order: OrderRef): Promise<Outcome>;
   /**
-   * Closes an unpaid order; with a payer's code it also returns a payment that arrived meanwhile. `again`: the result of an earlier call is
-   * unknown, so the call is sent even if a query shows the order as paid.
+   * Closes an unpaid order. For an order with a payer's code, the close also returns a payment that arrived meanwhile.
+   * `again`: the result of an earlier close is unknown, so the close is sent even if a query shows the order as paid.
    */
   close(order: OrderRef, again?: boolean): Promise<CloseOutcome>;
   /** PayPal only: captures approved money. */
@@ -225,11 +226,12 @@ export interface Channel {
   refund(refund: RefundOrder): Promise<RefundOutcome>;
   queryRefund(refund: RefundRef): Promise<RefundOutcome>;
   /**
-   * Queries a refund by the number in a notification, whether or not the service made it (PayPal: its own id). The outcome names the
-   * refunded payment. `others`: further payments of the order, by the channel's numbers (Alipay is queried by these numbers).
+   * Queries a refund by the number in a notification, even if the service did not make the refund. `number`: for
+   * PayPal, its own refund id. `others`: the channel's numbers of other payments of the order, because Alipay is
+   * queried by payment. The outcome names the refunded payment.
    */
   lookUpRefund(order: OrderRef, number: string, others?: readonly string[]): Promise<RefundOutcome>;
-  /** WeChat Pay only: requests a refund again that ended ABNORMAL. */
+  /** WeChat Pay only: repeats a refund that ended in the state ABNORMAL. */
   retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
   /** Throws NotificationNotGenuine or NotificationUndecided. `headers` has lower-case names. */
   readNotification(
@@ -255,12 +257,12 @@ export interface FieldSpec {
   requiredIn: readonly Mode[];
   pattern?: RegExp;
   /**
-   * The field identifies the payee together with the account, so an order keeps the value of its configuration version. `unless` names
-   * another such field. If that field is set, only the presence of this field is compared, and its newest value is used. `app`: only the
-   * app that the order stores is compared.
+   * Whether the field identifies the payee together with the account. If so, an order keeps the value of its
+   * configuration version. `unless` names another such field: if that one is set, only the presence of this field is
+   * compared, and orders use its newest value. `app`: only the app that the order stores is compared.
    */
   pinned?: true | 'app' | { unless: string };
-  /** The value belongs to one account in one mode, like a secret, and is never reused for another. */
+  /** The value belongs to one account in one mode; it is never copied to another account or mode. */
   ofAccount?: true;
   help: string;
 }
@@ -270,7 +272,10 @@ export interface CertKindSpec {
   kind: string;
   label: string;
   form: 'certificate' | 'certificate-chain' | 'public-key' | 'private-key';
-  /** Whether it verifies messages of the channel, or certificates that verify them. If so, it is used only while an administrator trusts it. */
+  /**
+   * Whether this key verifies messages or certificates of the channel. If so, it is used only while an administrator
+   * trusts it.
+   */
   verifies: boolean;
   help: string;
 }
@@ -284,15 +289,15 @@ interface SceneSpec {
 
 /** Limits of a channel. */
 export interface ChannelLimits {
-  /** The shortest time to the expiry that the channel accepts. */
+  /** The shortest time between creation and expiry of an order that the channel accepts. */
   minExpirySeconds: number;
   maxRefundsPerOrder: number | null;
   refundSpacingSeconds: number;
-  /** Days after the payment in which the channel accepts a refund; the guide of the channel names it. */
+  /** The channel accepts a refund for this many days after the payment. The guide for the channel states the number. */
   refundWindowDays: number;
-  /** Days after the payment in which the channel may still send notifications about refunds and disputes. */
+  /** The channel may send notifications about refunds and disputes for this many days after the payment. */
   lateNotificationDays: number;
-  /** A lost refund is not sent again after this (PayPal: 40 days); null = no limit. */
+  /** A refund without a known result is not sent again after this many days (PayPal: 40); null = no limit. */
   refundResendDays: number | null;
 }
 
@@ -300,20 +305,20 @@ export interface ChannelLimits {
 export interface ChannelInput {
   mode: Mode;
   fields: Readonly<Record<string, string>>;
-  /** PEM texts by certificate kind, the default first; several verifying keys may be valid at once. */
+  /** PEM texts by certificate kind, the default key first. Several verifying keys may be valid at the same time. */
   pems: Readonly<Record<string, readonly string[]>>;
-  /** The stored row of each verifying PEM text, and since when it is trusted. */
+  /** The origin of each verifying key, by its PEM text. */
   origins?: ReadonlyMap<string, KeyOrigin>;
-  /** Keys and certificates (PEM, by kind) with which responses are verified and which an administrator distrusts. The channel may still supply them. */
+  /** Verifying keys and certificates (PEM, by kind) that an administrator distrusts; they verify nothing. */
   distrusted?: Readonly<Record<string, readonly string[]>>;
-  /** Stores a certificate that the channel supplied and that was proven, for every replica; never throws. */
+  /** Stores a verified certificate from the channel, so that every replica can use it; never throws. */
   keep?: (kind: string, pem: string) => void;
   /** Base URL of the simulator; only read in mode `simulator`. */
   simulatorUrl: string | null;
   /** The notification URL of this project. */
   notifyUrl?: string | undefined;
   send: Transport;
-  /** Absent = no downloads. */
+  /** Downloads files from the channel; absent = this configuration cannot download. */
   download?: Download;
   now: () => Date;
 }
@@ -324,9 +329,9 @@ export interface NotificationHelp {
   account: string;
   /** The parts of a request that carry the signature: proxies must pass them on. */
   signature: string;
-  /** A clause: which key or id of the configuration verifies notifications, and which key or id is right. */
+  /** A clause that names the key or id that verifies notifications, and states which value is right. */
   key: string;
-  /** Whole sentences for reasons with more advice for this channel. */
+  /** Whole sentences of advice, by reason of the rejection; they replace the general advice. */
   changes?: Readonly<Partial<Record<NotificationNotGenuine['why'], string>>>;
 }
 
@@ -381,10 +386,10 @@ export interface Registration<Scene extends string = string> {
   name: string;
   /** The page of the channel where it is registered, in words. */
   where: string;
-  /** The value to register; empty = not an address of this service, see the note. */
+  /** The values to register; empty = the value is no address of this service, so `note` describes it. */
   values: readonly string[];
   scenes: readonly Scene[];
-  /** `hand`: the operator registers it in the channel's console; `payctl`: `payctl channel set` does. */
+  /** `hand`: the operator registers the value in the channel's console; `payctl`: `payctl channel set` registers it. */
   by: 'hand' | 'payctl';
   note: string | null;
 }
@@ -396,7 +401,7 @@ export interface ProbeNote {
   message: string;
 }
 
-/** One check of a test. */
+/** One check of a configuration test. */
 export interface ProbeCheck {
   about: 'credential' | 'product' | 'notifications';
   name: string;
@@ -404,7 +409,7 @@ export interface ProbeCheck {
   status: 'ok' | 'failed' | 'lacking' | 'unproven';
   /** The field or certificate kind to change. */
   field: string | null;
-  /** The channel's code, or a stable word of the service. */
+  /** The channel's error code, or a fixed word of this service. */
   code: string | null;
   message: string | null;
   /** The id by which the channel's support finds the request. */
@@ -413,11 +418,11 @@ export interface ProbeCheck {
 
 /** The result of a test of a configuration. */
 export type ProbeResult = ({ ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote)) & {
-  /** Every check; each stands after the checks that it depends on. */
+  /** All checks. A check comes after the checks that it depends on. */
   checks?: readonly ProbeCheck[];
 };
 
-/** Sums up the checks: the first failure, otherwise the first that is lacking. */
+/** Summarizes the checks by the first failed check. Without a failure, the first lacking check becomes the note. */
 export function verdictOf(checks: readonly ProbeCheck[]): ProbeResult {
   const failed = checks.find(({ status }) => status === 'failed');
   if (failed) return { ok: false, ...noteOf(failed), checks };
@@ -433,7 +438,7 @@ function noteOf({ field, code, message, name }: ProbeCheck): ProbeNote {
 export interface AgentBill {
   orderNo: string;
   amount: Money;
-  /** The resource, as the proof will name it. */
+  /** The id of the resource to pay for; the proof contains the same id. */
   resourceId: string;
   goodsName: string;
   expiresAt: Date;
@@ -460,7 +465,7 @@ interface NoAnswer {
 
 /** Payments by the channel's own agents. No method throws for a fault of the channel. */
 export interface AgentDesk {
-  /** The bill as one header line; the same for the same bill and key. */
+  /** The bill as one header line. The same bill and key give the same line. */
   bill(bill: AgentBill): Promise<string>;
   verify(proof: AgentProof): Promise<AgentVerdict | NoAnswer>;
   /** Confirms to the channel that the content was delivered; may be repeated. */
@@ -476,7 +481,7 @@ export interface WireRequest {
   url: string;
   headers: Record<string, string>;
   body?: string;
-  /** Sent instead of `body`: a form with files. */
+  /** A form with files; it is sent instead of `body`. */
   bytes?: Buffer;
   /** Numbers for the timeline and the logs; never sent. */
   about: { call: string; orderNo?: string; refundNo?: string };
@@ -489,21 +494,21 @@ export interface WireAnswer {
   body: Buffer;
 }
 
-/** Sends once, follows no redirect, ends after Channels.TimeoutMs; throws TransportFailed. */
+/** Sends a request once, without redirects. Throws TransportFailed, for example after `Channels.TimeoutMs`. */
 export type Transport = (request: WireRequest) => Promise<WireAnswer>;
 
-/** A file of a channel; its reader limits its size. */
+/** A file from a channel. The code that reads it must limit the size. */
 export interface WireFile {
   status: number;
   headers: Record<string, string>;
-  /** Throws TransportFailed when it ends early. Leaving the iteration ends the download. */
+  /** The content. Throws TransportFailed if the connection ends early. Leaving the iteration stops the download. */
   bytes: AsyncIterable<Uint8Array>;
 }
 
 /** Downloads a file without following redirects; fails if the pause between two pieces is too long. Throws TransportFailed. */
 export type Download = (request: WireRequest) => Promise<WireFile>;
 
-/** No usable response; whether the channel acted is unknown. */
+/** The channel sent no usable response, so it is unknown whether it processed the request. */
 export class TransportFailed extends Error {
   readonly why: 'timeout' | 'network' | 'too_large';
   constructor(why: TransportFailed['why'], detail: string, options?: ErrorOptions) {
@@ -518,14 +523,14 @@ export interface ChannelDispute {
   channelDisputeNo: string;
   /** The channel's numbers of the disputed payments. */
   tradeNos: readonly string[];
-  /** The order number, if the channel repeats it. */
+  /** The order number, if the channel's message contains it. */
   orderNo: string | null;
-  /** The channel's own word. */
+  /** The reason of the dispute, in the channel's wording. */
   reason: string;
   /** The disputed amount; may be less than the payment. */
   amount: Money;
   state: DisputeState;
-  /** The merchant's deadline. */
+  /** The deadline for the merchant's answer. */
   dueAt: Date | null;
   openedAt: Date;
   /** The money taken from the merchant; only for a lost dispute. */
@@ -554,13 +559,13 @@ export type DisputePage =
   | { kind: 'listed'; disputes: readonly ListedDispute[]; next: string | undefined }
   | UnknownOutcome;
 
-/** The channel's reply to an answer or an acceptance. */
+/** The channel's reply to an action of the merchant on a dispute. */
 export type DisputeAction =
   | { kind: 'done' }
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
 
-/** The result of a complaint that a merchant may declare, if the channel asks for it. */
+/** The results that a merchant may declare for a complaint, at channels that require a result. */
 export const COMPLAINT_RESULTS = ['agreed', 'refunded', 'corrected', 'proven', 'other'] as const;
 export type ComplaintResult = (typeof COMPLAINT_RESULTS)[number];
 

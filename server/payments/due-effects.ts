@@ -4,7 +4,7 @@ import { noteEffects } from './ledger.ts';
 import { attemptEffect, failed, listFailed, resolveExceptions } from './side-effects.ts';
 import type { Ports } from './ports.ts';
 
-/** The administrator that requested a retry, and the reason. */
+/** The administrator who requested a retry, and the reason. */
 interface RetryBy {
   readonly actor: string;
   readonly reason: string;
@@ -13,7 +13,7 @@ interface RetryBy {
 /** Runs side effects of orders and refunds that failed before, or that follow a failed side effect of the same order. */
 export function dueEffects(ports: Ports) {
   return {
-    /** For the job that leased the row `id`: runs all due side effects of the row's order. */
+    /** Runs all due side effects of the order of row `id`. Called by the job that leased the row. */
     async run(id: string): Promise<void> {
       const row = await ports.store.read((tx) => tx.dueEffects.find({ id }));
       if (row?.state === 'due') await work(row.orderNo);

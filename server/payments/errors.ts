@@ -4,7 +4,10 @@ import type { RefusalDoubt, UnknownCause, UnknownOutcome } from './channel.ts';
 import { type Refusal, refundableOf } from './core/transitions.ts';
 import { majorNumber } from '../money.ts';
 
-/** The channel was called and its result is unknown (504); the order stays open, and the service keeps querying it. */
+/**
+ * The channel was called, but the result is unknown (504). The order stays open, and the service keeps querying the
+ * channel.
+ */
 class ChannelOutcomeUnknown extends AppError {
   constructor(orderNo: string, cause: UnknownCause, supportId?: string) {
     super('channel_outcome_unknown', 504, `The channel sent no usable response (${cause}).`, {
@@ -15,7 +18,7 @@ class ChannelOutcomeUnknown extends AppError {
   }
 }
 
-/** The database of the service failed at or after the COMMIT that stores the operation (504), so the operation may be stored. */
+/** The database failed at or after the COMMIT of an operation (504), so the operation may be stored. */
 export class OutcomeNotKept extends AppError {
   constructor(numbers: { orderNo: string; refundNo?: string }, cause: unknown) {
     super(
@@ -39,12 +42,12 @@ export class ChannelAnswerUnusable extends AppError {
       ...(channel ? { channel } : {}),
       retryable: true,
       extra: { orderNo, cause, ...(supportId ? { supportId } : {}) },
-      hint: 'The service keeps checking the order. Query it, or see its timeline.',
+      hint: 'The service keeps querying the channel. Query the order, or read its timeline.',
     });
   }
 }
 
-/** Detail and hint of the error for a refusal that does not end the order, by its cause. */
+/** Detail and hint of the error for a refusal after which the order stays open, by the cause of the doubt. */
 const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail: string, hint: string]>> = {
   unlisted: [
     'The channel refused for a reason that this service does not know.',
@@ -56,7 +59,7 @@ const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail:
   ],
   repeated: [
     'The channel refused the repeated request; an earlier one may have been accepted.',
-    'The service keeps checking the order. Query it, or see its timeline.',
+    'The service keeps querying the channel. Query the order, or read its timeline.',
   ],
 };
 
@@ -111,7 +114,7 @@ class RefundInProgress extends Conflict {
       extra: { refundNo },
       retryable: true,
       retryAfter: 2,
-      hint: 'Query it. To refund the same amount twice, send a merchantRefundNo or an Idempotency-Key.',
+      hint: 'Query the refund. To refund the same amount twice, send a merchantRefundNo or an Idempotency-Key.',
     });
   }
 }
@@ -123,8 +126,8 @@ class RefundsBlocked extends Conflict {
       extra: { orderNo, exception },
       hint:
         exception === 'dispute'
-          ? 'The dispute was accepted, so the channel may give the same money back. Refund again when it is decided: payctl dispute list.'
-          : 'Find it with payctl exception list, then resolve it with payctl exception resolve.',
+          ? 'The dispute was accepted, so the channel may return the same money to the payer. Refund again after the channel has decided: payctl dispute list.'
+          : 'Find the exception with payctl exception list, then resolve it with payctl exception resolve.',
     });
   }
 }
@@ -150,7 +153,7 @@ export class LimitExceeded extends Forbidden {
         : `The limit ${limit} of the application is ${allowed} (${currency}), of which ${left} is left${until}.`,
       {
         extra: { ...reached, resetsAt: resetsAt?.toISOString() ?? null },
-        hint: 'GET /api/v2/limits shows what is left. Only an administrator can change the limits.',
+        hint: 'GET /api/v2/limits shows the remaining amounts. Only an administrator can change the limits.',
       },
     );
   }
@@ -189,7 +192,10 @@ export function invalidAction(detail: string): InvalidRequest {
   return new InvalidRequest(detail, [{ pointer: '/action', code: 'invalid', detail }]);
 }
 
-/** Causes that are reported as `channel_answer_unusable` (502); every other cause is `channel_outcome_unknown` (504). */
+/**
+ * The causes that become the error `channel_answer_unusable` (502); every other cause becomes `channel_outcome_unknown`
+ * (504).
+ */
 const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
   'redirected',
   'unparsable',
@@ -204,7 +210,10 @@ const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
   'rejected',
 ]);
 
-/** The error for an unknown outcome; a verified refusal with an unlisted code carries the channel's code and text. */
+/**
+ * The error for an unknown outcome. If the outcome contains a verified refusal with an unlisted code, the error carries
+ * the channel's code and text.
+ */
 export function unknownOutcome(
   { orderNo, payWay }: Pick<OrderRow, 'orderNo' | 'payWay'>,
   { cause, refusal, supportId }: Pick<UnknownOutcome, 'cause' | 'refusal' | 'supportId'>,

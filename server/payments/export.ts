@@ -9,15 +9,15 @@ import { EXPORTED, type OrderEntryView, viewOrder } from './view.ts';
 /** Formats of the export. */
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const;
 
-/** Columns for the channel's fee and the net amount, in major units; empty while unknown. */
+/** The columns for the channel's fee and the net amount, in major units; empty while the amounts are unknown. */
 const SETTLED = ['fee', 'net'] as const;
 
 const BATCH = 500;
 
 /**
- * Streams all matching orders, newest first, as CSV (RFC 4180, with a header line) or one JSON document per line. Batches are read as the
- * client reads, so that only one batch is in memory; each batch contains the rows committed when it is read. The audit log records the
- * export before the first order is sent.
+ * Streams all matching orders, newest first, as CSV (RFC 4180, with a header line) or one JSON document per line. A
+ * batch is read when the client is ready for it, so that only one batch is in memory. Each batch shows the rows that
+ * are committed at that time. The audit log records the export before the first order is sent.
  */
 export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 'now'>) {
   const { store, reports, now } = ports;
@@ -33,7 +33,7 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
     };
     await store.transaction((tx) => addAuditEntry(ports, tx, requester, entry));
     const line = format === 'csv' ? toCsv : toJson;
-    // Read before the response starts, because a header states the age of the data.
+    // The first batch is read before the response starts, because a response header states the age of the data.
     const first = await batch(undefined);
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 

@@ -6,20 +6,23 @@ import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
 import { later } from './core/plan.ts';
 
-/** How long a request owns its Idempotency-Key; a retry takes over the key of a request that runs longer. */
+/** How long a request owns its Idempotency-Key. If the request runs longer, a retry takes over the key. */
 const LEASE_SECONDS = 30;
 
 /** One request under an `Idempotency-Key`. */
 export interface KeyedRequest {
-  /** The owner of the key: two callers may use the same key. */
+  /** The owner of the key. Two callers may use the same key text without a conflict. */
   readonly scope: `app:${string}` | `admin:${string}`;
-  /** Method and path pattern: the same key at another operation is another key. */
+  /** Method and path pattern. The same key text at another operation is a different key. */
   readonly route: string;
   readonly key: string;
   readonly body: unknown;
-  /** Path parameters: the same key for another order is another request. */
+  /** Path parameters. The same key with other parameters (for example another order) is a different request. */
   readonly params?: unknown;
-  /** Query parameters, for the same reason; absent = the operation has none. */
+  /**
+   * Query parameters. The same key with other parameters is a different request; absent = the operation has no query
+   * parameters.
+   */
   readonly query?: unknown;
   /**
    * The stored row of the Idempotency-Key, if the query that loaded the caller also loaded it. null = there is no row; absent = not looked
@@ -57,8 +60,9 @@ export interface KeyClaim {
 }
 
 /**
- * Runs a request once per key. A repeat receives the stored response, or continues an interrupted request. It is rejected while the first
- * request runs, or if it is a different request.
+ * Runs a request once per key. A repeated request receives the stored response, or continues the request if it was
+ * interrupted. A request is rejected while the first request with the key runs, or if its content differs from the
+ * first request.
  */
 export type WithKey = (request: KeyedRequest, run: (claim: KeyClaim) => Promise<Answer>) => Promise<Answer>;
 
@@ -69,7 +73,8 @@ export function createWithKey({ store, now }: Pick<Ports, 'store' | 'now'>): Wit
     const earlier = stored && answerOf(stored, now());
     if (earlier) return earlier;
     const answer = await run(claim);
-    // The row was read before the request ran: a response stored since then replaces a refusal of this request.
+    // `request.kept` was read before the request ran. If another request has stored a response under the key since,
+    // that response is returned instead.
     if (request.kept === null && !claim.taken) {
       const { stored: since } = await readClaim(store, { ...request, kept: undefined });
       return (since && answerOf(since, now())) ?? answer;
@@ -100,7 +105,10 @@ export async function withIntentKey<Result>(
   }
 }
 
-/** Stores the key in the transaction that stores the operation. The unique index lets only one of several concurrent requests pass. */
+/**
+ * Stores the key in the transaction that stores the operation. Of several concurrent requests with one key, the unique
+ * index accepts only one.
+ */
 export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: Date): Promise<void> {
   const leasedUntil = later(now, LEASE_SECONDS);
   if (claim.resume === null) {
@@ -116,7 +124,10 @@ export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: D
   claim.leasedUntil = leasedUntil;
 }
 
-/** Marks the key as not owned and rethrows the error, because the rollback of the transaction also removes the key. */
+/**
+ * Handles an error inside the transaction: marks the key as not owned, because the rollback also removes the key, and
+ * rethrows the error.
+ */
 export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never {
   return (error) => {
     if (claim) claim.taken = false;
@@ -157,7 +168,7 @@ async function readClaim(store: Store, request: KeyedRequest) {
 /** Stores the response and ends the lease. An error is ignored, because a retry then finds the stored operation by the key. */
 async function finish(store: Store, claim: KeyClaim, answer?: Answer): Promise<void> {
   if (!claim.taken) return;
-  // After a rollback or an expired lease another request may own the row.
+  // Another request may own the row after a rollback or an expired lease, so the update requires this request's lease.
   const where = { ...whereOf(claim), leasedUntil: claim.leasedUntil };
   const kept = answer && { state: 'done' as const, status: answer.status, body: answer.body };
   await store.autocommit((tx) => tx.keys.update(where, { ...kept, leasedUntil: null })).catch(() => {});

@@ -23,7 +23,7 @@ export interface BookCheckResult {
   examples: Violation[];
 }
 
-/** The results of all checks for one page of the ledger. */
+/** The results of the ledger check for one page. */
 export interface LedgerCheckPorts {
   /** Whether no check of this page found a violation. */
   ok: boolean;
@@ -61,14 +61,17 @@ interface Place {
   after: string;
 }
 
-/** The number of rows read, and the key after which the next part starts; null = end of the section. */
+/**
+ * The result of one part of a section: the number of rows read, and the key after which the next part starts (null =
+ * end of the section).
+ */
 interface Step {
   rows: number;
   last: string | null;
 }
 
 const SECTIONS: readonly Section[] = ['orders', 'accounts', 'entries', 'bills', 'audit'];
-/** A position in the audit log is JSON; `null` is its beginning. */
+/** The cursor text for the beginning of the audit log. A position in the audit log is written as JSON. */
 const FIRST_LINE = 'null';
 const beginningOf = (section: Section): Place => ({
   section,
@@ -103,7 +106,10 @@ export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain:
     const nextCursor = place ? writePlace(place) : null;
     return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, bills, auditLog, nextCursor };
 
-    /** The last part of a section has no upper bound, so that rows whose order or account does not exist are checked as well. */
+    /**
+     * Checks one part of a section. The last part has no upper bound, so that rows whose order or account does not
+     * exist are checked as well.
+     */
     async function walk(section: WalkName, after: string, most: number): Promise<Step> {
       const { rows, last } = await store.read((tx) => nextKeys(tx, section, after, most));
       const upTo = rows < most ? null : last;
@@ -143,6 +149,6 @@ function readPlace(cursor: string, chain: AuditChain): Place {
   const isAudit = section === 'audit' && (after === FIRST_LINE || chain.readPlace(after) !== undefined);
   if (section && (isAudit || (section !== 'audit' && WALKS[section].form.test(after)))) return { section, after };
   throw new InvalidRequest('The request is not valid.', [
-    { pointer: '/query/cursor', code: 'invalid', detail: 'is not a cursor of the ledger check' },
+    { pointer: '/query/cursor', code: 'invalid', detail: 'The cursor was not returned by the ledger check.' },
   ]);
 }

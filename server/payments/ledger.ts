@@ -25,10 +25,10 @@ import { recountOrder } from './limits.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './errors.ts';
 
-/** The source of the first report of a payment; `code`: an order with a payer's code (in a shop), which is queried until it is paid. */
+/** How the service first learned of a payment. `code`: by a query of an order with a payer's code (in a shop). */
 export const PAYMENT_SOURCES = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
 
-/** An order that was just paid. */
+/** The channel of an order that was just paid, and the source of the first report. */
 export interface PaymentSource {
   payWay: PayWay;
   by: (typeof PAYMENT_SOURCES)[number];
@@ -37,7 +37,10 @@ export interface PaymentSource {
 /** The name under which a commit reports a paid order to the metrics. */
 export const ORDER_PAID = 'order-paid';
 
-/** The payment source by the cause of the transition. A capture counts for the channel or payer that caused it. */
+/**
+ * The source of a payment, from the cause of the transition. A capture is attributed to the channel or the payer that
+ * caused it.
+ */
 export function paymentSourceOf({ cause, actor }: { cause: string; actor: string }, scene: Scene): PaymentSource['by'] {
   if (cause === 'bill') return 'bill';
   if (cause === 'resolve') return 'person';
@@ -48,12 +51,12 @@ export function paymentSourceOf({ cause, actor }: { cause: string; actor: string
 
 /** The cause and the actor of a transition, for the history. */
 export interface Via {
-  /** place, query, close, notice, capture, check, operator … */
+  /** The cause of the change: place, query, close, notice, capture, check, operator … */
   readonly cause: string;
   readonly actor: string;
 }
 
-/** The locked rows that a decision was made on. */
+/** The locked rows that a decision is based on. */
 interface Rows {
   readonly order: OrderRow;
   readonly refund?: RefundRow | undefined;
@@ -79,14 +82,14 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
   const isPaidNow = before.order.state !== 'paid' && done.order.state === 'paid';
   const { payWay, scene } = done.order;
   if (isPaidNow) await tx.afterCommit(ORDER_PAID, { payWay, by: paymentSourceOf(via, scene) });
-  // The last lock of the transaction (server/README.md, "Locks").
+  // The counter of the limits must be the last lock of the transaction (server/README.md, "Locks").
   if (before.order.limited) await recountOrder(tx, before.order, done.order);
   return done;
 }
 
 /**
- * Inserts a new order with its first history entry; false if one of its numbers is in use. `hold` runs after the insert and may change the
- * order.
+ * Inserts a new order with its first history entry. Returns false if one of its numbers is in use. `hold` runs after
+ * the insert and may change the order.
  */
 export async function insertOrder(
   tx: Tx,
@@ -138,7 +141,7 @@ async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via
     requestId: requestId(),
     at: ports.now(),
   };
-  // Every rule increments the order's sequence, so there is always a row to write.
+  // Every transition increments the order's sequence, so the order row is always updated.
   await tx.orders.update({ orderNo: order.orderNo }, { ...patch, sequence }, { table: 'transitions', row });
   return after;
 }
@@ -169,7 +172,10 @@ async function writeBeside(
   return runEffects(ports, tx, after, effects ?? []);
 }
 
-/** Runs the side effects one after the other. After a failure the following side effects are queued, in this commit and in later commits. */
+/**
+ * Runs the side effects in sequence. After a failure the remaining side effects are queued, both in this commit and in
+ * later commits.
+ */
 async function runEffects(ports: Ports, tx: Tx, after: Rows, effects: readonly EffectRun[]): Promise<Rows> {
   let { order } = after;
   for (const [place, effect] of effects.entries()) {

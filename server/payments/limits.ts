@@ -7,7 +7,7 @@ import { majorNumber } from '../money.ts';
 import type { Ports } from './ports.ts';
 import { LimitExceeded, type LimitReached } from './errors.ts';
 
-/** The limits that are counted in a period; only perOrder is not. */
+/** The limits that count a period, with the period. `perOrder` has no period. */
 const COUNTED = {
   perMonth: 'month',
   perDay: 'day',
@@ -18,7 +18,10 @@ const COUNTED = {
 type Counted = keyof typeof COUNTED;
 
 const HOUR = 3_600_000;
-/** Days and months are those of Asia/Shanghai, the default time zone of all figures; it has no daylight saving time. */
+/**
+ * Days and months begin at midnight in Asia/Shanghai, the default time zone of all figures. This time zone has no
+ * daylight saving time.
+ */
 const AHEAD = 8 * HOUR;
 
 /** The start and end of the period that contains an instant. */
@@ -77,7 +80,10 @@ function useOf(span: UseSpan, at: Date, used: bigint): Use {
   return { span, beginsAt: spanAt(span, at).beginsAt, used };
 }
 
-/** The limits for the currency of an order; a currency without limits is rejected, because it would bypass them. */
+/**
+ * The limits for the currency of an order. A currency without limits is rejected, because orders in it would bypass the
+ * limits.
+ */
 function allowedIn(limits: AppLimits, about: Pick<OrderRow, 'currency' | 'payWay'>): CurrencyLimits {
   const known = Object.hasOwn(limits, about.currency) ? limits[about.currency] : undefined;
   if (known) return known;
@@ -99,7 +105,7 @@ function requireLeft(
   throw exceeded({ limit, allowed, left, resetsAt: spanAt(COUNTED[limit], at).endsAt }, about);
 }
 
-/** The rest of a limit; 0 if the limit was lowered below the used amount. */
+/** The remaining amount of a limit; 0 if an administrator lowered the limit below the used amount. */
 function leftOf(allowed: bigint, used: bigint): bigint {
   return allowed > used ? allowed - used : 0n;
 }
@@ -112,22 +118,24 @@ function exceeded(
   return new LimitExceeded({ limit, currency, allowed: shown(allowed), left: shown(left), resetsAt });
 }
 
-/** Writes values of a limit in major units; `ordersPerHour` counts orders. */
+/**
+ * Converts a value of a limit for display: amounts to major units; the value of `ordersPerHour` is a number of orders.
+ */
 function shownIn(limit: LimitReached['limit'], currency: string): (minor: bigint) => number {
   return (minor) => (limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }));
 }
 
 type Reached = Pick<LimitReached, 'limit'> & { allowed: bigint; left: bigint; resetsAt?: Date | null };
 
-/** One limit of an application now, in major units (`ordersPerHour`: orders). */
+/** The current state of one limit of an application. Amounts are in major units; `ordersPerHour` counts orders. */
 export interface LimitView {
   currency: string;
   limit: keyof CurrencyLimits;
   allowed: number;
-  /** Null for perOrder. */
+  /** The used amount in the current period; null for `perOrder`. */
   used: number | null;
   left: number;
-  /** RFC 3339; when the count starts again. */
+  /** The time when the count starts again, RFC 3339. */
   resetsAt: string | null;
 }
 

@@ -8,8 +8,9 @@ export interface NotificationRefusal {
 }
 
 /**
- * The last refused notifications of a channel in one project, with the same reason and at most a day apart, and the advice for an operator.
- * `isOpen` is false after a day, or after a verified notification if anyone could have sent the refused notifications.
+ * The latest refused notifications of a channel in one project, with the advice for an operator. The notifications have
+ * the same reason, and at most a day lies between two of them. `isOpen` becomes false after a day. It also becomes
+ * false after a verified notification, if the refused notifications may have come from anyone.
  */
 export interface ShownRefusal {
   why: string;
@@ -22,7 +23,10 @@ export interface ShownRefusal {
   isOpen: boolean;
 }
 
-/** Advice for each reason, closest to acceptance first: if several accounts were tried, the closest reason is reported. */
+/**
+ * The advice for each reason. The first reason is closest to acceptance: if several accounts were tried, the reason
+ * that is listed first is reported.
+ */
 const CHANGES: Readonly<Partial<Record<NotificationRefusal['why'], (help: NotificationHelp) => string>>> = {
   misconfigured: ({ key }) => `The signature is genuine, but the message cannot be read: check that ${key}.`,
   wrong_account: ({ account }) =>
@@ -45,17 +49,17 @@ const NOT_THEIRS =
 const DAY_MS = 86_400_000;
 const NEAREST = Object.keys(CHANGES);
 
-/** The advice for all other reasons. They mean that the certificate could not be fetched. */
+/** The advice for reasons that are not listed: they mean that a certificate could not be downloaded. */
 const UNFETCHED = 'Check that this machine reaches the certificate address of the channel (outgoing HTTPS).';
 
 /** Maximum length of a stored detail, in characters. */
 const MOST_DETAIL = 200;
 
-/** The refusal of the account that came closest to accepting the notification. */
+/** The refusal whose reason is closest to acceptance, if several accounts refused the notification. */
 export function nearestRefusal(refusals: readonly NotificationRefusal[]): NotificationRefusal {
   const rank = ({ why }: NotificationRefusal) => (NEAREST.includes(why) ? NEAREST.indexOf(why) : NEAREST.length);
   const [first] = refusals.toSorted((a, b) => rank(a) - rank(b));
-  if (!first) return { why: 'not_configured', detail: 'No configuration of the channel can verify it.' };
+  if (!first) return { why: 'not_configured', detail: 'No configuration of the channel can verify the notification.' };
   return { why: first.why, detail: first.detail.toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, MOST_DETAIL) };
 }
 
@@ -67,7 +71,7 @@ export function changeFor({ notificationHelp }: Pick<ChannelKind, 'notificationH
   return ofChannel ?? CHANGES[reason]?.(notificationHelp) ?? UNFETCHED;
 }
 
-/** Reasons that only the channel can cause, because it signed the message. */
+/** Reasons that only genuine messages of the channel cause, because their signature was valid. */
 export const SIGNED: ReadonlySet<string> = new Set(['misconfigured', 'wrong_account', 'chain_incomplete']);
 
 /** The stored refusals of a channel as they are shown; null = none. */

@@ -1,12 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 
-/** The number of a refund at its channel: the refund number, from the second attempt on with the suffix `_<attempt>`. */
+/**
+ * The number under which the channel knows a refund: the refund number, with the suffix `_<attempt>` from the second
+ * attempt on.
+ */
 export function numberAtChannel({ refundNo, attempt }: { refundNo: string; attempt: number }): string {
   return attempt === 1 ? refundNo : `${refundNo}_${attempt}`;
 }
 
-/** Splits a number at the channel into refund and attempt; a number in another form counts as a first attempt. */
+/**
+ * Splits the channel's number of a refund into refund number and attempt. A number in another form counts as a first
+ * attempt.
+ */
 export function readNumberAtChannel(text: string): { refundNo: string; attempt: number } {
   const [, refundNo, attempt] = /^(R[A-Z0-9]+)_([2-9]|[1-9]\d+)$/.exec(text) ?? [];
   return refundNo === undefined ? { refundNo: text, attempt: 1 } : { refundNo, attempt: Number(attempt) };
@@ -14,7 +20,7 @@ export function readNumberAtChannel(text: string): { refundNo: string; attempt: 
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** A number that is valid at every channel: letter, yyyyMMddHHmmss (UTC), 10 random base32 characters. */
+/** Generates a number that every channel accepts: letter, yyyyMMddHHmmss (UTC), 10 random base32 characters. */
 export function newNumber(letter: 'P' | 'R' | 'X' | 'D' | 'B', at: Date): string {
   const stamp = at.toISOString().replace(/\D/g, '').slice(0, 14);
   let random = '';
@@ -35,14 +41,17 @@ export function isOurNumber(text: string): boolean {
   return /^[PRX]\d{14}[0-9A-HJKMNP-TV-Z]{10}$/.test(text);
 }
 
-/** Data from the requests of one channel call, besides its outcome. */
+/** Data that the requests of one channel call report, in addition to its outcome. */
 interface ChannelCall {
   supportId: string | null;
 }
 
 const calls = new AsyncLocalStorage<ChannelCall>();
 
-/** Runs one channel call; also returns the id by which the channel's support finds its last request. */
+/**
+ * Runs one channel call. Also returns the support id of its last request, by which the channel's support finds the
+ * request.
+ */
 export async function inChannelCall<T>(work: () => Promise<T>): Promise<{ answer: T; supportId: string | null }> {
   const call: ChannelCall = { supportId: null };
   const answer = await calls.run(call, work);

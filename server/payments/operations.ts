@@ -25,7 +25,7 @@ import {
 import { refundPayment, type RefundRequest } from './refunds/refund.ts';
 import type { Pair } from './settle.ts';
 
-/** A refund with the refunded and refundable amounts of its order. */
+/** The view of a refund, with the refunded and refundable amounts of its order. */
 async function placed({ store }: Pick<Ports, 'store'>, { order, refund }: Pair) {
   const { orderNo, currency } = order;
   const { refundNo } = refund;
@@ -64,7 +64,10 @@ export function paymentOperations(ports: Ports) {
   const actions = disputeActions(ports);
   const reading = readPayments(ports);
   const timeline = orderTimeline(ports);
-  /** The operation has succeeded, so an error while reading its result carries the order number. */
+  /**
+   * Reads the view of an order after a successful operation. If this reading fails, the error contains the order
+   * number.
+   */
   const show = (order: OrderRow) => afterIntent({ orderNo: order.orderNo }, () => reading.complete(order));
 
   return {
@@ -75,14 +78,18 @@ export function paymentOperations(ports: Ports) {
     async query(requester: Requester, orderNo: string): Promise<OrderView> {
       const { order, stale, around } = await query(requester, orderNo);
       if (around) return reading.show({ order, around, stale });
-      // The channel's answer may have opened an exception (a case for an operator) without a change of the order's state.
+      // The order is read again: the query may have opened an exception (a case for an operator) without changing the
+      // order's state.
       return { ...(await reading.order(requester, order.orderNo)), stale };
     },
     close: async (requester: Requester, orderNo: string, claim?: KeyClaim) =>
       show(await close(requester, orderNo, claim)),
     refund: async (requester: Requester, request: RefundRequest, claim?: KeyClaim) =>
       placed(ports, await refund(requester, request, { claim })),
-    /** Captures for a payer who returns from the channel. `order`: the order as it was read at the return. */
+    /**
+     * Captures the payment of a payer who returns from the channel. `order`: the order as it was read when the payer
+     * returned.
+     */
     capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'payer' }, order),
     /** Captures a payment whose approval the caller reports (PayPal's buttons in a shop), unless the order has ended. */
     async captureNow(requester: Requester, orderNo: string): Promise<OrderView> {

@@ -7,21 +7,22 @@ export interface Settlement {
   net?: Money;
   /** The credited amount, if the account has another currency. */
   received?: Money;
-  /** When a held payment was completed. */
+  /** When a payment that the channel had held was completed. */
   completedAt?: Date;
 }
 
-/** Why a verified refusal of a create is not certain. */
+/** Why a verified refusal of a create call does not prove that no payment exists. */
 export type RefusalDoubt = 'unlisted' | 'trade_may_exist';
 
 /**
- * The channel's answer about an order. A state that is missing from the channel's mapping is `pending`; no answer or an unreadable one is
- * `unknown`.
+ * The channel's answer about an order. If the channel's state has no mapping, the outcome is `pending`. If there is no
+ * answer, or it is unreadable, the outcome is `unknown`.
  */
 export type Outcome =
   /**
-   * `paySeconds`: after so many seconds the payment link `pay` must be renewed by the same create call; absent = the link is valid as long
-   * as the order. `capturePending`: the channel's reason why the money is not there yet; `waitsFor`: the merchant must act.
+   * `paySeconds`: the lifetime of the payment link `pay`; afterwards the same create call renews the link. Absent = the
+   * link is valid as long as the order. `capturePending`: the channel's reason why a capture is not complete;
+   * `waitsFor`: the merchant must act first.
    */
   | {
       kind: 'pending';
@@ -38,21 +39,21 @@ export type Outcome =
       at: Date;
       payer?: string;
       channelOrderId?: string;
-      /** The payment has refunds; `refundedTotal` is their sum, if the channel reports it. */
+      /** Whether the payment has refunds. `refundedTotal` is their sum, if the channel reports it. */
       refundsHint?: boolean;
       /** The total refunded, in minor units of the amount's currency. */
       refundedTotal?: bigint;
       settlement?: Settlement;
     }
   | { kind: 'approved'; channelOrderId?: string }
-  /** Closed for good and never paid. */
+  /** The order is closed finally and was never paid. */
   | { kind: 'closed' }
-  /** The channel does not know the trade; never changes an order by itself. */
+  /** The channel does not know the trade. This answer alone never changes an order. */
   | { kind: 'absent' }
   /**
-   * Refused; `definite` only if the code is on the list of codes that rule out a trade. `doubt`: why a verified refusal is not definite (the
-   * code is unlisted, or a trade may exist). Without both, the refusal was not verified. `left`: after a refused capture, whether the payer
-   * can still choose another payment method.
+   * The channel refused. `definite`: the code is listed as one that rules out a trade. `doubt`: the reason why a
+   * verified refusal is not definite (the code is unlisted, or a trade may exist). If both are missing, the refusal was
+   * not verified. `left`: after a refused capture, whether the payer can still choose another payment method.
    */
   | ({
       kind: 'declined';
@@ -64,7 +65,7 @@ export type Outcome =
     } & Traced)
   | UnknownOutcome;
 
-/** A payment that the channel returned when it closed the order (a cancelled payer's code). */
+/** A payment that the channel returned to the payer when it closed an order with a payer's code. */
 export interface Returned {
   /** The channel's id of the payment, if reported. */
   channelNo: string | null;
@@ -79,7 +80,7 @@ export type CloseOutcome =
   | { kind: 'refused'; code: string; reason: string }
   | UnknownOutcome;
 
-/** The refunded payment, as the channel names it. */
+/** The payment that was refunded, as the channel reports it. */
 export interface PaymentGivenBack {
   /** The channel's number of the payment. */
   channelNo: string;
@@ -91,8 +92,9 @@ export interface PaymentGivenBack {
 export type RefundOutcome =
   | { kind: 'pending'; channelRefundNo?: string }
   /**
-   * `toMerchant`: paid to the merchant's own account, because the payer's could not be credited (WeChat Pay). `payment`: the refunded
-   * payment, if the refund was made outside this service, because an order may have been paid twice.
+   * The refund succeeded. `toMerchant`: the money went to the merchant's own account, because the payer's account could
+   * not be credited (WeChat Pay). `payment`: the refunded payment, for a refund made outside this service, because the
+   * order may have two payments.
    */
   | {
       kind: 'succeeded';
@@ -102,21 +104,26 @@ export type RefundOutcome =
       toMerchant?: boolean;
       payment?: PaymentGivenBack;
     }
-  /** Final: the refund will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
+  /** The refund will never happen; this result is final (WeChat CLOSED, PayPal CANCELLED/FAILED). */
   | { kind: 'failed'; code: string; reason: string; channelRefundNo?: string }
-  /** This call was refused; an earlier call may still have made the refund, unless the refusal is `definite`. */
+  /**
+   * The channel refused this call. Unless the refusal is `definite`, an earlier call may still have made the refund.
+   */
   | { kind: 'refused'; code: string; reason: string; definite?: boolean }
   | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }
   | { kind: 'absent' }
-  /** `repeat`: the refund cannot be queried any more; a repeat of the same call returns its result. */
+  /** `repeat`: the refund cannot be queried any more, but a repeat of the same call returns its result. */
   | (UnknownOutcome & { repeat?: true });
 
-/** The id by which the channel's support finds the request; added by the caller. */
+/** The id by which the channel's support finds the request. `callChannel` adds the id. */
 export interface Traced {
   supportId?: string;
 }
 
-/** No answer, or an unusable one. `refusal`: code and text of a verified refusal whose code is unlisted. */
+/**
+ * The channel gave no answer, or an unusable answer. `refusal`: code and text of a verified refusal whose code is not
+ * listed in this service.
+ */
 export type UnknownOutcome = {
   kind: 'unknown';
   cause: UnknownCause;
@@ -152,7 +159,7 @@ export interface BillTotals {
   refunds: number | null;
   refunded: bigint | null;
   fees: bigint | null;
-  /** The net amount that the channel settles. */
+  /** The net amount that the channel pays to the merchant. */
   net: bigint | null;
   /** The balances of the account before and after the day. */
   balance?: {
@@ -163,17 +170,20 @@ export interface BillTotals {
   };
 }
 
-/** A part of a bill that is read: a batch of lines, or after the last line the bill's own sums, if it has any. */
+/**
+ * One part of a bill while it is read. The parts are batches of lines and, after the last line, the bill's own sums if
+ * it has any.
+ */
 export type BillPart =
   | { kind: 'lines'; lines: readonly BillLine[] }
   | {
       kind: 'totals';
       totals: readonly BillTotals[];
-      /** If rows were unreadable: the sums that the bill states and that differ from the sums of the readable rows. */
+      /** Only if rows were unreadable: those sums of the bill that differ from the sums of the readable rows. */
       shortfall?: string;
     };
 
-/** Why a whole bill is rejected. */
+/** The reasons why a whole bill is rejected. */
 export const BILL_FAULTS = [
   'not_a_bill',
   'cut_short',
@@ -189,10 +199,13 @@ export const BILL_FAULTS = [
 ] as const;
 export type BillFault = (typeof BILL_FAULTS)[number];
 
-/** A file that is not the expected bill; nothing of it counts. */
+/** The file is not the expected bill; none of its lines count. */
 export class BillMalformed extends Error {
   readonly fault: BillFault;
-  /** The position, counted from 1; a column is a cell of a table or a character of a line. Absent = the whole file. */
+  /**
+   * The position of the fault, counted from 1. `column` is a table cell, or a character of the line. Absent = the fault
+   * concerns the whole file.
+   */
   readonly line: number | undefined;
   readonly column: number | undefined;
   constructor(fault: BillFault, detail: string, at: { line?: number; column?: number } = {}) {
@@ -205,9 +218,10 @@ export class BillMalformed extends Error {
 }
 
 /**
- * The channel's answer to a request for a bill. `bill`: the file, complete with its last byte; the iteration throws BillMalformed
- * (`wrong_hash`, `too_large`) or TransportFailed. `empty`: nothing happened on that day, for this payee if the answer names or proves one.
- * `isWhole`: the file also has lines of other payees. `not_ready`: not available yet. `gone`: too old.
+ * The channel's answer to a request for a bill. `bill`: the file; reading `bytes` throws BillMalformed (`wrong_hash`,
+ * `too_large`) or TransportFailed. `isWhole`: the file also has lines of other payees. `empty`: the day has no lines;
+ * if `payee` is set, this is true only for that payee. `not_ready`: the bill is not available yet. `gone`: the day is
+ * too old.
  */
 export type BillAnswer =
   | { kind: 'bill'; bytes: AsyncIterable<Uint8Array>; isWhole?: true }
@@ -218,7 +232,10 @@ export type BillAnswer =
 
 /** Options for reading a bill. */
 export interface ReadHow {
-  /** An unreadable row becomes a line of that kind instead of rejecting the file, up to a limit. */
+  /**
+   * If true, an unreadable row becomes a line of the kind `unreadable`. If false, the first such row rejects the file.
+   * Too many such rows always reject the file.
+   */
   isLenient?: boolean;
   /** The file also has lines of other payees, which are skipped. */
   isWhole?: boolean;
@@ -239,22 +256,25 @@ export interface BillDesk {
   read(file: string, day: string, how?: ReadHow): AsyncIterable<BillPart>;
 }
 
-/** When a channel makes its bills. */
+/** The times at which a channel creates its bills, and the properties of these bills. */
 export interface BillCalendar {
-  /** Minutes by which the channel's days begin before the days of UTC: 480 in Beijing. */
+  /** The offset of the channel's time zone from UTC in minutes: 480 in Beijing. */
   utcOffsetMinutes: number;
-  /** Minutes from the end of a day to the first fetch of its bill. */
+  /** Minutes between the end of a day and the first fetch of its bill. */
   readyAfterMinutes: number;
-  /** The number of past days with bills. */
+  /** The number of past days for which the channel still has bills. */
   backDays: number;
   /**
-   * The days for which a payment may be held. Such a payment appears in the bill of its first day only after it is completed. Absent =
-   * bills have no such payments.
+   * The maximum number of days for which the channel holds a payment. A held payment appears in the bill of its first
+   * day, but only after it is completed. Absent = bills have no held payments.
    */
   heldDays?: number;
-  /** A bill comes with the balances of the account, if they are available. */
+  /** Bills contain the balances of the account, if the channel has them. */
   hasBalances?: true;
-  /** The channel finds a refund by the channel's own number; absent = by the refund number of the requester. */
+  /**
+   * The channel's own refund number is used to query a refund; absent = the number under which the refund was requested
+   * is used.
+   */
   refundsByOwnNumber?: true;
 }
 
@@ -275,44 +295,51 @@ export function boundsOf(
   return { from, to: new Date(from.getTime() + DAY_MS) };
 }
 
-/** The day `days` after another. */
+/** The day that is `days` days after `day`. */
 export function dayAfter(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Whether a text is a day of the calendar. */
+/** Whether a text is a valid date in the form `yyyy-MM-dd`. */
 export function isDay(text: string): boolean {
   const at = Date.parse(`${text}T00:00:00Z`);
   return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);
 }
 
-/** Days after `readyAt` at which a bill is fetched again, because channels correct bills. 0: it was fetched before `readyAt`. */
+/**
+ * The bill is fetched again this many days after `readyAt`, because channels correct bills. The value 0 is for a bill
+ * that was fetched before `readyAt`.
+ */
 const AGAIN_DAYS = [0, 1, 6] as const;
-/** A bill that is still not available this many days after `readyAt` is no longer fetched. */
+/** If a bill is not available this many days after `readyAt`, it is no longer fetched. */
 const LAST_DAYS = 7;
 const EVERY_SECONDS = 3600;
 
-/** When a day's bill is first fetched. */
+/** When to fetch the bill of a day for the first time. */
 export function readyAt(day: string, calendar: BillCalendar): Date {
   return new Date(boundsOf(day, calendar).to.getTime() + calendar.readyAfterMinutes * MINUTE_MS);
 }
 
-/** When a bill that was read is fetched again; null = never. */
+/** When to fetch a bill again that was already read; null = never. */
 export function againAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   const first = readyAt(day, calendar).getTime();
   const next = AGAIN_DAYS.map((days) => new Date(first + days * DAY_MS)).find((at) => at > now);
   return next ?? null;
 }
 
-/** When a bill is fetched again because a payment of its day is held; null = no channel holds a payment for so long. */
+/**
+ * When to fetch a bill again because the channel holds a payment of its day; null = the longest hold time of the
+ * channel is over.
+ */
 export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
-  // At the same time as the newest day's bill, because the settlement compares completed payments with the bill that lists them.
+  // The bill is fetched at the same time as the newest day's bill, because the settlement compares completed payments
+  // with the bill that lists them.
   const next = readyAt(dayOf(new Date(now.getTime() - calendar.readyAfterMinutes * MINUTE_MS), calendar), calendar);
   const last = boundsOf(day, calendar).to.getTime() + (calendar.heldDays ?? 0) * DAY_MS;
   return next.getTime() <= last ? next : null;
 }
 
-/** When a bill that did not come is fetched again; null = the bill counts as missing. */
+/** When to request a bill again that was not available; null = the bill counts as missing. */
 export function retryAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   const next = new Date(now.getTime() + EVERY_SECONDS * 1000);
   return next.getTime() <= readyAt(day, calendar).getTime() + LAST_DAYS * DAY_MS ? next : null;

@@ -28,19 +28,24 @@ export interface NotificationChannel {
   account: string;
   /** The configuration versions with the same account identity. The notification may concern an order of any of these versions. */
   versions: ReadonlySet<number>;
-  /** The configuration versions with the same payee, even if their app differs. */
+  /** The configuration versions with the same payee, even if they use another app. */
   payeeVersions: ReadonlySet<number>;
 }
 
 /** Looks up channels (credentials/channels.ts). */
 export interface Channels {
-  /** For a new order; refuses with channel_disabled or channel_not_configured (422). */
+  /** The channel for a new order. Throws channel_disabled or channel_not_configured (422). */
   forNew(project: string, payWay: PayWay): Promise<ActiveChannel>;
-  /** Like `forNew`, for several channels at once. A channel that takes no orders has an error in its place. */
+  /**
+   * Like `forNew`, for several channels at once. For a channel that accepts no orders, the result contains the error.
+   */
   forNewAmong(project: string, payWays: readonly PayWay[]): Promise<(ActiveChannel | AppError)[]>;
-  /** For an existing order: the account and identity that the order stores, with the newest keys of that account. */
+  /**
+   * The channel of an existing order, with the account and identity that the order stores and the newest keys of this
+   * account.
+   */
   forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
-  /** Every identity of every account that may still send notifications for this project, the newest first. */
+  /** All identities of all accounts that may still send notifications for this project, the newest first. */
   forNotifications(project: string, payWay: PayWay): Promise<NotificationChannel[]>;
   kindOf(payWay: PayWay): ChannelKind;
 }
@@ -52,35 +57,39 @@ export interface NewEvent {
   project: string;
   objectNo: string;
   dedupe: string;
-  /** When the order of the event was created; earlier events cannot be duplicates. */
+  /** When the order of the event was created. Events from before this time cannot be duplicates. */
   since: Date;
   object: Record<string, unknown>;
   notifyUrl?: string | null;
 }
 
-/** The price that a pay request names. */
+/** The price in a pay request. */
 export interface Asked {
   amount?: number | string | undefined;
   currency?: string | undefined;
 }
 
 /**
- * Side effects of a state change of an order or refund: stock, coins, pay-per-call. If one fails, the outcome that a channel reported is
- * stored all the same. Only `admit`, `hold` and an unforced `refundReserved` may reject a request.
+ * The side effects of a state change of an order or refund: stock, coins, pay-per-call. If a side effect fails, the
+ * outcome that the channel reported is still stored. Only `admit`, `hold` and `refundReserved` (unless `forced`) may
+ * reject a request.
  */
 export interface Effects {
   /** The kind of orders that these side effects apply to; absent = all kinds. */
   readonly only?: OrderRow['kind'];
-  /** Before an order is created: rejects blocked payers and wrong prices. May change the draft. */
+  /** Called before an order is created: rejects blocked payers and wrong prices. May change the draft. */
   admit(tx: Tx, draft: OrderRow, asked: Asked): Promise<void>;
-  /** In the transaction of the new order, after its insert: reserves stock or throws. Returns the changed fields of the order. */
+  /**
+   * Called in the transaction of a new order, after its insert: reserves stock or throws. Returns the changed fields of
+   * the order.
+   */
   hold(tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined>;
-  /** For a late payment: reserves stock for an ended order; false if no stock is left. */
+  /** Called for a late payment: reserves stock for the ended order. Returns false if no stock is left. */
   readmit(tx: Tx, order: OrderRow): Promise<boolean>;
   paid(tx: Tx, order: OrderRow): Promise<void>;
-  /** The order was closed or failed: stock is released. */
+  /** Called when an order is closed or failed: releases its stock. */
   ended(tx: Tx, order: OrderRow): Promise<void>;
-  /** In the transaction of a new refund; may throw (409 coins_spent) unless `forced`. */
+  /** Called in the transaction of a new refund. May throw (409 coins_spent) unless `forced`. */
   refundReserved(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void>;
   refundSucceeded(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
   refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
@@ -111,21 +120,24 @@ export interface Ports {
   audit: Audit;
   effects: Effects;
   publicUrl: string;
-  /** Returns why an order's own notifyUrl would never be called, or undefined. */
+  /** Returns the reason why the service would never call the notifyUrl of an order, or undefined. */
   urlFault: UrlRule;
   /** A notification of a payment above this amount (major units of its currency) is accepted only after a query of the channel confirms it. */
   confirmAbove: number;
-  /** Refunds of an order above this, in major units, wait for a second administrator; 0 = no limit. */
+  /**
+   * If the refunds of an order exceed this amount (major units), a second administrator must approve them; 0 = no
+   * limit.
+   */
   refundAbove: number;
   patience: Patience;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
-  /** Named points between awaits at which tests kill the process. */
+  /** Marks a named point between two awaits, at which tests can kill the process. */
   checkpoint: (name: string) => void;
-  /** Queues a message for the timeline; it may be lost, and no operation waits for it. */
+  /** Queues a message for the timeline. The message may be lost, and no operation waits until it is stored. */
   onReceived: (message: ReceivedMessage) => void;
   /** Called after each call of a channel, with its duration and whether the result is unknown. */
   asked?: ((call: { payWay: PayWay; isUnknown: boolean; ms: number }) => void) | undefined;
-  /** Called for each notification: null = verified, otherwise the reason of the rejection. */
+  /** Called for each notification. `refusal`: the reason of the rejection; null = the notification was verified. */
   noticed?: ((of: { project: string; payWay: PayWay }, refusal: NotificationRefusal | null) => void) | undefined;
   /** Increments a counter of the metrics. */
   count: (name: 'notification' | 'notification_refused' | 'order_exception', labels?: Record<string, string>) => void;
@@ -135,13 +147,16 @@ export interface Ports {
 export interface Requester {
   owner: Owner;
   actor: string;
-  /** The administrator behind the call, for the audit log. */
+  /** The administrator who made the call, for the audit log. */
   person?: Actor | undefined;
   /** Throws 403 unless the administrator has just confirmed with password and second factor. */
   confirmed?: (() => void) | undefined;
 }
 
-/** The longest waits for an answer, in milliseconds. Afterwards the work continues in the background, and its result is stored when it ends. */
+/**
+ * The maximum waiting times, in milliseconds. When the time is over, the work continues in the background and its
+ * result is stored.
+ */
 export interface Patience {
   /** How long a query waits for the channel. */
   query: number;
@@ -170,7 +185,7 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T | undef
   }
 }
 
-/** Whether a notification may concern an order: project, channel, account, mode and payee must be those of the order. */
+/** Whether a notification may belong to an order: project, channel, account, mode and payee must be equal. */
 export function speaksFor(
   {
     project,
@@ -181,8 +196,9 @@ export function speaksFor(
   order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion' | 'appId'>,
 ): boolean {
   const isHere = order.project === project && order.payWay === payWay;
-  // If order and notification both name an app, the apps are compared, because a new configuration does not change the app of an order. One
-  // app may serve several merchants of a partner, so the payee of the order's configuration version must match as well.
+  // If both order and notification name an app, the apps must match: a new configuration does not change the app of an
+  // order. The payee of the order's configuration version must match as well, because one app may serve several
+  // merchants of a partner.
   const isIts =
     order.appId !== null && notification.appIds !== undefined
       ? notification.appIds.includes(order.appId) && from.payeeVersions.has(order.configVersion)

@@ -18,14 +18,15 @@ import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './errors.ts';
 
 /**
- * The most open lookups (queries about a refund that the channel named) per order, because WeChat Pay allows 50 refunds per order. Further
- * refunds are not queried; one exception (a case for an operator) is opened for all of them.
+ * Maximum number of open lookups (queries about a refund that the channel named) per order, because WeChat Pay allows
+ * 50 refunds per order. Refunds beyond this number are not queried; one exception (a case for an operator) is opened
+ * for all of them.
  */
 const MOST_OPEN = 50;
-/** Seconds until a job queries the channel, if the receiving process has not done so. */
+/** Seconds until a job queries the channel, in case the process that received the message has not done so. */
 const FIRST_SECONDS = 10;
 
-/** A refund that a channel named without its result. */
+/** A refund that a channel's message named without a result. */
 export interface Named {
   /** The number by which the channel is queried. */
   readonly number: string;
@@ -33,7 +34,10 @@ export interface Named {
   readonly total?: bigint | undefined;
 }
 
-/** Records that the channel must be queried about a refund, in the commit of the message and under the order's lock. Returns the id of the row; undefined if the order has too many. */
+/**
+ * Records that the channel must be queried about a refund. Runs in the commit of the message and under the order's
+ * lock. Returns the id of the lookup, or undefined if the order has too many open lookups.
+ */
 export async function openLookup(
   ports: Ports,
   tx: Tx,
@@ -69,7 +73,10 @@ export async function openLookup(
   return id;
 }
 
-/** Marks that another message about the refund arrived, so that a pending answer is discarded and the channel is queried again. */
+/**
+ * Records that another message about the refund has arrived: the answer of a running query is discarded, and the
+ * channel is queried again.
+ */
 export async function queryAgain(ports: Ports, tx: Tx, refund: RefundRow): Promise<void> {
   const { orderNo, channelRefundNo } = refund;
   const names = [numberAtChannel(refund), ...(channelRefundNo === null ? [] : [channelRefundNo])];
@@ -77,12 +84,12 @@ export async function queryAgain(ports: Ports, tx: Tx, refund: RefundRow): Promi
     await tx.refundLookups.update({ id }, { revision: revision + 1, nextAt: ports.now() });
 }
 
-/** Whether a lookup of the refund is open, so that the channel may be being queried now. */
+/** Whether a lookup of the refund is open. If so, a query may be running now. */
 export async function isQueried(tx: Tx, orderNo: string, number: string): Promise<boolean> {
   return (await tx.refundLookups.find({ orderNo, number, state: 'open' })) !== undefined;
 }
 
-/** An administrator ends the lookup; the channel is no longer queried. */
+/** Ends a lookup on an administrator's request; the channel is no longer queried about the refund. */
 export async function giveUpLookup(ports: Ports, tx: Tx, orderNo: string, number: string): Promise<void> {
   const over = { state: 'given_up' as const, nextAt: null, leasedUntil: null, finishedAt: ports.now() };
   await tx.refundLookups.update({ orderNo, number, state: 'open' }, over);
@@ -101,7 +108,10 @@ export interface Pair {
   readonly refund: RefundRow;
 }
 
-/** Unique indexes across orders: the lock of one order does not prevent another transaction from storing the same value. */
+/**
+ * Unique indexes that apply to more than one order. The lock of one order does not prevent another transaction from
+ * storing the same value.
+ */
 const CONTENDED: ReadonlySet<unknown> = new Set([
   'orders_channel_trade_no',
   'orders_live_merchant_no',
@@ -205,7 +215,7 @@ export async function settleRefund(
   });
 }
 
-/** Whether an answer may be older than another message or change that arrived while the channel was being queried. */
+/** Whether an answer may be outdated, because a message or another change arrived while the channel was queried. */
 function isOvertaken(refund: RefundRow, { outcome, attempt = refund.attempt }: RefundReport): boolean {
   if (attempt !== refund.attempt) return outcome.kind === 'succeeded';
   return mayBeOldNews(refund, outcome) || isReversal(refund, outcome);
@@ -244,7 +254,7 @@ const load: {
   readmitted: (ports, tx, order) => isReadmitted(ports, tx, order),
 };
 
-/** The other order of the account that already has this payment, by the channel's number; null if there is none. */
+/** The number of another order at the account that already has this payment; null if there is none. */
 export async function ownerOf(
   tx: ReadTx,
   { orderNo, payWay, account }: Pick<OrderRow, 'orderNo' | 'payWay' | 'account'>,
@@ -254,7 +264,10 @@ export async function ownerOf(
   return found && found.orderNo !== orderNo ? found.orderNo : null;
 }
 
-/** Whether another order with the same merchantOrderNo can still be paid, or is paid; the merchant wants one payment only. */
+/**
+ * Whether another order with the same merchantOrderNo can still be paid, or is paid. The merchant wants only one
+ * payment per merchantOrderNo.
+ */
 export async function hasSibling(tx: ReadTx, order: OrderRow): Promise<boolean> {
   if (order.merchantOrderNo === null) return false;
   const siblings = await tx.orders.list({ clientId: order.clientId, merchantOrderNo: order.merchantOrderNo });
@@ -275,7 +288,10 @@ async function stateOfMismatch(
   return (await tx.exceptions.find({ ...known, state: 'open' })) ? 'open' : 'ended';
 }
 
-/** Whether stock could be reserved for a late payment. A busy database is an error to retry; any other error counts as no stock. */
+/**
+ * Whether stock could be reserved for a late payment. If the database is busy, the error is thrown, so that the caller
+ * retries. Any other error counts as no stock.
+ */
 async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<boolean> {
   const asked = { isThere: false };
   try {

@@ -11,7 +11,7 @@ import type { Raised, Resolved } from './core/transitions.ts';
 import { later } from './core/plan.ts';
 import { viewDispute, viewOrder, viewRefund } from './view.ts';
 
-/** Records an event about an order for its owner; once per `dedupe`. */
+/** Records an event about an order for the application that owns it; at most one event per `dedupe`. */
 export async function emitOrderEvent(
   ports: Ports,
   tx: Tx,
@@ -32,7 +32,7 @@ export async function emitOrderEvent(
   });
 }
 
-/** Records an event about a refund for the order's owner; once per `dedupe`. */
+/** Records an event about a refund for the application that owns the order; at most one event per `dedupe`. */
 export async function emitRefundEvent(
   ports: Ports,
   tx: Tx,
@@ -53,7 +53,7 @@ export async function emitRefundEvent(
   });
 }
 
-/** Records an event about a dispute for the order's owner; once per change. */
+/** Records an event about a dispute for the application that owns the order; one event per change. */
 export async function emitDisputeEvent(
   ports: Ports,
   tx: Tx,
@@ -74,8 +74,8 @@ export async function emitDisputeEvent(
 }
 
 /**
- * Opens an exception (a case for an operator) once per (order, kind, dedupe) and records an event; with `again` a resolved exception is
- * also reopened.
+ * Opens an exception (a case for an operator) once per order, kind and `dedupe`, and records an event. With `again`, a
+ * resolved exception is reopened.
  */
 export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, raised: Raised): Promise<void> {
   const { kind, received, refundNo = null, blocksRefunds = false } = raised;
@@ -124,7 +124,7 @@ export async function resolveExceptions(
   await tx.exceptions.update({ ...where, state: 'open' }, { state: 'resolved', ...answer });
 }
 
-/** A copy that is plain JSON: bigint as text, dates as RFC 3339. */
+/** Copies a value as plain JSON: bigint as text, dates as RFC 3339. */
 export function jsonable(value: object): Record<string, unknown> {
   return JSON.parse(
     JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? one.toString() : one)),
@@ -141,8 +141,8 @@ export interface AuditEntry {
 }
 
 /**
- * Appends an action of an administrator to the audit log, in the transaction of the action itself, as its last statement. Requests of applications
- * are only in the history of their orders.
+ * Appends an action of an administrator to the audit log, as the last statement of the action's transaction. Requests
+ * of applications are not in the audit log, only in the history of their orders.
  */
 export async function addAuditEntry(
   { audit }: Pick<Ports, 'audit'>,
@@ -155,18 +155,19 @@ export async function addAuditEntry(
   await audit(tx, { actorKind, actor, ip, requestId, ...entry });
 }
 
-/** Seconds before the n-th retry of a failed effect; the last value repeats. */
+/** Seconds before the n-th retry of a failed side effect; the last value repeats. */
 const PAUSES = [5, 15, 60, 300, 900, 3600] as const;
 
-/** The rows that an effect concerns, as they are after the transition. */
+/** The rows that a side effect reads, in their state after the transition. */
 interface About {
   readonly order: OrderRow;
   readonly refund?: RefundRow | undefined;
 }
 
 /**
- * Runs an effect of a transition; returns whether it is done. Only an effect with `mayRefuse` can reject the transition. A side effect that
- * fails, or that follows a failed side effect of the same order, is stored as due in the same commit.
+ * Runs a side effect of a transition; returns whether it is done. Only an effect with `mayRefuse` can reject the
+ * transition. A failed side effect is stored as due in the same commit, and so are the later side effects of the same
+ * order.
  */
 export async function runEffect(
   ports: Ports,
@@ -243,7 +244,7 @@ export async function listFailed(
   const detail = { effect: name, message, tries: tries + 1 };
   const where = { orderNo: order.orderNo, kind: 'effect_failed' as const, dedupe: name, state: 'open' as const };
   if ((await tx.exceptions.update(where, { detail })) > 0) return;
-  // Without a refund number, so that resolving the refund's exceptions does not resolve this one.
+  // The exception has no refund number. Otherwise it would be resolved together with the exceptions of the refund.
   await raiseException(ports, tx, order, { kind: 'effect_failed', dedupe: name, detail });
 }
 
@@ -263,7 +264,9 @@ async function callEffects(
   return true;
 }
 
-/** Combines side effects. For an order, the parts that apply to its kind run in sequence, and each may reject a request. */
+/**
+ * Combines side effects. For an order, only the parts for its kind run, in sequence; each part may reject a request.
+ */
 export function composeEffects(...parts: readonly Effects[]): Effects {
   const concerned = ({ kind }: OrderRow) => parts.filter(({ only }) => only === undefined || only === kind);
   return {
@@ -303,8 +306,8 @@ export function composeEffects(...parts: readonly Effects[]): Effects {
 const KINDS: ReadonlySet<string> = new Set(DIFFERENCE_KINDS);
 
 /**
- * Ends a difference between a bill and an order after an administrator resolved its exception; a later change of the bill or the order
- * opens the difference again.
+ * Closes a difference between a bill and an order after an administrator resolved its exception. A later change of the
+ * bill or the order opens the difference again.
  */
 export async function endDifference(
   tx: Tx,
@@ -314,20 +317,21 @@ export async function endDifference(
   if (!KINDS.has(kind)) return;
   const over = { state: 'ended' as const, nextCheckAt: null, leasedUntil: null, finishedAt: now };
   const of = { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key };
-  // A difference about a dispute may be queried again while its exception is open.
+  // The difference may also be in the state `open`, because a dispute is queried again while its exception is open.
   const state = kind === 'dispute_unknown_to_us' ? (['listed', 'open'] as const) : 'listed';
   await tx.billDifferences.update({ ...of, state }, over);
 }
 
 /**
- * The most open exceptions with an unknown number of their own. Further numbers share one, because a sender could otherwise create any
- * number of exceptions.
+ * Maximum number of open exceptions that are for a single unknown number. All further numbers share one exception,
+ * because a sender could otherwise create any number of exceptions.
  */
 const OWN_LINES = 100;
 
 /**
- * Opens an exception for a verified message about an unknown order: it may report a payment, for example of an order that a restored backup
- * lacks. Each number in the form of this service has its own exception; numbers of other systems at the account share one exception.
+ * Opens an exception for a verified message about an unknown order, because the message may report a payment (for
+ * example of an order that is missing after a restored backup). Each number in the form of this service has its own
+ * exception; numbers of other systems at the account share one exception.
  */
 export async function listUnmatched(
   ports: Ports,

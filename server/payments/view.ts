@@ -85,14 +85,14 @@ export function viewDispute(dispute: DisputeRow) {
   };
 }
 
-/** An order as lists and events contain it: without refunds and payment link. */
+/** An order as it appears in lists and events: without refunds and payment link. */
 export function viewOrder(
   order: OrderRow,
   also: {
     /** The open exceptions, the oldest first. */
     exceptions?: readonly OrderExceptionRow[] | undefined;
     stale?: boolean;
-    /** The fees by refund number; the fee of the payment has the key ''. */
+    /** The fees by refund number. The key '' has the fee of the payment. */
     fees?: ReadonlyMap<string, OrderFeeRow> | undefined;
   } = {},
 ) {
@@ -171,8 +171,8 @@ export const EXPORTED = Object.keys({
 } satisfies Record<Exclude<keyof OrderEntryView, NotExported>, true>) as Exclude<keyof OrderEntryView, NotExported>[];
 
 /**
- * The refundable amount, in major units: 0 while an open exception blocks refunds; `refundsBlockedBy`: the kind of that exception; null =
- * none.
+ * The refundable amount in major units; 0 while an open exception blocks refunds. `refundsBlockedBy`: the kind of the
+ * exception; null = no exception blocks refunds.
  */
 export function viewRefundable(
   order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding' | 'currency'>,
@@ -196,8 +196,8 @@ function viewRefunds(refunds: readonly RefundRow[], fees: ReadonlyMap<string, Or
 }
 
 /**
- * Fee, net and received amounts of the payment, in major units: as the channel reported them, otherwise from the bill; null while neither
- * has them.
+ * Fee, net and received amounts of the payment, in major units. The channel's report is used if there is one, otherwise
+ * the bill; null while both are missing.
  */
 function viewSettlement({ settlement, paid, currency }: OrderRow, billed: OrderFeeRow | undefined) {
   if (settlement === null && !billed) return null;
@@ -226,7 +226,10 @@ export type OrderView = OrderEntryView & { refunds: RefundView[] } & Partial<Cre
 type RefundView = ReturnType<typeof viewRefund>;
 type DisputeView = ReturnType<typeof viewDispute>;
 
-/** The payment link or code while the order can be paid; if the link expired, only the address of this service's page, which renews the link. */
+/**
+ * The payment link or code while the order can be paid. If the link has expired, only the address of the payer's page
+ * at this service is returned, which renews the link.
+ */
 export function viewCredential(order: OrderRow, publicUrl: string, now: Date): Credential {
   const payUrl = `${publicUrl}/pay/${order.orderNo}`;
   const { credential, credentialUntil, expiresAt } = order;
@@ -240,7 +243,8 @@ export function viewCredential(order: OrderRow, publicUrl: string, now: Date): C
 export function viewException(row: OrderExceptionRow) {
   return {
     id: row.id,
-    // An exception about an unknown order has neither a number of the service nor an owner.
+    // Exceptions about unknown orders have no application. For numbers of other systems, the order number is empty as
+    // well.
     orderNo: row.orderNo || null,
     refundNo: row.refundNo,
     clientId: row.clientId || null,
@@ -281,9 +285,9 @@ export function readPayments({
     /** One order with its refunds, its newest open exception and, while it can be paid, its payment link or code. */
     order: (requester: Requester, orderNo: string) =>
       store.read(async (tx) => show(await findShown(tx, orderNo, requester.owner))),
-    /** Like `order`, for a row that was just written. */
+    /** Like `order`, for an order row that the caller has just written. */
     complete,
-    /** Like `order`, for an order that was just read with its refunds, exceptions and fees. */
+    /** Like `order`, for an order that the caller has just read together with its refunds, exceptions and fees. */
     show,
     orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
       reports.read(async (tx): Promise<PageOf<OrderEntryView>> => {
@@ -342,8 +346,8 @@ export function readPayments({
   };
 
   async function complete(order: OrderRow): Promise<OrderView> {
-    // An order that was only created has no refunds, exceptions or fees to read. If an exception was opened without a state change, the
-    // capture is held, the queries have ended, or the order has expired.
+    // A new order has no refunds, exceptions or fees, so nothing is read. An exception without a state change is only
+    // possible if the capture waits, the queries have ended, or the order has expired.
     const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
     if (order.sequence <= 2 && order.paid === 0n && !waits) return show({ order });
     return show(await store.read((tx) => findShown(tx, order.orderNo, 'any')));
@@ -362,7 +366,7 @@ export function readPayments({
 interface Shown {
   order: OrderRow;
   around?: Around | undefined;
-  /** Whether the channel did not answer the query. */
+  /** True = the channel did not answer the query, so the order may be outdated. */
   stale?: boolean;
 }
 
@@ -402,7 +406,7 @@ export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Pr
 interface TimelineEntry {
   at: Date;
   kind: 'move' | 'message' | 'exception' | 'event' | 'delivery';
-  /** The event in a few words. */
+  /** A short description of the entry. */
   summary: string;
   detail: Record<string, unknown>;
 }

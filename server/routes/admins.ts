@@ -121,8 +121,8 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    *     operationId: updateAdmin
    *     summary: Update an administrator
    *     description: >-
-   *       A new password, other projects or disabling end all sessions of the account. The last enabled administrator of all projects cannot be
-   *       demoted, limited to projects or disabled.
+   *       A new password, a change of the projects, or disabling the account ends all of its sessions. The last enabled administrator of
+   *       all projects cannot be demoted, limited to projects or disabled.
    *     requestBody:
    *       content:
    *         application/json:
@@ -144,7 +144,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    *     tags: [Administrators]
    *     operationId: toggleAdmin
    *     summary: Enable or disable an administrator
-   *     description: Without a body the state is toggled. Disabling ends all sessions of the account.
+   *     description: Without a body, the current state is inverted. Disabling ends all sessions of the account.
    *     requestBody:
    *       content:
    *         application/json:
@@ -166,7 +166,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    *     tags: [Administrators]
    *     operationId: resetSecondFactorOfAdmin
    *     summary: Remove the second factor of another administrator
-   *     description: All sessions of the account end. For an administrator who lost the authenticator and the recovery codes.
+   *     description: For an administrator who lost the authenticator and the recovery codes. All sessions of that account end.
    */
   router.post(
     '/api/v1/admins/:id/reset-second-factor',
@@ -236,7 +236,7 @@ export function adminSessionRoutes({ adminSessions }: { adminSessions: AdminSess
    *     tags: [Administrators]
    *     operationId: endSessionsOfAdmin
    *     summary: End all sessions of an administrator
-   *     description: Every replica rejects their tokens as soon as this returns.
+   *     description: Every replica rejects the tokens of these sessions as soon as the response is sent.
    */
   router.delete(
     '/api/v1/admins/:id/sessions',
@@ -252,7 +252,7 @@ export function adminSessionRoutes({ adminSessions }: { adminSessions: AdminSess
    *     tags: [Administrators]
    *     operationId: endSessionOfAdmin
    *     summary: End one session of an administrator
-   *     description: Every replica rejects its token as soon as this returns.
+   *     description: Every replica rejects the token of the session as soon as the response is sent.
    */
   router.delete(
     '/api/v1/admins/:id/sessions/:sessionId',

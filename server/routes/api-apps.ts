@@ -19,7 +19,7 @@ import {
 
 const ByClientId = z.object({ client_id: Id });
 const NewApp = AppSettingsInput.extend({
-  project: Code.optional().describe('`default` if not given.'),
+  project: Code.optional().describe('Code of the project; by default `default`.'),
 }).meta({ id: 'NewApiApp' });
 const AppChange = AppSettingsInput.partial().meta({ id: 'ApiAppChange' });
 
@@ -40,8 +40,8 @@ const AppFilter = z.object({
 });
 
 /**
- * API applications. Only administrators may use these routes, so that the first application can be created without
- * another one.
+ * Manages API applications. Only administrators may use these routes, because the first application must be created
+ * before any other exists.
  */
 export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   const router = routeGroup();
@@ -75,7 +75,9 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     tags: [API applications]
    *     operationId: createApp
    *     summary: Create an application
-   *     description: The response contains `client_secret`, shown only once. `admin`, `config:*` and `cert:manage` require `trusted`.
+   *     description: >-
+   *       The response contains `client_secret`, which is returned only once. The scopes `admin`, `config:*` and `cert:manage` require
+   *       `trusted`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -124,9 +126,10 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     operationId: updateApp
    *     summary: Update an application
    *     description: >-
-   *       Omitted fields keep their values, null clears them, in `limits` too. Removed scopes and addresses apply to live tokens. Outside
-   *       Debug, a change that grants the application more requires a password that was confirmed within the last five minutes: more scopes
-   *       or addresses, no address list, looser limits, trust, and every change of a trusted application.
+   *       Omitted fields keep their values, null clears them; this also applies within `limits`. Removed scopes and addresses take
+   *       effect for issued tokens, too. Unless Debug is on, a change that grants the application more requires that the password was
+   *       confirmed within the last five minutes: more scopes or addresses, no address list, higher limits, trust, and every change of a
+   *       trusted application.
    *     requestBody:
    *       content:
    *         application/json:
@@ -156,7 +159,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     tags: [API applications]
    *     operationId: toggleApp
    *     summary: Enable or disable an application
-   *     description: Without a body the state is toggled. Disabling revokes all live tokens.
+   *     description: Without a body, the current state is inverted. Disabling revokes all tokens of the application.
    *     requestBody:
    *       content:
    *         application/json:
@@ -187,10 +190,11 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     operationId: rotateAppSecret
    *     summary: Rotate the client secret
    *     description: >-
-   *       The response contains the new secret, shown only once. Without a grace period the old secret and all live tokens are revoked
-   *       immediately; with one the old secret stays valid until `previousSecretExpiresAt`. With `prepare` no secret expires yet: the new
-   *       secret works beside the old one for 15 minutes (it replaces one from an earlier rotation), and replaces the old one when the same
-   *       request sends it as `secret`. So the old secret stays valid until the new one has been stored.
+   *       The response contains the new secret, which is returned only once. Without a grace period, the old secret and all tokens are
+   *       revoked immediately. With a grace period, the old secret stays valid until `previousSecretExpiresAt`. With `prepare`, the old
+   *       secret does not expire yet: for 15 minutes the new secret works in addition to it (but no longer a secret from an earlier
+   *       rotation). The new secret replaces the old one when a second request to this operation sends it as `secret`. So the old secret
+   *       stays valid until you have stored the new one.
    *     requestBody:
    *       content:
    *         application/json:
@@ -219,7 +223,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *   post:
    *     tags: [API applications]
    *     operationId: revokeAppTokens
-   *     summary: Revoke all tokens
+   *     summary: Revoke all tokens of an application
    */
   router.post(
     '/api/v1/api-apps/:client_id/revoke-tokens',
@@ -237,7 +241,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     tags: [API applications]
    *     operationId: deleteApp
    *     summary: Delete an application
-   *     description: Revokes all live tokens. An application with orders cannot be deleted; disable it instead.
+   *     description: Revokes all tokens of the application. An application with orders cannot be deleted; disable it instead.
    */
   router.delete(
     '/api/v1/api-apps/:client_id',
@@ -257,8 +261,11 @@ const Limit = z
   .object({
     currency: z.string(),
     limit: z.enum(['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour']),
-    allowed: z.number().describe('Major units; `ordersPerHour`: orders.'),
-    used: z.number().nullable().describe('In the span of time that ends at `resetsAt`; null for `perOrder`.'),
+    allowed: z.number().describe('The limit in major units; for `ordersPerHour`, a number of orders.'),
+    used: z
+      .number()
+      .nullable()
+      .describe('Used part of the limit in the period that ends at `resetsAt`; null for `perOrder`.'),
     left: z.number(),
     resetsAt: Timestamp.nullable(),
   })
@@ -274,11 +281,11 @@ export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Prom
    *   get:
    *     tags: [Application]
    *     operationId: listLimits
-   *     summary: List the limits of the application of the token
+   *     summary: List the payment limits of the application of the token
    *     description: >-
-   *       Allowed for any token. Only administrators set limits; without any the list is empty, and with some only the currencies
-   *       that are listed may be used. Days and months are those of Asia/Shanghai, hours begin at the full hour. An order that ended
-   *       unpaid gives its amount back.
+   *       Allowed for any token. Only administrators can change the limits. If the application has no limits, the list is empty;
+   *       otherwise it may use only the listed currencies. Days and months are those of Asia/Shanghai; hours begin at the full hour. The
+   *       amount of an order that ends unpaid is subtracted from the used amount again.
    *     responses:
    *       200:
    *         content:
@@ -298,7 +305,7 @@ export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Prom
    *   get:
    *     tags: [API applications]
    *     operationId: listLimitsOfApp
-   *     summary: List the limits of an application with what is left
+   *     summary: List the limits of an application and the remaining amounts
    */
   router.get(
     '/api/v1/api-apps/:client_id/limits',

@@ -14,9 +14,11 @@ const Approval = z
     refundNo: z
       .string()
       .describe(
-        'Number of the refund, of the dispute that is to be accepted, or of the exception whose money is to be given back.',
+        'Number of the refund, of the dispute to be accepted, or of the exception whose payment is to be refunded.',
       ),
-    kind: z.enum(['refund', 'dispute', 'exception']).describe('Kind of operation that returns the money.'),
+    kind: z
+      .enum(['refund', 'dispute', 'exception'])
+      .describe('Kind of the operation that returns the money to the payer.'),
     orderNo: z.string(),
     clientId: z.string(),
     project: z.string(),
@@ -27,17 +29,20 @@ const Approval = z
     askedBy: z
       .string()
       .describe(
-        '`admin:NAME` or `app:CLIENT_ID`. This administrator cannot approve it, nor can one that is not independent of the requester.',
+        'The requester: `admin:NAME` or `app:CLIENT_ID`. The requester cannot approve the request, nor can an administrator who is not independent of the requester.',
       ),
     state: State,
     decidedBy: z.string().nullable(),
-    decision: z.string().nullable().describe('Why it was rejected.'),
+    decision: z.string().nullable().describe('Reason of the rejection; null = not rejected.'),
     createdAt: Timestamp,
     decidedAt: Timestamp.nullable(),
   })
   .meta({ id: 'Approval' });
 
-/** The response to an operation that waits for another administrator; nothing has been done yet. */
+/**
+ * The response to an operation that waits for the approval of another administrator. The operation has not changed
+ * anything yet.
+ */
 export const WAITS = { 202: { 'application/json': z.object({ data: Approval }) } } as const;
 
 /** Responds with the result, or with 202 and the approval for which the operation waits. */
@@ -70,8 +75,8 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *   get:
    *     tags: [Refunds]
    *     operationId: listApprovals
-   *     summary: List what waits, or waited, for approval
-   *     description: Newest first.
+   *     summary: List approvals
+   *     description: Newest first. The list contains open and decided approvals.
    */
   router.get(
     '/api/v1/approvals',
@@ -108,10 +113,11 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: approveRefund
    *     summary: Approve a refund, a dispute or an exception
    *     description: >-
-   *       The operation is executed at once; a dispute that now concerns more money than when the approval was requested needs a new
-   *       approval. An administrator cannot approve its own request, a request that is older than its account, or a request of the
-   *       administrator that created its account. It cannot approve a request either if one administrator (possibly one of the two) created
-   *       or changed both the approving account and the requesting account or application within 30 days.
+   *       The operation is executed immediately. If a dispute now concerns more money than when the approval was requested, it needs a
+   *       new approval. An administrator cannot approve a request that it made itself, a request that is older than its account, or a
+   *       request of the administrator that created its account. It also cannot approve a request if one administrator created or
+   *       changed both the approving account and the requesting account (or application) within 30 days; that administrator may be one
+   *       of the two.
    */
   router.post(
     '/api/v1/approvals/:refundNo/approve',
@@ -133,7 +139,8 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Refunds]
    *     operationId: rejectRefund
    *     summary: Reject a refund, a dispute or an exception
-   *     description: A refund fails with `approval_rejected`, and its amount can be refunded again; a dispute or an exception stays as it is.
+   *     description: >-
+   *       A refund fails with `approval_rejected`, and its amount can be refunded again. A dispute or an exception stays unchanged.
    *     requestBody:
    *       content:
    *         application/json:

@@ -32,7 +32,9 @@ export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): Rout
    *     tags: [Audit log]
    *     operationId: listAuditLog
    *     summary: List audit log entries
-   *     description: Secrets are masked. The `hash` of an entry authenticates the entry and the hash of the previous one with a key of the service.
+   *     description: >-
+   *       Secrets are masked. The `hash` of an entry is computed with a key of the service over the entry and the hash of the previous
+   *       entry.
    */
   router.get(
     '/api/v1/audit-log',
@@ -55,9 +57,10 @@ export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): Rout
    *     tags: [Audit log]
    *     operationId: exportAuditLog
    *     summary: Export audit log entries as CSV or NDJSON
-   *     description: >
-   *       Takes the filters of the list; newest first; streamed, so it may be long. The export is recorded as an entry itself. In CSV, text
-   *       that a spreadsheet would interpret as a formula is prefixed with an apostrophe. An interrupted export is incomplete.
+   *     description: >-
+   *       Accepts the same filters as the list. Newest first. The response is streamed and may be large. The export itself is recorded
+   *       as an entry. In CSV, text that a spreadsheet would interpret as a formula is prefixed with an apostrophe. If the connection
+   *       breaks, the file is incomplete.
    */
   router.get(
     '/api/v1/audit-log/export',

@@ -15,7 +15,7 @@ const Account = z
   .string()
   .min(1)
   .max(128)
-  .describe("A payee's number at the channel, or an app id, merchant number or client id that is configured for it.");
+  .describe("The channel's number of the payee, or the app id, merchant number or client id in its configuration.");
 
 /** Filters of the bill list. */
 const BillsQuery = z.object({
@@ -25,26 +25,29 @@ const BillsQuery = z.object({
   mode: z.enum(MODES).optional(),
   state: z.enum(BILL_STATES).optional(),
   project: Code.optional(),
-  from: Day.optional().describe('First day.'),
-  to: Day.optional().describe('Last day (inclusive).'),
+  from: Day.optional().describe('First day of the period.'),
+  to: Day.optional().describe('Last day of the period (inclusive).'),
 });
 
 const which = {
   payWay: PayWayName,
-  day: Day.describe('As the channel counts days: in Beijing, at PayPal in UTC.'),
+  day: Day.describe('Day of the bill in the time zone of the channel: Beijing time, for PayPal UTC.'),
   account: Account.optional().describe(
-    'One of several accounts of the project; by default the one that new orders use.',
+    'Account of the project, if it has several; by default the account that new orders use.',
   ),
-  project: Code.optional().describe('The project whose configuration requests the bill; `default` if not given.'),
+  project: Code.optional().describe('Code of the project whose configuration requests the bill; by default `default`.'),
 };
 
 /** Channel, account and day of the bill to fetch. */
 const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
 /** Channel, account and day of an uploaded bill, as query parameters. */
 const ImportQuery = z.object(which);
-/** The reason for an administrator's statement that unknown order numbers at an account belong to another installation. */
+/**
+ * An administrator declares that unknown order numbers of an account belong to another installation. The body gives the
+ * reason.
+ */
 const QuietAccount = z
-  .object({ reason: SafeText(1, 500).describe('Recorded with your name.') })
+  .object({ reason: SafeText(1, 500).describe('Reason; it is stored together with your name.') })
   .meta({ id: 'QuietAccountRequest' });
 
 const counted = {
@@ -53,10 +56,10 @@ const counted = {
   paidMinor: z.int(),
   refunds: z.int(),
   refundedMinor: z.int(),
-  feesMinor: z.int().describe('Fees of the channel.'),
+  feesMinor: z.int().describe('Fees of the channel in minor units.'),
 };
 const given = {
-  discountsMinor: z.int().describe('Merchant discounts on payments, minus those that refunds returned.'),
+  discountsMinor: z.int().describe('Merchant discounts on payments, minus the discounts that refunds returned.'),
   sharesMinor: z.int().describe('Amounts passed on to profit-sharing receivers.'),
 };
 
@@ -66,22 +69,33 @@ const Totals = z.object({
   paidMinor: z.int().nullable(),
   refunds: z.int().nullable(),
   refundedMinor: z.int().nullable(),
-  feesMinor: z.int().nullable().describe('Fees of the channel.'),
-  netMinor: z.int().nullable().describe('What the channel settles.'),
-  openingMinor: z.int().nullable().describe('Balance of the account before the day (PayPal).'),
-  closingMinor: z.int().nullable().describe('Balance of the account at the end of the day.'),
+  feesMinor: z.int().nullable().describe('Fees of the channel in minor units.'),
+  netMinor: z.int().nullable().describe('Net amount that the channel settles, in minor units.'),
+  openingMinor: z
+    .int()
+    .nullable()
+    .describe(
+      'Balance of the account before the day, in minor units; null = the channel does not report it (only PayPal does).',
+    ),
+  closingMinor: z
+    .int()
+    .nullable()
+    .describe('Balance of the account at the end of the day, in minor units; null = the channel does not report it.'),
 });
 
 const Sums = z.object({
   ...counted,
   ...given,
-  project: z.string().nullable().describe('Null for other systems that use the same account.'),
-  disputedMinor: z.int().describe('Money that disputes took.'),
+  project: z
+    .string()
+    .nullable()
+    .describe('Code of the project; null for payments of other systems that use the same account.'),
+  disputedMinor: z.int().describe('Amount that was lost to disputes, in minor units.'),
   otherMinor: z.int().describe('Other movements of the account; negative for losses.'),
   pendingRefunds: z
     .int()
     .describe(
-      'Refunds that were under way when the bill was made: in none of these sums; the settlement follows them.',
+      'Refunds that were in progress when the bill was created. These totals do not include them; the settlement report tracks them.',
     ),
 });
 
@@ -93,31 +107,39 @@ const Bill = z
     account: z
       .string()
       .describe(
-        'The payee as the channel names it: the merchant ID (PID) at Alipay, the merchant number at WeChat Pay (`PARTNER/MERCHANT` for a merchant of a partner), the account number at PayPal. Before the channel has answered it is `CONFIGURED@PROJECT/VERSION`, a claim of the project alone.',
+        'The payee: the merchant ID (PID) at Alipay, the merchant number at WeChat Pay (`PARTNER/MERCHANT` for a merchant of a partner), the account number at PayPal. Until the channel has confirmed the payee, it is the provisional name `CONFIGURED@PROJECT/VERSION`.',
       ),
     mode: z.enum(MODES),
-    project: z.string().describe('The project whose configuration requests the bill first.'),
+    project: z.string().describe('Code of the project whose configuration is the first to request the bill.'),
     day: z.iso.date(),
     state: z
       .enum(BILL_STATES)
       .describe(
-        '`waiting`: not downloaded yet. `reading`, `matching`: in progress. `done`: compared. `refused`: the file was not that bill. `missing`: the channel provides none.',
+        '`waiting`: not downloaded yet. `reading`, `matching`: in progress. `done`: compared with the orders. `refused`: the file was not the requested bill. `missing`: the channel provides no bill.',
       ),
     source: z.enum(BILL_SOURCES).nullable(),
     lines: z.int(),
     mostLines: z
       .int()
-      .describe('The most lines that a reading had: with more than `lines` the newer bill of the day is shorter.'),
-    unreadable: z.int().describe('Lines that could not be read: each is `line_unreadable`, and counts in no sum.'),
+      .describe(
+        'Highest number of lines in any reading of the bill. If it is above `lines`, the newest file has fewer lines than an earlier one.',
+      ),
+    unreadable: z
+      .int()
+      .describe(
+        'Number of lines that could not be read. Each is listed as `line_unreadable`, and no total includes it.',
+      ),
     shortfall: z
       .string()
       .nullable()
-      .describe('How these lines affect the own summary of the bill, in its own words; null if it has no summary.'),
-    notOurs: z.int().describe('Payments and refunds of other systems at the account.'),
+      .describe(
+        "Differences between the bill's own totals and the totals of its readable lines, as text; null = none known.",
+      ),
+    notOurs: z.int().describe('Number of payments and refunds of other systems that use the same account.'),
     bytes: z.int().nullable(),
     sha256: z.string().nullable(),
-    totals: z.array(Totals).nullable().describe('The own summary of the bill; null if it has none.'),
-    sums: z.array(Sums).nullable().describe('Sums of its lines.'),
+    totals: z.array(Totals).nullable().describe("The bill's own summary; null if it has none."),
+    sums: z.array(Sums).nullable().describe('Totals of the lines of the bill.'),
     fault: z
       .object({ code: z.string(), detail: z.string(), line: z.int().nullable(), column: z.int().nullable() })
       .nullable(),
@@ -129,13 +151,13 @@ const Bill = z
     matchedAt: Timestamp.nullable(),
     quiet: z
       .object({
-        since: Timestamp.describe('Time of the setting.'),
-        by: z.string().describe("The administrator's name."),
+        since: Timestamp.describe('When the setting was made.'),
+        by: z.string().describe('Name of the administrator.'),
         reason: z.string().describe('The reason that the administrator gave.'),
       })
       .nullable()
       .describe(
-        'If set, numbers in the format of this service without an order here are attributed to another installation at the account; null: they are `order_unknown_here`.',
+        'If set, order numbers in the format of this service that are unknown here are attributed to another installation that uses the same account. null = they are reported as `order_unknown_here`.',
       ),
     differences: z.array(
       z.object({ kind: z.enum(DIFFERENCE_KINDS), state: z.enum(DIFFERENCE_STATES), count: z.int() }),
@@ -148,7 +170,10 @@ const KINDS = [...DIFFERENCE_KINDS, NOT_OURS] as const;
 /** Filters of the differences. */
 const DifferencesQuery = z.object({
   ...Paging,
-  kind: z.enum(KINDS).optional().describe('`order_not_ours` lists the lines of other systems.'),
+  kind: z
+    .enum(KINDS)
+    .optional()
+    .describe('Returns only differences of this kind. `order_not_ours` lists the lines of other systems.'),
   state: z.enum(DIFFERENCE_STATES).optional(),
 });
 
@@ -181,11 +206,11 @@ const Difference = z
     state: z
       .enum([...DIFFERENCE_STATES, 'counted'])
       .describe(
-        '`open`: the channel is being queried. `healed`: they agree. `listed`: an exception is open. `ended`: a person resolved it. `counted`: of another system.',
+        '`open`: the channel is being queried. `healed`: bill and order agree now. `listed`: an exception is open for it. `ended`: an administrator resolved it. `counted`: the line belongs to another system.',
       ),
     checks: z.int(),
     exceptionId: z.string().nullable(),
-    fix: z.string().nullable().describe('The command that ends it.'),
+    fix: z.string().nullable().describe('Command that resolves the difference; null = none.'),
     nextCheckAt: Timestamp.nullable(),
     createdAt: Timestamp,
     finishedAt: Timestamp.nullable(),
@@ -203,7 +228,7 @@ const LinesQuery = z.object({
 const SettlementQuery = z.object({
   from: Day.optional().describe('First day; by default 29 days before `to`.'),
   to: Day.optional().describe('Last day (inclusive); by default yesterday.'),
-  mode: z.enum(MODES).default('live').describe('One mode at a time.'),
+  mode: z.enum(MODES).default('live').describe('Mode whose figures are returned.'),
   payWay: PayWayName.optional(),
   account: Account.optional(),
   project: Code.optional(),
@@ -237,7 +262,9 @@ const SettlementReport = z
           state: z.enum(BILL_STATES).nullable(),
         }),
       )
-      .describe('Days whose bill is due but was not read; `project` is one whose keys can request it.'),
+      .describe(
+        'Days whose bill is due but was not read; `project` is a project whose credentials can request the bill.',
+      ),
     shrunk: z
       .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), mostLines: z.int() }))
       .describe('Bills that have fewer lines than an earlier reading of the same day had.'),
@@ -253,12 +280,16 @@ const SettlementReport = z
           currency: z.string(),
           end: z
             .enum(['open', 'failed'])
-            .describe('`open`: counted, the result is not known. `failed`: not counted, although the bill counts it.'),
+            .describe(
+              '`open`: the result is not known yet; the report counts the refund. `failed`: the report does not count the refund, although the bill does.',
+            ),
           refunds: z.int(),
           amountMinor: z.int(),
         }),
       )
-      .describe('Refunds that a bill lists as in progress and that no later bill contains, except succeeded ones.'),
+      .describe(
+        'Refunds that a bill lists as in progress and that no later bill contains. Succeeded refunds are omitted.',
+      ),
     disagreements: z
       .array(
         z.object({
@@ -270,7 +301,7 @@ const SettlementReport = z
           lines: z.int(),
         }),
       )
-      .describe("Sums where the lines of a bill deviate from the bill's own summary; minor units."),
+      .describe("Figures for which the lines of a bill deviate from the bill's own summary, in minor units."),
     balances: z
       .array(
         z.object({
@@ -281,11 +312,11 @@ const SettlementReport = z
           to: z.iso.date(),
           currency: z.string(),
           balance: z.int().describe('Change of the balance of the account.'),
-          lines: z.int().describe('Net of the lines of the bills.'),
+          lines: z.int().describe('Net total of the lines of the bills.'),
         }),
       )
       .describe(
-        'Accounts whose balance changed by another amount than the lines of the bills of these days (PayPal); minor units.',
+        'Accounts whose balance changed by a different amount than the bill lines of these days show (PayPal only), in minor units.',
       ),
     unchecked: z
       .array(z.object({ ...ofBill, billNo: z.string() }))
@@ -309,7 +340,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     tags: [Bills]
    *     operationId: listBills
    *     summary: List the bills of the channels
-   *     description: One for each account and day; the newest day first.
+   *     description: One bill for each account and day, the newest day first.
    */
   router.get(
     '/api/v1/bills',
@@ -328,8 +359,8 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *   post:
    *     tags: [Bills]
    *     operationId: fetchBill
-   *     summary: Ask a channel for the bill of a day
-   *     description: The response does not wait for the bill; get the bill until its state is `done`, `refused` or `missing`.
+   *     summary: Request the bill of a day from a channel
+   *     description: The response does not wait for the bill. Get the bill repeatedly until its state is `done`, `refused` or `missing`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -355,9 +386,10 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     tags: [Bills]
    *     operationId: importBill
    *     summary: Import a bill that was downloaded from a channel
-   *     description: >
+   *     description: >-
    *       The body is the unchanged file: zip, gzip, CSV or JSON. A file that is not the bill of that account and day is rejected
-   *       completely, with line and column; an earlier bill stays valid. Importing the same file again changes nothing.
+   *       completely; the error contains line and column. A bill that was read earlier stays valid. Importing the same file again
+   *       changes nothing.
    */
   router.post(
     '/api/v1/bills/import',
@@ -395,8 +427,8 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *   get:
    *     tags: [Bills]
    *     operationId: listBillDifferences
-   *     summary: List where a bill and the orders differ
-   *     description: With both sides, the newest first. Lines of other systems are listed with `kind=order_not_ours` only.
+   *     summary: List the differences between a bill and the orders
+   *     description: Newest first, with the values of both sides. Lines of other systems are listed only with `kind=order_not_ours`.
    */
   router.get(
     '/api/v1/bills/:billNo/differences',
@@ -422,9 +454,10 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     tags: [Bills]
    *     operationId: exportBillLines
    *     summary: Export the lines of a bill as CSV or NDJSON
-   *     description: >
-   *       Streamed, so it may be long. In CSV, text that a spreadsheet would interpret as a formula is prefixed with an apostrophe. An interrupted
-   *       export is incomplete. Lines are removed after `Retention.BillLineDays`; `raw` is empty once the payer was deleted.
+   *     description: >-
+   *       The response is streamed and may be large. In CSV, text that a spreadsheet would interpret as a formula is prefixed with an
+   *       apostrophe. If the connection breaks, the file is incomplete. Lines are removed after `Retention.BillLineDays`; `raw` is empty
+   *       after the payer was deleted.
    */
   router.get(
     '/api/v1/bills/:billNo/lines',
@@ -449,7 +482,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *   post:
    *     tags: [Bills]
    *     operationId: compareBillAgain
-   *     summary: Compare a bill with the orders once more
+   *     summary: Compare a bill with the orders again
    */
   router.post(
     '/api/v1/bills/:billNo/rerun',
@@ -470,10 +503,11 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *   post:
    *     tags: [Bills]
    *     operationId: quietAccount
-   *     summary: Treat unknown numbers at the account of a bill as another installation's
-   *     description: >
-   *       For an account that another installation of this service also uses. The `order_unknown_here` differences of the account end, and
-   *       lines with such numbers are `order_not_ours` from then on, so an order that was lost with the database is no longer detected.
+   *     summary: Attribute unknown order numbers at the account of a bill to another installation
+   *     description: >-
+   *       For an account that another installation of this service uses, too. The `order_unknown_here` differences of the account are
+   *       ended. From then on, lines with such numbers are `order_not_ours`, so the service no longer detects orders that were lost with
+   *       the database.
    *     requestBody:
    *       content:
    *         application/json:
@@ -481,7 +515,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *   delete:
    *     tags: [Bills]
    *     operationId: unquietAccount
-   *     summary: Report unknown numbers at the account of a bill again
+   *     summary: Report unknown order numbers at the account of a bill again
    *     description: The bills of the last five weeks are compared again.
    */
   router.post(
@@ -506,10 +540,10 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *   get:
    *     tags: [Bills]
    *     operationId: getSettlement
-   *     summary: Get what the channels settle, by their bills
-   *     description: >
-   *       Gross, refunds, discounts, fees, shares, disputes and net of each day, account, project and currency. All projects of a bill
-   *       together must equal the bill's own summary; the report lists deviations and days without a bill.
+   *     summary: Get the settlement report, based on the bills of the channels
+   *     description: >-
+   *       Gross, refunds, discounts, fees, shares, disputes and net of each day, account, project and currency. The figures of all
+   *       projects of a bill together must equal the bill's own summary. The report lists deviations, and days without a bill.
    */
   router.get(
     '/api/v1/stats/settlement',

@@ -63,10 +63,11 @@ export function certRoutes(ports: CertPorts): RouteGroup {
    *   post:
    *     tags: [Certificates]
    *     operationId: trustCertificate
-   *     summary: Trust a certificate or key to verify
-   *     description: >
-   *       Compare its fingerprint with the console of the channel first: the holder of its private key can report orders as paid. Effective
-   *       immediately on every instance. For 24 hours a payment that it verifies counts only after a query of the channel confirms it.
+   *     summary: Trust a certificate or key that verifies messages
+   *     description: >-
+   *       First compare its fingerprint with the console of the channel, because the holder of its private key can report orders as
+   *       paid. The trust takes effect immediately on every instance. For 24 hours, a payment that is verified with it counts only after
+   *       a query of the channel confirms the payment.
    */
   router.post(
     '/:id/trust',
@@ -82,10 +83,10 @@ export function certRoutes(ports: CertPorts): RouteGroup {
    *   post:
    *     tags: [Certificates]
    *     operationId: distrustCertificate
-   *     summary: Distrust a certificate or key
-   *     description: >
-   *       Always possible, even while orders are in progress. After the response no instance verifies anything with it; the channel accepts
-   *       no orders without a trusted one of its kind.
+   *     summary: Distrust a certificate or key that verifies messages
+   *     description: >-
+   *       Always possible, even while orders are in progress. After the response no instance verifies anything with it. A channel
+   *       without a trusted certificate or key of this kind accepts no orders.
    */
   router.post(
     '/:id/distrust',
@@ -113,23 +114,23 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     tags: [Certificates]
    *     operationId: uploadCertificateOfProject
    *     summary: Upload a certificate or key
-   *     description: >
-   *       A file or text of at most 64 KB: PEM (its line breaks may be lost), a DER certificate, or the bare base64 of Alipay's key tool.
-   *       The first of its kind becomes the default if its certificate or key matches. Private keys cannot be downloaded. A certificate or
-   *       key that verifies is trusted at once, because an administrator uploads it. It is used in one mode and for one account only: those
-   *       that `mode` and `account` name, otherwise those of the current configuration; before there is one, those of the first
-   *       configuration.
+   *     description: >-
+   *       A file or text of at most 64 KB: PEM (its line breaks may be missing), a DER certificate, or the bare base64 of Alipay's key
+   *       tool. The first of its kind becomes the default if its certificate or key matches. Private keys cannot be downloaded. A
+   *       certificate or key that verifies messages of the channel is trusted immediately, because an administrator uploads it. It is
+   *       used in one mode and for one account only: those in `mode` and `account`, otherwise those of the current configuration. Before
+   *       there is a configuration, it belongs to the first one.
    * /api/v2/certs/upload:
    *   post:
    *     tags: [Own certificates]
    *     operationId: uploadCertificate
    *     summary: Upload a certificate or key
-   *     description: >
-   *       A file or text of at most 64 KB: PEM (its line breaks may be lost), a DER certificate, or the bare base64 of Alipay's key tool.
-   *       The first of its kind becomes the default if its certificate or key matches. Private keys cannot be downloaded. Applies to the
-   *       project of the token. A certificate or key that verifies the messages of the channel is not used until an administrator trusts
-   *       it. It is used in one mode and for one account only: those that `mode` and `account` name, otherwise those of the current
-   *       configuration; before there is one, those of the first configuration.
+   *     description: >-
+   *       A file or text of at most 64 KB: PEM (its line breaks may be missing), a DER certificate, or the bare base64 of Alipay's key
+   *       tool. The first of its kind becomes the default if its certificate or key matches. Private keys cannot be downloaded. A
+   *       certificate or key that verifies messages of the channel is not used until an administrator trusts it. It is used in one mode
+   *       and for one account only: those in `mode` and `account`, otherwise those of the current configuration. Before there is a
+   *       configuration, it belongs to the first one. Applies to the project of the token.
    */
   router.post(
     '/upload',
@@ -154,7 +155,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     tags: [Certificates]
    *     operationId: listCertificatesOfProject
    *     summary: List certificates and keys
-   *     description: Newest first, with the days until expiry; only public data.
+   *     description: Newest first, with the days until expiry. The list contains only public data.
    *     requestBody:
    *       content:
    *         application/json:
@@ -164,7 +165,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     tags: [Own certificates]
    *     operationId: listCertificates
    *     summary: List certificates and keys
-   *     description: Newest first, with the days until expiry; only public data. Applies to the project of the token.
+   *     description: Newest first, with the days until expiry. The list contains only public data. Applies to the project of the token.
    *     requestBody:
    *       content:
    *         application/json:
@@ -185,17 +186,18 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     tags: [Certificates]
    *     operationId: makeCertificateOfProjectDefault
    *     summary: Make a certificate the default of its kind
-   *     description: >
-   *       The default is used to sign and verify. The matching certificate or key becomes the default with it; 409 if none was uploaded. The
-   *       configuration gets a new version as soon as its set of certificates is complete.
+   *     description: >-
+   *       The service signs and verifies with the default. The matching certificate or key becomes the default, too; 409 if none was
+   *       uploaded. The configuration gets a new version as soon as its set of certificates is complete.
    * /api/v2/certs/{id}/default:
    *   post:
    *     tags: [Own certificates]
    *     operationId: makeCertificateDefault
    *     summary: Make a certificate the default of its kind
-   *     description: >
-   *       The default is used to sign and verify. The matching certificate or key becomes the default with it; 409 if none was uploaded. The
-   *       configuration gets a new version as soon as its set of certificates is complete. Applies to the project of the token.
+   *     description: >-
+   *       The service signs and verifies with the default. The matching certificate or key becomes the default, too; 409 if none was
+   *       uploaded. The configuration gets a new version as soon as its set of certificates is complete. Applies to the project of the
+   *       token.
    */
   router.post(
     '/:id/default',
@@ -212,17 +214,17 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     tags: [Certificates]
    *     operationId: deleteCertificateOfProject
    *     summary: Delete a certificate or key
-   *     description: >
-   *       A certificate or key that signs cannot be deleted while it is a default or open orders still need it. One that verifies can
-   *       always be deleted, and verifies nothing from then on.
+   *     description: >-
+   *       A certificate or key that signs cannot be deleted while it is a default or open orders still need it. A certificate or key
+   *       that verifies messages can always be deleted; from then on nothing is verified with it.
    * /api/v2/certs/{id}/delete:
    *   post:
    *     tags: [Own certificates]
    *     operationId: deleteCertificate
    *     summary: Delete a certificate or key
-   *     description: >
-   *       A certificate or key that signs cannot be deleted while it is a default or open orders still need it. One that verifies can
-   *       always be deleted, and verifies nothing from then on. Applies to the project of the token.
+   *     description: >-
+   *       A certificate or key that signs cannot be deleted while it is a default or open orders still need it. A certificate or key
+   *       that verifies messages can always be deleted; from then on nothing is verified with it. Applies to the project of the token.
    */
   router.post(
     '/:id/delete',

@@ -71,13 +71,15 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Channel configuration]
    *     operationId: listChannelConfigsOfProject
    *     summary: List channel configurations
-   *     description: One entry per channel, configured or not; secrets are `***` with a fingerprint.
+   *     description: One entry per channel, even if it is not configured. Secrets are shown as `***` with a fingerprint.
    * /api/v2/payment/config/list:
    *   get:
    *     tags: [Own channel configuration]
    *     operationId: listChannelConfigs
    *     summary: List channel configurations
-   *     description: One entry per channel, configured or not; secrets are `***` with a fingerprint. Applies to the project of the token.
+   *     description: >-
+   *       One entry per channel, even if it is not configured. Secrets are shown as `***` with a fingerprint. Applies to the project of
+   *       the token.
    */
   router.get(
     '/list',
@@ -94,13 +96,16 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Channel configuration]
    *     operationId: getChannelConfigOfProject
    *     summary: Get a channel configuration
-   *     description: Secrets are `***` with a fingerprint; `missing` lists what is still required.
+   *     description: >-
+   *       Secrets are shown as `***` with a fingerprint. `missing` lists the required fields and certificates that are not set yet.
    * /api/v2/payment/config/{payWay}:
    *   get:
    *     tags: [Own channel configuration]
    *     operationId: getChannelConfig
    *     summary: Get a channel configuration
-   *     description: Secrets are `***` with a fingerprint; `missing` lists what is still required. Applies to the project of the token.
+   *     description: >-
+   *       Secrets are shown as `***` with a fingerprint. `missing` lists the required fields and certificates that are not set yet.
+   *       Applies to the project of the token.
    */
   router.get(
     '/:payWay',
@@ -116,13 +121,13 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Channel configuration]
    *     operationId: getChannelSchemaOfProject
    *     summary: Get the configuration schema of a channel
-   *     description: Its fields and certificate kinds, and which of them each mode requires.
+   *     description: The fields and certificate kinds of the channel, and those that each mode requires.
    * /api/v2/payment/config/{payWay}/schema:
    *   get:
    *     tags: [Own channel configuration]
    *     operationId: getChannelSchema
    *     summary: Get the configuration schema of a channel
-   *     description: Its fields and certificate kinds, and which of them each mode requires.
+   *     description: The fields and certificate kinds of the channel, and those that each mode requires.
    */
   router.get(
     '/:payWay/schema',
@@ -138,9 +143,9 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Channel configuration]
    *     operationId: writeChannelConfigOfProject
    *     summary: Write a channel configuration
-   *     description: >
-   *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
-   *       under the name of a certificate kind becomes the default certificate of that kind.
+   *     description: >-
+   *       Creates a new version, which takes effect immediately on every instance. A field that is omitted or `***` keeps its value,
+   *       null clears it. A PEM text under the name of a certificate kind becomes the default certificate of that kind.
    *     requestBody:
    *       content:
    *         application/json:
@@ -150,10 +155,11 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Own channel configuration]
    *     operationId: writeChannelConfig
    *     summary: Write a channel configuration
-   *     description: >
-   *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
-   *       under the name of a certificate kind becomes the default certificate of that kind. Applies to the project of the token. PEM texts, and null
-   *       for them, also require the scope cert:manage; one that verifies is not used, and takes no default's place, until an administrator trusts it.
+   *     description: >-
+   *       Creates a new version, which takes effect immediately on every instance. A field that is omitted or `***` keeps its value,
+   *       null clears it. A PEM text under the name of a certificate kind becomes the default certificate of that kind. Applies to the
+   *       project of the token. PEM texts, and null for them, also require the scope `cert:manage`. A certificate or key that verifies
+   *       messages is not used, and does not replace the default, until an administrator trusts it.
    *     requestBody:
    *       content:
    *         application/json:
@@ -178,10 +184,11 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Channel configuration]
    *     operationId: testChannelOfProject
    *     summary: Test a channel configuration
-   *     description: >
-   *       Sends the channel signed requests that move no money, and lists each credential and webhook that they prove; `field` names the
-   *       first faulty one. With `products` the test creates orders of a small amount, which cannot be paid because no payer receives their
-   *       payment data, and closes them at once; orders of PayPal cannot be closed and expire on their own.
+   *     description: >-
+   *       Sends the channel signed requests that move no money, and lists the result for each credential and webhook that they test;
+   *       `field` names the first faulty one. With `products` the test creates orders of a small amount and closes them immediately.
+   *       These orders cannot be paid, because no payer receives their payment data. Orders of PayPal cannot be closed; they expire on
+   *       their own.
    *     requestBody:
    *       content:
    *         application/json:
@@ -191,11 +198,11 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Own channel configuration]
    *     operationId: testChannel
    *     summary: Test a channel configuration
-   *     description: >
-   *       Sends the channel signed requests that move no money, and lists each credential and webhook that they prove; `field` names the
-   *       first faulty one. With `products` the test creates orders of a small amount, which cannot be paid because no payer receives their
-   *       payment data, and closes them at once; orders of PayPal cannot be closed and expire on their own. Applies to the project of the
-   *       token.
+   *     description: >-
+   *       Sends the channel signed requests that move no money, and lists the result for each credential and webhook that they test;
+   *       `field` names the first faulty one. With `products` the test creates orders of a small amount and closes them immediately.
+   *       These orders cannot be paid, because no payer receives their payment data. Orders of PayPal cannot be closed; they expire on
+   *       their own. Applies to the project of the token.
    *     requestBody:
    *       content:
    *         application/json:
@@ -220,18 +227,19 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Channel configuration]
    *     operationId: registerChannelNoticesOfProject
    *     summary: Register for the notifications of a channel
-   *     description: >
+   *     description: >-
    *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service
-   *       needs, and keeps its id as `webhookId`. WeChat Pay: registers the URL for complaints, unless the URL of another system is
-   *       registered. Calling it again changes nothing. Alipay: refused with 400, because each order contains the URL.
+   *       needs, and stores its ID as `webhookId`. WeChat Pay: registers the URL for complaints, unless the URL of another system is
+   *       registered. Alipay: rejected with 400, because each order contains the URL. Calling the operation again changes nothing.
    * /api/v2/payment/config/{payWay}/notices:
    *   post:
    *     tags: [Own channel configuration]
    *     operationId: registerChannelNotices
    *     summary: Register for the notifications of a channel
-   *     description: >
-   *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
-   *       and keeps its id as `webhookId`. WeChat Pay: registers the URL for complaints. Calling it again changes nothing. Applies to the project of the token.
+   *     description: >-
+   *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service
+   *       needs, and stores its ID as `webhookId`. WeChat Pay: registers the URL for complaints. Calling the operation again changes
+   *       nothing. Applies to the project of the token.
    */
   router.post(
     '/:payWay/notices',
@@ -248,19 +256,19 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Channel configuration]
    *     operationId: fetchChannelCertificatesOfProject
    *     summary: Download the certificates of a channel
-   *     description: >
-   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public
-   *       certificate that follows a trusted one, by its serial number. New certificates are trusted by the requesting administrator, as
-   *       with an upload; existing ones stay unchanged. PayPal: refused with 400.
+   *     description: >-
+   *       WeChat Pay: downloads the platform certificates, verified with the APIv3 key and their own signature. Alipay in certificate
+   *       mode: downloads the public certificate that follows a trusted one, by its serial number. PayPal: rejected with 400. New
+   *       certificates are trusted immediately, as with an upload by an administrator; existing certificates stay unchanged.
    * /api/v2/payment/config/{payWay}/certificates:
    *   post:
    *     tags: [Own channel configuration]
    *     operationId: fetchChannelCertificates
    *     summary: Download the certificates of a channel
-   *     description: >
-   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public
-   *       certificate that follows a trusted one, by its serial number. New certificates are not used until an administrator trusts them.
-   *       PayPal: refused with 400. Requires the scope cert:manage, too.
+   *     description: >-
+   *       WeChat Pay: downloads the platform certificates, verified with the APIv3 key and their own signature. Alipay in certificate
+   *       mode: downloads the public certificate that follows a trusted one, by its serial number. PayPal: rejected with 400. New
+   *       certificates are not used until an administrator trusts them. The operation also requires the scope `cert:manage`.
    */
   router.post(
     '/:payWay/certificates',
@@ -280,7 +288,9 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Channel configuration]
    *     operationId: toggleChannelOfProject
    *     summary: Enable or disable a channel
-   *     description: A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled` the state is toggled.
+   *     description: >-
+   *       A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled`, the
+   *       current state is inverted.
    *     requestBody:
    *       content:
    *         application/json:
@@ -290,7 +300,9 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     tags: [Own channel configuration]
    *     operationId: toggleChannel
    *     summary: Enable or disable a channel
-   *     description: A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled` the state is toggled. Applies to the project of the token.
+   *     description: >-
+   *       A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled`, the
+   *       current state is inverted. Applies to the project of the token.
    *     requestBody:
    *       content:
    *         application/json:
@@ -322,7 +334,7 @@ export function paymentChannelRoutes({ publicChannels }: { publicChannels(): Pro
    *     tags: [Service]
    *     operationId: listChannels
    *     summary: List available channels
-   *     description: The channels of the project `default`; always three entries, without account ids or error details.
+   *     description: The channels of the project `default`. The list always has three entries, without account IDs and error details.
    *     responses:
    *       200:
    *         content:

@@ -50,7 +50,7 @@ export const CoinEntry = z
     id: z.string(),
     userId: z.string(),
     coin: z.string(),
-    amount: z.int().describe('Negative for a debit.'),
+    amount: z.int().describe('Coins that were added or, if negative, deducted.'),
     balanceAfter: z.int(),
     kind: z.enum(['credit', 'debit', 'adjustment', 'clawback']),
     orderNo: z.string().nullable(),
@@ -61,7 +61,7 @@ export const CoinEntry = z
   })
   .meta({ id: 'CoinEntry' });
 
-/** The body of an adjustment. */
+/** The body of a balance adjustment by an administrator. */
 const Adjustment = z
   .object({
     userId: UserId,
@@ -74,12 +74,12 @@ const Adjustment = z
   })
   .meta({ id: 'CoinAdjustment' });
 
-/** The body of a debit. */
+/** The body of a debit of coins by an application. */
 const Debit = z
   .object({
     userId: UserId,
     amount: z.int().min(1).max(mostCoins),
-    bizNo: Id.describe("The caller's own number for the debit; reusing it never debits twice."),
+    bizNo: Id.describe("The caller's own number of the debit. A repeated number never debits twice."),
     memo: SafeText(1, 200).optional(),
   })
   .meta({ id: 'CoinDebit' });
@@ -138,7 +138,7 @@ interface LedgerPorts {
 const anyProject = { ...forAdministrators('/api/v1/coins'), filter: EntriesQuery };
 const ownProject = { ...forApplications('/api/v2/coins', 'coin:read', 'coin:write'), filter: OwnEntriesQuery };
 
-/** Accounts and ledgers of coins, under the console. */
+/** Accounts and ledgers of coins, for administrators. */
 export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
   const { prefix, read, write, query } = anyProject;
   const router = routeGroup(prefix);
@@ -167,7 +167,7 @@ export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
    *     tags: [Coins]
    *     operationId: getCoinAccount
    *     summary: Get the coin account of a user
-   *     description: A user without an account gets an empty one.
+   *     description: For a user without an account, an empty account is returned.
    */
   router.get(
     '/:code/accounts/:userId',
@@ -187,8 +187,8 @@ export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
    *     operationId: adjustCoins
    *     summary: Adjust a balance
    *     description: >-
-   *       Adds coins or, with a negative amount, deducts them; never more than are available. Outside Debug, adding more than
-   *       `Approval.CoinsAbove` requires a password that was given within the last five minutes.
+   *       Adds coins or, with a negative amount, deducts them. No more coins than are available can be deducted. Unless Debug is on,
+   *       adding more than `Approval.CoinsAbove` requires that the password was confirmed within the last five minutes.
    *     requestBody:
    *       content:
    *         application/json:
@@ -230,7 +230,7 @@ export function ownCoinRoutes({ coins }: LedgerPorts): RouteGroup {
    *     tags: [Coin balances]
    *     operationId: getCoinBalance
    *     summary: Get the coin balance of a user
-   *     description: The spendable balance; 0 for a user without an account.
+   *     description: The coins that the user can spend; 0 for a user without an account.
    */
   router.get(
     '/:code/balance',
@@ -250,7 +250,9 @@ export function ownCoinRoutes({ coins }: LedgerPorts): RouteGroup {
    *     tags: [Coin balances]
    *     operationId: debitCoins
    *     summary: Debit coins from a user
-   *     description: Idempotent by `bizNo`, so the same number and amount of the same application and user is the same debit; another amount is refused. The balance never drops below zero.
+   *     description: >-
+   *       Idempotent by `bizNo`. If the same application sends the same number and amount for the same user again, no second debit is
+   *       made; a different amount is rejected. The balance never drops below zero.
    *     requestBody:
    *       content:
    *         application/json:
@@ -282,7 +284,7 @@ function addEntries(
    *     tags: [Coins]
    *     operationId: listCoinEntriesOfProject
    *     summary: List the ledger entries of a coin
-   *     description: Newest first; the ledger is append-only.
+   *     description: Newest first. Entries are never changed or removed.
    * /api/v2/coins/{code}/entries:
    *   get:
    *     tags: [Coin balances]
@@ -301,7 +303,7 @@ function addEntries(
   );
 }
 
-/** Coins, under the console. */
+/** Coins, for administrators. */
 export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   const router = routeGroup();
 
@@ -328,7 +330,8 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    *     tags: [Coins]
    *     operationId: createCoin
    *     summary: Create a coin
-   *     description: The clawback rule (refuse, debt or partial) decides what a refund does if the coins of the package are already spent.
+   *     description: >-
+   *       The clawback rule (refuse, debt or partial) decides how a refund is handled if the coins of the package are already spent.
    *     requestBody:
    *       content:
    *         application/json:
@@ -400,7 +403,9 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    *     tags: [Coins]
    *     operationId: toggleCoin
    *     summary: Enable or disable a coin
-   *     description: Without a body the state is toggled. A disabled coin can be neither sold nor spent; paid packages are still credited.
+   *     description: >-
+   *       Without a body, the current state is inverted. A disabled coin can be neither sold nor spent; paid packages are still
+   *       credited.
    *     requestBody:
    *       content:
    *         application/json:

@@ -6,51 +6,55 @@ import { PAY_WAYS } from '../payments/channel.ts';
 /** The response of `GET /api/v1/diagnosis`. */
 const Diagnosis = z
   .object({
-    production: z.boolean().describe('`Server.Environment` is production or staging.'),
-    consoleOpen: z.boolean().describe('`Server.AdminNetworks` is empty: `/api/v1` answers every address.'),
-    explorer: z.boolean().describe('The API explorer is served.'),
+    production: z.boolean().describe('Whether `Server.Environment` is `production` or `staging`.'),
+    consoleOpen: z
+      .boolean()
+      .describe('Whether `Server.AdminNetworks` is empty, so that every IP address can use `/api/v1`.'),
+    explorer: z.boolean().describe('Whether the API explorer is served.'),
     listensElsewhere: z
       .string()
       .nullable()
       .describe(
-        'Host and port where the service listens, when `Server.PublicUrl` names another port of its own machine, so that links lead nowhere; null = they may lead here.',
+        'Host and port on which the service listens, if `Server.PublicUrl` names another port of the same machine, so that links do not work; null = no such conflict.',
       ),
     secondFactors: z
       .object({
-        required: z.boolean().describe('`Admin.RequireSecondFactor` is set.'),
-        administrators: z.int().describe('How many enabled accounts of administrators there are.'),
-        without: z.int().describe('How many of them have no second factor.'),
+        required: z.boolean().describe('Whether `Admin.RequireSecondFactor` is set.'),
+        administrators: z.int().describe('Number of enabled administrator accounts.'),
+        without: z.int().describe('Number of enabled administrator accounts without a second factor.'),
       })
       .describe('Whether administrators must have a second factor, and how many have none.'),
-    clockAheadSeconds: z.number().describe('By how much the clock of the replica is ahead of that of the database.'),
+    clockAheadSeconds: z
+      .number()
+      .describe('Seconds by which the clock of this replica is ahead of the database clock.'),
     due: z
       .array(
         z.object({
           kind: z.string().describe('Kind of work, such as `order` or `delivery`.'),
-          rows: z.int().describe('How many rows of the kind wait.'),
-          lagSeconds: z.number().describe('For how many seconds the oldest has been waiting.'),
+          rows: z.int().describe('Number of due rows of this kind.'),
+          lagSeconds: z.number().describe('Seconds since the oldest of these rows became due.'),
         }),
       )
-      .describe('Due work that no worker has started, by kind, and how long the oldest has been waiting.'),
+      .describe('Due work that no worker has started, by kind.'),
     failingWebhooks: z
       .array(
         z.object({
           clientId: z.string(),
-          retrying: z.int().describe('Deliveries that failed and are tried again.'),
-          givenUp: z.int().describe('Deliveries that were given up within a day.'),
+          retrying: z.int().describe('Number of deliveries that failed and will be tried again.'),
+          givenUp: z.int().describe('Number of deliveries that were given up within the last day.'),
           lastError: z.string().nullable(),
         }),
       )
-      .describe('Applications that webhooks do not reach; `givenUp` counts those of the last day.'),
+      .describe('Applications whose webhook deliveries fail.'),
     approvers: z
       .int()
       .nullable()
       .describe(
-        'Number of accounts that may now approve a request of another account; null if `Approval.RefundAbove` is 0 and no request waits.',
+        'Number of accounts that may currently approve a request of at least one other account; null if `Approval.RefundAbove` is 0.',
       ),
     silentNotices: z
       .array(z.object({ project: z.string(), payWay: z.enum(PAY_WAYS), payments: z.int() }))
-      .describe('Channels whose newest payments were found by queries, because no notification arrived.'),
+      .describe('Channels whose newest payments were found only by queries, because no notification arrived.'),
   })
   .meta({ id: 'Diagnosis' });
 
@@ -65,7 +69,8 @@ export function diagnosisRoutes({ diagnose }: { diagnose: () => Promise<z.input<
    *     operationId: diagnoseService
    *     tags: [Service]
    *     summary: Diagnose the service
-   *     description: For administrators. Facts for `payctl doctor` that no other operation returns; read anew each time.
+   *     description: >-
+   *       For administrators. Data for `payctl doctor` that no other operation returns. It is determined anew for each request.
    */
   router.get(
     '/api/v1/diagnosis',

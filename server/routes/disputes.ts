@@ -19,16 +19,25 @@ export const Dispute = z
     project: z.string(),
     payWay: PayWayName,
     channelDisputeNo: z.string().describe('Number of the dispute at the channel.'),
-    reason: z.string().describe('The word of the channel.'),
-    amount: z.number().describe('What the payer disputes, in major units.'),
+    reason: z.string().describe('Reason of the payer, as the channel reports it.'),
+    amount: z.number().describe('Disputed amount in major units.'),
     amountMinor: z.int(),
     currency: z.string(),
     status: z
       .enum(DISPUTE_STATES)
-      .describe('`needs_answer`: the channel waits for the merchant until `dueAt`; `won` and `lost` are decided.'),
+      .describe(
+        '`needs_answer`: the merchant must answer by `dueAt`. `won`, `lost`: the channel decided for or against the merchant.',
+      ),
     dueAt: Timestamp.nullable(),
-    lostAmount: z.number().describe('What the dispute took, in major units; part of the refunded amount of the order.'),
-    refundNo: z.string().nullable().describe('The refund by which the order counts it.'),
+    lostAmount: z
+      .number()
+      .describe(
+        'Amount that the merchant lost to the dispute, in major units. The refunded amount of the order includes it.',
+      ),
+    refundNo: z
+      .string()
+      .nullable()
+      .describe('Number of the refund that records the lost amount in the order; null = nothing was lost.'),
     answeredAt: Timestamp.nullable(),
     acceptedAt: Timestamp.nullable(),
     nextCheckAt: Timestamp.nullable(),
@@ -59,20 +68,23 @@ const DisputesQuery = OwnDisputesQuery.extend({
 const AnswerRequest = z
   .object({
     text: SafeText(1, 2000).describe('The answer of the merchant.'),
-    file: z.array(UploadedFile).optional().describe('Evidence files, as parts of a form: images, at PayPal PDF, too.'),
+    file: z
+      .array(UploadedFile)
+      .optional()
+      .describe('Evidence files, as parts of a multipart form: images; for PayPal also PDF.'),
   })
   .meta({ id: 'AnswerDisputeRequest' });
 /** Limits for evidence files: the largest that any channel accepts. Each channel checks its own smaller limits. */
 const EVIDENCE = { several: 'file', mostFiles: 10, mostBytes: 10 * 1024 * 1024, mostBytesInAll: 50 * 1024 * 1024 };
 const AcceptRequest = z
-  .object({ note: SafeText(1, 500).describe('Sent to the channel, which may show it to the payer.') })
+  .object({ note: SafeText(1, 500).describe('Note for the channel, which may show it to the payer.') })
   .meta({ id: 'AcceptDisputeRequest' });
 const FinishRequest = z
   .object({
     result: z
       .enum(COMPLAINT_RESULTS)
       .optional()
-      .describe('The result for Alipay, `other` by default; WeChat Pay takes none.'),
+      .describe('Result that Alipay receives; default `other`. It is not sent to WeChat Pay.'),
   })
   .meta({ id: 'FinishDisputeRequest' })
   .optional();
@@ -88,7 +100,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Disputes]
    *     operationId: listDisputes
    *     summary: List disputes
-   *     description: Newest first; `status=needs_answer` lists those that the channel waits for.
+   *     description: Newest first; `status=needs_answer` lists the disputes that the merchant must answer.
    */
   router.get(
     '/api/v1/disputes',
@@ -124,9 +136,10 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Disputes]
    *     operationId: answerDispute
    *     summary: Answer a dispute
-   *     description: >
-   *       The text goes to the payer or, once the channel examines the dispute, to the channel. With files the request is a form whose parts are named
-   *       `text` and `file`, ten files at most, of 10 MB each and 50 MB in all; they are sent on and not kept. At Alipay an answer ends the complaint.
+   *     description: >-
+   *       The text is sent to the payer or, once the channel examines the dispute, to the channel. To add files, send a multipart form
+   *       with parts named `text` and `file`: at most ten files, of at most 10 MB each and 50 MB in total. The files are forwarded and
+   *       not stored. At Alipay, an answer ends the complaint.
    *     requestBody:
    *       content:
    *         application/json:
@@ -163,9 +176,10 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: acceptDispute
    *     summary: Accept a dispute
    *     description: >-
-   *       The channel refunds the payer from the account of the merchant. This cannot be undone. Refunds of the order are refused from then
-   *       on until the channel decides, and a refund that is in progress has to end first. Above `Approval.RefundAbove` the dispute is not
-   *       accepted yet: 202 with the approval that another administrator has to give.
+   *       The channel refunds the payer from the account of the merchant. This cannot be undone. A refund in progress must end before
+   *       the dispute can be accepted. After the acceptance, refunds of the order are rejected until the channel decides. Above
+   *       `Approval.RefundAbove` the dispute is not accepted yet: the response is 202 with the approval that another administrator has
+   *       to give.
    *     requestBody:
    *       content:
    *         application/json:
@@ -194,8 +208,9 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *   post:
    *     tags: [Disputes]
    *     operationId: finishDispute
-   *     summary: Say that a complaint has been dealt with
-   *     description: Complaints of Alipay and WeChat Pay only; PayPal decides on its own. Alipay also receives `result`.
+   *     summary: Mark a complaint as resolved
+   *     description: >-
+   *       Only for complaints of Alipay and WeChat Pay; disputes of PayPal are decided by PayPal. Alipay also receives `result`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -232,7 +247,7 @@ export function ownDisputeRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Payments]
    *     operationId: listOwnDisputes
    *     summary: List own disputes
-   *     description: Newest first. Administrators answer and accept them.
+   *     description: Newest first. Only administrators can answer or accept disputes.
    */
   router.get(
     own.prefix,

@@ -91,8 +91,8 @@ export function discoveryRoutes(): RouteGroup {
    *     operationId: getOpenApiForAgents
    *     summary: OpenAPI document for agents
    *     description: >-
-   *       The same document as `/swagger/doc.json`, where agents look for it: `x-service-info` says what the service is,
-   *       `x-payment-info` which operations are paid for, and how. The 402 itself is authoritative.
+   *       The same document as `/swagger/doc.json`, at the address where AI agents look for it. `x-service-info` describes the service;
+   *       `x-payment-info` marks the operations that must be paid, with their payment methods. The 402 response itself is authoritative.
    */
   router.get(
     '/openapi.json',
@@ -127,8 +127,8 @@ export function explorerRoutes(): RouteGroup {
    *     tags: [Service]
    *     summary: API explorer
    *     description: >-
-   *       Interactive page for trying out every operation, the Merchant API first; `/swagger/console.html` has the Console API.
-   *       Loads no third-party resources.
+   *       Interactive page for trying out every operation, the Merchant API first; `/swagger/console.html` has the Console API. The page
+   *       loads no third-party resources.
    */
   router.get(
     '/swagger/index.html',

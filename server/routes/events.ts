@@ -29,11 +29,13 @@ const EventTypes = z
   .max(512)
   .transform((text) => [...new Set(text.split(','))])
   .refine((types) => types.every((type) => knownTypes.has(type)), `must be among ${EVENT_TYPES.join(', ')}`)
-  .meta({ description: 'Types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
+  .meta({ description: 'Event types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
 
 /** The query of a reader that continues after a sequence number. */
 const EventsQuery = z.object({
-  after: Sequence.optional().describe('Sequence of the last received event; returns the events after it.'),
+  after: Sequence.optional().describe(
+    'Sequence number of the last received event. The response contains the events after it.',
+  ),
   cursor: Sequence.optional().describe('Same as `after`: `page.nextCursor` of the previous page.'),
   types: EventTypes.optional(),
   limit: Limit,
@@ -43,8 +45,8 @@ const EventsQuery = z.object({
 const EventFilters = {
   clientId: Id.optional(),
   project: Code.optional(),
-  objectNo: Id.optional().describe('Number of the order or refund.'),
-  since: Instant.optional().describe('Only events at or after this time.'),
+  objectNo: Id.optional().describe('Number of the order or refund that the events are about.'),
+  since: Instant.optional().describe('Returns only events at or after this time.'),
 };
 
 /** An event: the payload of the log and of webhooks. */
@@ -53,7 +55,7 @@ const Event = z
     id: z.string(),
     type: z.string(),
     createdAt: Timestamp,
-    sequence: z.int().describe('Increasing; gaps are normal.'),
+    sequence: z.int().describe('Sequence number of the event in the event log. The numbers increase; gaps are normal.'),
     data: z.object({ object: z.record(z.string(), z.unknown()) }),
   })
   .meta({ id: 'Event' });
@@ -71,7 +73,9 @@ const Delivery = z
     type: z.string(),
     target: z
       .enum(['webhook', 'order', 'test'])
-      .describe('The webhook of the application, the notifyUrl of the order, or a test.'),
+      .describe(
+        '`webhook`: the webhook of the application. `order`: the `notifyUrl` of the order. `test`: a test message.',
+      ),
     url: z.string(),
     state: z.enum(['pending', 'delivered', 'failed', 'cancelled']),
     attempts: z.int(),
@@ -90,14 +94,19 @@ const Delivery = z
 const Webhook = z
   .object({
     clientId: z.string(),
-    url: z.string().nullable().describe('Null if only a secret exists, for the notifyUrl of orders.'),
-    types: z.array(z.string()).describe('Empty means all.'),
+    url: z
+      .string()
+      .nullable()
+      .describe(
+        'URL to which the events are sent; null if the application has only a signing secret, for the `notifyUrl` of orders.',
+      ),
+    types: z.array(z.string()).describe('Event types that are sent; empty = all types.'),
     enabled: z.boolean(),
     disabledReason: z.string().nullable(),
     previousSecretExpiresAt: Timestamp.nullable(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
-    secret: z.string().optional().describe('`whsec_…`; shown only once, when it is created.'),
+    secret: z.string().optional().describe('Signing secret `whsec_…`, returned only once, when it is created.'),
   })
   .meta({ id: 'Webhook' });
 
@@ -137,7 +146,9 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    *     tags: [Events]
    *     operationId: listEvents
    *     summary: List events after a sequence number
-   *     description: Oldest first; gaps in the sequence are normal. A cursor never misses an event that is committed late.
+   *     description: >-
+   *       Oldest first. Gaps in the sequence are normal. Reading with a cursor never misses an event, even if the event was committed
+   *       late.
    */
   router.get(
     '/api/v1/events',
@@ -160,11 +171,11 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    *     tags: [Events]
    *     operationId: streamEvents
    *     summary: Stream events
-   *     description: >
-   *       Server-sent events. The first message is `ready`, with the sequence number after which the stream starts; then each event with
-   *       its sequence as id. `Last-Event-ID` (or `after`) resumes an interrupted stream; `since` starts in the past; by default the stream
-   *       starts now. The credential is rechecked before events are sent and every second; when it is no longer valid the stream ends with
-   *       the message `error`.
+   *     description: >-
+   *       Server-sent events. The first message is `ready`, with the sequence number after which the stream starts. Then each event
+   *       follows, with its sequence number as ID. `Last-Event-ID` (or `after`) resumes an interrupted stream; `since` starts in the
+   *       past; by default the stream starts now. The credential is checked again before events are sent and every second. When it is no
+   *       longer valid, the stream ends with the message `error`.
    */
   router.get(
     '/api/v1/events/stream',
@@ -195,8 +206,9 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    *     tags: [Events]
    *     operationId: resendEvent
    *     summary: Redeliver an event
-   *     description: >
-   *       To the notifyUrl of the order or the webhook of the application, with the same id. A pending delivery is sent immediately.
+   *     description: >-
+   *       Sends the event again, with the same ID, to the `notifyUrl` of the order or to the webhook of the application. A pending
+   *       delivery is sent immediately.
    */
   router.post(
     '/api/v1/events/:id/resend',
@@ -229,8 +241,8 @@ const Fulfilled = z
   .object({
     ...Offered.pick({ outTradeNo: true, orderNo: true, resource: true }).shape,
     ...Offered.pick({ amountMinor: true, currency: true, payWay: true }).partial().shape,
-    userId: z.string().optional().describe('Whose coins paid, if coins did.'),
-    coin: SkillCoinOrder.shape.coin.optional().describe('What coins paid, if coins did.'),
+    userId: z.string().optional().describe('ID of the user whose coins paid the call, if it was paid with coins.'),
+    coin: SkillCoinOrder.shape.coin.optional().describe('Price in coins, if the call was paid with coins.'),
     fulfilledAt: Timestamp,
   })
   .meta({ id: 'SkillFulfilled' });
@@ -240,7 +252,7 @@ const CredentialChange = z
     change: z
       .enum(['created', 'widened', 'enabled', 'secret', 'webhook', 'webhook_secret'])
       .describe(
-        'The application was created, got more scopes, addresses, money or trust, was enabled or got a new secret; its webhook got another address or a new secret.',
+        '`created`, `enabled`: the application was created or enabled. `widened`: it got more scopes, IP addresses, money or trust. `secret`: it got a new secret. `webhook`, `webhook_secret`: its webhook got another URL or a new secret.',
       ),
     by: z.string().describe('Name of the administrator.'),
   })
@@ -250,7 +262,10 @@ const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPos
 /** The events that merchants receive: when each is sent, and the schema of its object. */
 const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContract>> = {
   'order.paid': { when: 'An order was paid.', object: OrderEntry },
-  'order.paid_late': { when: 'A payment arrived for an order that had ended, and is refunded.', object: OrderEntry },
+  'order.paid_late': {
+    when: 'A payment arrived after the order had ended; the payment is refunded.',
+    object: OrderEntry,
+  },
   'order.closed': { when: 'An order was closed.', object: OrderEntry },
   'order.failed': { when: 'An order failed.', object: OrderEntry },
   'order.payer_action_required': { when: 'The payer must act before the payment can complete.', object: OrderEntry },
@@ -264,10 +279,10 @@ const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContr
   'dispute.closed': { when: 'A dispute was decided.', object: Dispute },
   'skillpay.offered': { when: 'A pay-per-call resource was offered for payment.', object: Offered },
   'skillpay.fulfilled': { when: 'A pay-per-call resource was delivered.', object: Fulfilled },
-  'coin.credited': { when: 'Coins came into an account.', object: CoinPosting },
-  'coin.debited': { when: 'Coins left an account.', object: CoinPosting },
+  'coin.credited': { when: 'Coins were added to an account.', object: CoinPosting },
+  'coin.debited': { when: 'Coins were deducted from an account.', object: CoinPosting },
   'app.credentials_changed': {
-    when: 'A credential of an application was issued or widened. Only administrators see the event, in the event log.',
+    when: 'An application got a new credential or more rights. Only administrators see the event, in the event log.',
     object: CredentialChange,
   },
 };
@@ -283,9 +298,9 @@ export function ownEventRoutes(events: EventReading): RouteGroup {
    *     tags: [Event log]
    *     operationId: listOwnEvents
    *     summary: List own events after a sequence number
-   *     description: >
-   *       Oldest first. Keep the `sequence` of the last event and request the events after it: a cursor never misses an event that is
-   *       committed late, and returns none twice. Gaps in the sequence are normal.
+   *     description: >-
+   *       Oldest first. Store the `sequence` of the last event, and request the events after it. This never misses an event, even if the
+   *       event was committed late, and returns no event twice. Gaps in the sequence are normal.
    */
   router.get(
     '/api/v2/events',
@@ -341,9 +356,10 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     tags: [Webhooks]
    *     operationId: setWebhook
    *     summary: Set the webhook of an application
-   *     description: >
-   *       Omitted fields keep their values; without `types`, all types are sent. The response that creates it (201) contains the `whsec_` secret, shown only once.
-   *       Messages are signed according to Standard Webhooks and retried for 72 hours; a receiver that returns 410 is disabled.
+   *     description: >-
+   *       Omitted fields keep their values. A new webhook without `types` receives all types. The response that creates the webhook
+   *       (201) contains the `whsec_` secret, which is returned only once. Messages are signed according to Standard Webhooks and
+   *       retried for 72 hours. If the receiver returns 410, the webhook is disabled.
    *     requestBody:
    *       content:
    *         application/json:
@@ -375,11 +391,12 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *   post:
    *     tags: [Webhooks]
    *     operationId: rotateWebhookSecret
-   *     summary: Rotate the signing secret
+   *     summary: Rotate the signing secret of a webhook
    *     description: >-
-   *       The response contains the new secret, shown only once. During the grace period every message is signed with both secrets. With
-   *       `prepare` no secret expires yet: for 15 minutes messages are signed with both (and no longer with one from an earlier rotation),
-   *       and the new secret takes effect when the same request sends it as `secret`.
+   *       The response contains the new secret, which is returned only once. During the grace period every message is signed with both
+   *       secrets. With `prepare`, the old secret does not expire yet: for 15 minutes messages are signed with both secrets (and no
+   *       longer with a secret from an earlier rotation). The new secret replaces the old one when a second request to this operation
+   *       sends it as `secret`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -407,8 +424,8 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *   post:
    *     tags: [Webhooks]
    *     operationId: testWebhook
-   *     summary: Send a test message
-   *     description: Sends one signed `webhook.test` without retries; the response has the result.
+   *     summary: Send a test message to a webhook
+   *     description: Sends one signed `webhook.test` message without retries. The response contains the result.
    */
   router.post(
     '/api/v1/api-apps/:client_id/webhook/test',

@@ -11,9 +11,12 @@ import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.
 const OrderException = z
   .object({
     id: z.string(),
-    orderNo: z.string().nullable().describe('Null when notifications about orders of another system arrive.'),
+    orderNo: z
+      .string()
+      .nullable()
+      .describe('Number of the order; null if the exception is about notifications for orders of another system.'),
     refundNo: z.string().nullable(),
-    clientId: z.string().nullable().describe('Null when no order is known.'),
+    clientId: z.string().nullable().describe('`client_id` of the application; null if the order is unknown.'),
     project: z.string(),
     kind: z.string(),
     state: z.enum(['open', 'resolved']),
@@ -44,7 +47,7 @@ const ResolveRequest = z
     action: z
       .enum(['acknowledge', 'refund', 'accept', 'close', 'retry'])
       .describe(
-        '`refund` applies to an amount mismatch and to a second payment, `accept` to an amount mismatch, `close` to an overdue order, `retry` to an `effect_failed` whose action is still due; any other exception is acknowledged. To acknowledge an `effect_failed` gives the action up.',
+        '`refund` applies to an amount mismatch and to a second payment. `accept` applies to an amount mismatch. `close` applies to an overdue order. `retry` applies to an `effect_failed` whose action is still due. All other exceptions are resolved with `acknowledge`. If an `effect_failed` is acknowledged, its action is not done.',
       ),
     reason: SafeText(1, 500),
   })
@@ -61,7 +64,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Exceptions]
    *     operationId: listExceptions
    *     summary: List exceptions
-   *     description: Newest first; `state=open` lists those that need manual review.
+   *     description: Newest first; `state=open` lists the exceptions that an operator must review.
    */
   router.get(
     '/api/v1/exceptions',
@@ -103,9 +106,9 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: resolveException
    *     summary: Resolve an exception
    *     description: >-
-   *       After a `retry` that failed again the exception is still open, with the newest message in `detail`. A `refund` above
-   *       `Approval.RefundAbove` is not done yet: 202 with the approval that another administrator has to give. To `acknowledge` an
-   *       accepted dispute permits further refunds of its order, and requires the password.
+   *       If a `retry` fails again, the exception stays open, with the newest error text in `detail`. A `refund` above
+   *       `Approval.RefundAbove` is not executed yet: the response is 202 with the approval that another administrator has to give. An
+   *       `acknowledge` for an accepted dispute permits further refunds of its order, and requires that the password was confirmed.
    *     requestBody:
    *       content:
    *         application/json:

@@ -8,17 +8,23 @@ import { RefusedNotices, presentRefused } from './schemas/credentials.ts';
 import { Id, Timestamp } from './schemas/fields.ts';
 
 const NextStep = z
-  .object({ action: z.string(), at: Timestamp.nullable().describe('null if it is being done right now.') })
+  .object({
+    action: z.string(),
+    at: Timestamp.nullable().describe('Time of the step, RFC 3339 UTC; null = it is in progress.'),
+  })
   .nullable();
 
 const OrderExplanation = z
   .object({
     orderNo: z.string(),
     status: z.string(),
-    situation: z.string().describe('A stable code for the reason.'),
+    situation: z.string().describe('Stable code of the situation.'),
     reason: z.string(),
     next: NextStep,
-    fix: z.string().nullable().describe('Command that resolves the situation, if manual action is possible.'),
+    fix: z
+      .string()
+      .nullable()
+      .describe('Command that resolves the situation, if manual action is possible; null = none.'),
     askedBy: z.string(),
     expiresAt: Timestamp,
     equation: z.object({
@@ -48,19 +54,19 @@ const OrderExplanation = z
           day: z.iso.date(),
           line: z.int(),
           kind: z.string(),
-          event: z.string().describe("The channel's word."),
+          event: z.string().describe("The channel's name for the kind of line."),
           amountMinor: z.int(),
-          feeMinor: z.int().describe('What the channel kept; negative when it gave a fee back.'),
+          feeMinor: z.int().describe('Fee of the channel in minor units; negative if the channel returned a fee.'),
           currency: z.string(),
           channelNo: z.string().nullable(),
         }),
       )
-      .describe('What the bills of the channel say about the order.'),
+      .describe('Lines about the order in the bills of the channel.'),
     differences: z
       .array(z.object({ kind: z.string(), state: z.string(), billNo: z.string(), day: z.iso.date() }))
-      .describe('Where a bill and the order do not agree yet.'),
+      .describe('Differences between a bill and the order that are not resolved yet.'),
     refusedNotices: RefusedNotices.nullable().describe(
-      'Notifications of its channel that were refused since the order was placed.',
+      'Notifications of the channel that were refused since the order was placed; null = none.',
     ),
   })
   .meta({ id: 'OrderExplanation' });
@@ -80,7 +86,9 @@ export function explainRoutes({
    *     tags: [Orders]
    *     operationId: explainOrder
    *     summary: Explain the state of an order
-   *     description: Why the order is in its state, what happens next and when. Based on stored data only; the channel is not queried. Amounts are in minor units.
+   *     description: >-
+   *       The reason for the state of the order, the next automatic step and its time. Based on stored data only; the channel is not
+   *       queried. Amounts are in minor units.
    */
   router.get(
     '/api/v1/orders/:orderNo/explain',

@@ -8,7 +8,7 @@ const BooksReport = z
   .object({
     ok: z.boolean().describe('Whether every check of this page passed.'),
     checkedAt: Timestamp,
-    nextCursor: z.string().nullable().describe('`cursor` of the next page; null on the last one.'),
+    nextCursor: z.string().nullable().describe('`cursor` of the next page; null on the last page.'),
     proofs: z.array(
       z.object({
         check: z.string(),
@@ -20,30 +20,34 @@ const BooksReport = z
     ),
     bills: z
       .object({
-        read: z.int().describe('Days of accounts of the last five weeks of which a bill was read.'),
-        unread: z.int().describe('Days of accounts of which a bill should have come by now, and none was read.'),
+        read: z.int().describe('Number of bills of the last five weeks (one per account and day) that were read.'),
+        unread: z.int().describe('Number of bills (one per account and day) that are overdue: none was read.'),
         quiet: z
           .array(z.string())
-          .describe('Accounts with quiet bills (`quietAccount`): there an order that was lost is not missed.'),
+          .describe(
+            'Accounts for which `quietAccount` was called. For these accounts the check cannot detect lost orders.',
+          ),
       })
       .nullable()
-      .describe(
-        'The bills that the check compared, and those that are missing, as far as this page goes; null on a page without bills.',
-      ),
+      .describe('Bills on this page that the check compared, and missing bills; null on a page without bills.'),
     auditLog: z
       .object({
         lines: z.int(),
         tip: z
           .string()
-          .describe('Hash of the last line. Keep it outside: `tip` proves later that nothing up to it is gone.'),
+          .describe(
+            'Hash of the last line. Store it outside this service, and send it later as `tip`: then the check detects whether lines up to it were removed.',
+          ),
       })
       .nullable()
-      .describe('The audit log from its beginning to the end of this page; null before its first page.'),
+      .describe(
+        'The audit log from its first line to the end of this page; null on pages before the audit log begins.',
+      ),
   })
   .meta({ id: 'BooksReport' });
 
 const Query = z.object({
-  cursor: z.string().max(4096).optional().describe('Opaque: `nextCursor` of the previous page.'),
+  cursor: z.string().max(4096).optional().describe('Opaque cursor: `nextCursor` of the previous page.'),
   limit: z
     .string()
     .regex(/^\d{1,5}$/, 'must be a number from 1 to 10000')
@@ -54,19 +58,23 @@ const Query = z.object({
   only: z
     .enum(['audit-log'])
     .optional()
-    .describe('Checks the audit log alone. Send it with the first page; a `cursor` goes on where its page ended.'),
+    .describe(
+      '`audit-log` = checks only the audit log. Send it with the first page; a `cursor` continues where the previous page ended.',
+    ),
   tip: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
     .optional()
-    .describe('An earlier tip of the audit log, which must still be in it. Send it with every page.'),
+    .describe(
+      'An earlier `tip` of the audit log. The check fails if the log no longer contains it. Send it with every page.',
+    ),
   acceptUntil: z
     .string()
     .regex(/^\d{1,18}$/, 'must be the id of a line')
     .transform(BigInt)
     .optional()
     .describe(
-      'Up to this line, lines with a former key are accepted at any time, and losses of lines that the service noted. Send it with every page.',
+      'ID of an audit log line. Up to this line the check accepts lines with a former key at any time, and lost lines whose loss the service recorded. Send it with every page.',
     ),
 });
 
@@ -81,11 +89,12 @@ export function bookRoutes({ prove }: { prove: (page: BookPage) => Promise<Ledge
    *     tags: [Audit]
    *     operationId: verifyBooks
    *     summary: Verify ledger consistency
-   *     description: >
-   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, the
-   *       last weeks against the bills of the channels, and the chain of the audit log, which is authenticated with a key, a page at a
-   *       time: every order, coin account, ledger entry, bill and audit line is on exactly one page. The ledger is consistent if every page
-   *       up to the one without a `nextCursor` is `ok`. All pages together read the whole database, so run the check rarely.
+   *     description: >-
+   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries,
+   *       and the last weeks against the bills of the channels. It also checks the chain of the audit log, which is authenticated with a
+   *       key. The check runs page by page: every order, coin account, ledger entry, bill and audit line is on exactly one page. The
+   *       ledger is consistent if all pages are `ok`, up to the page without a `nextCursor`. All pages together read the whole database,
+   *       so run the check rarely.
    */
   router.get(
     '/api/v1/books',

@@ -7,7 +7,7 @@ import { PAY_WAYS } from '../payments/channel.ts';
 import { Sequence } from './events.ts';
 import { Timestamp } from './schemas/fields.ts';
 
-const More = z.boolean().describe('Not all were counted: there are more.');
+const More = z.boolean().describe('True if there are more than were counted.');
 
 const OrderTally = z
   .object({
@@ -20,10 +20,12 @@ const OrderTally = z
 
 const LiveOrders = z
   .object({
-    open: z.array(OrderTally).describe('Orders that are not over, up to 10000 of each status.'),
+    open: z.array(OrderTally).describe('Orders in progress, up to 10000 of each status.'),
     past: z.object({
-      since: Timestamp.describe('An hour ago, or later when more has happened than is read at first.'),
-      statuses: z.array(OrderTally).describe('What was paid, closed, failed and refunded since then.'),
+      since: Timestamp.describe(
+        'Start of the counted period: an hour ago, or later if too many events occurred in that hour.',
+      ),
+      statuses: z.array(OrderTally).describe('Orders that were paid, closed, failed or refunded since then.'),
     }),
   })
   .meta({ id: 'LiveOrders' });
@@ -31,21 +33,25 @@ const LiveOrders = z
 const LiveChannel = z
   .object({
     payWay: z.enum(PAY_WAYS),
-    callsPerSecond: z.number().describe('Over the last minute, of all processes.'),
+    callsPerSecond: z.number().describe('Calls per second over the last minute, of all processes.'),
     p99Ms: z
       .int()
       .nullable()
-      .describe('Ninety-nine of a hundred calls took no longer, to a tenth; null without calls.'),
-    unknownPercent: z.number().nullable().describe('Percentage of calls with an unknown outcome.'),
-    noticedAt: Timestamp.nullable().describe('The last genuine notification.'),
-    silentSince: Timestamp.nullable().describe('The last answer or notification.'),
+      .describe(
+        '99th percentile of the call duration in milliseconds, with an error of about a tenth; null without calls.',
+      ),
+    unknownPercent: z.number().nullable().describe('Percentage of calls with an unknown result; null without calls.'),
+    noticedAt: Timestamp.nullable().describe('Time of the last verified notification; null = none.'),
+    silentSince: Timestamp.nullable().describe(
+      'Time of the last response or notification of the channel; null = none.',
+    ),
   })
   .meta({ id: 'LiveChannel' });
 
 const LiveDue = z
   .object({
     kind: z.string(),
-    count: z.int().describe('Rows that are due, up to 1000.'),
+    count: z.int().describe('Number of due rows, up to 1000.'),
     more: More,
     underWay: z.int(),
     oldestAt: Timestamp.nullable().describe('Due time of the oldest row that no worker processes.'),
@@ -56,9 +62,9 @@ const LiveWebhook = z
   .object({
     clientId: z.string(),
     name: z.string().nullable(),
-    count: z.int().describe('Deliveries that wait, up to 1000.'),
+    count: z.int().describe('Number of pending deliveries, up to 1000.'),
     more: More,
-    failing: z.int().describe('Of these, how many have failed at least once.'),
+    failing: z.int().describe('Number of these deliveries that failed at least once.'),
     oldestAt: Timestamp,
   })
   .meta({ id: 'LiveWebhook' });
@@ -83,12 +89,15 @@ const LiveReplica = z
     id: z.string(),
     host: z.string(),
     pid: z.int(),
-    worker: z.int().nullable().describe('Number among the workers of one supervisor; null when it serves alone.'),
+    worker: z
+      .int()
+      .nullable()
+      .describe('Number of the worker process under its supervisor; null if the process runs without a supervisor.'),
     version: z.string(),
     startedAt: Timestamp,
-    silent: z.boolean().describe('It has not reported itself for some seconds.'),
+    silent: z.boolean().describe('True if the process has not reported for several seconds.'),
     loopDelayMs: z.object({ p99: z.number(), max: z.number() }),
-    cpu: z.number().describe('Processors that were kept busy.'),
+    cpu: z.number().describe('CPU use, as the number of fully used processors.'),
     memoryBytes: z.int(),
   })
   .meta({ id: 'LiveReplica' });
@@ -116,17 +125,21 @@ export const LiveMessage = z
     orders: LiveOrders.optional(),
     channels: z.array(LiveChannel).optional(),
     due: z.array(LiveDue).optional(),
-    webhooks: z.array(LiveWebhook).optional().describe('Applications with deliveries that wait, up to 100.'),
-    exceptions: LiveExceptions.optional().describe('The newest 1000 open ones by kind, and the newest 50.'),
+    webhooks: z.array(LiveWebhook).optional().describe('Applications with pending deliveries, up to 100.'),
+    exceptions: LiveExceptions.optional().describe(
+      'Open exceptions: the newest 1000 counted by kind, and the newest 50 as a list.',
+    ),
     replicas: z.array(LiveReplica).optional(),
     events: z
       .object({
-        passed: z.int().describe('Events since the id of the message before: none is left out and none counted twice.'),
+        passed: z
+          .int()
+          .describe('Number of events since the ID of the previous message. Every event is counted exactly once.'),
         types: z.record(z.string(), z.int()),
         rows: z
           .array(LiveEvent)
           .describe(
-            'The newest of them, up to 100. In the first message of a feed without `Last-Event-ID`: the newest of the log.',
+            'The newest of these events, up to 100. In the first message of a feed without `Last-Event-ID`: the newest events of the log.',
           ),
       })
       .optional(),
@@ -151,13 +164,13 @@ export function liveRoutes({ openLive, recheck }: LiveConsole): RouteGroup {
    *     tags: [Live]
    *     operationId: followService
    *     summary: Follow the state of the service
-   *     description: >
-   *       Server-sent events, for `payctl top`. The first message is `snapshot` with every section; then, once a second at most, `change`
-   *       with the sections that changed, each whole, and how many events of the log passed, however many they are. The schema is that of
-   *       the `data` of a message. The id is the sequence number of the newest event that is counted: with `Last-Event-ID` (or `after`) an
-   *       interrupted feed continues and counts every event in between, on any replica. Processes report themselves only while a feed is
-   *       open, so the first messages may lack some. The credential is rechecked before anything is sent and every second; when it is no
-   *       longer valid the feed ends with the message `error`.
+   *     description: >-
+   *       Server-sent events, for `payctl top`. The first message is `snapshot` with every section. Then `change` follows, at most once
+   *       a second, with the complete new content of each section that changed and with the number of new events. The schema describes
+   *       the `data` of a message. The ID of a message is the sequence number of the newest event that is counted. With `Last-Event-ID`
+   *       (or `after`) an interrupted feed continues and counts every event in between, on any replica. Processes report themselves only
+   *       while a feed is open, so the first messages may not contain all processes. The credential is checked again before anything is
+   *       sent and every second. When it is no longer valid, the feed ends with the message `error`.
    */
   router.get(
     '/api/v1/live',

@@ -10,7 +10,7 @@ const Credentials = z
   .object({
     username: z.string().min(1).max(64),
     password: PasswordText,
-    code: CodeText.optional().describe('Needed where the account has a second factor.'),
+    code: CodeText.optional().describe('Required if the account has a second factor.'),
   })
   .meta({ id: 'LoginRequest' });
 
@@ -59,10 +59,11 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *     operationId: login
    *     summary: Log in as an administrator
    *     description: >-
-   *       Returns a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`; over https also
-   *       `__Host-auth_token`, which browsers must send, and `__Host-csrf_token`, which wins over `csrf_token`. The session of a cookie that is sent along ends. An unknown username, a wrong
-   *       password and a wrong code get the same response. Without a `code` the right password of an account with a second factor gets
-   *       401 `second_factor_required`: send the same request with the code; each code works once, and both refusals count as failed logins. Returns 503
+   *       Returns a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`. Over https it also sets `__Host-auth_token`,
+   *       which browsers must send, and `__Host-csrf_token`, which takes precedence over `csrf_token`. If the request contains the
+   *       cookie of a session, that session ends. An unknown username, a wrong password and a wrong code get the same response. If the
+   *       account has a second factor and the password is right, a request without a `code` gets 401 `second_factor_required`: send the
+   *       same request again with the code. Each code works only once. Both refusals count as failed logins. Returns 503
    *       `not_bootstrapped` until the first administrator exists.
    *     requestBody:
    *       content:
@@ -110,7 +111,7 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *     tags: [Session]
    *     operationId: logout
    *     summary: End the session
-   *     description: Every replica rejects the token as soon as this returns; `everywhere` ends all sessions of the account.
+   *     description: Every replica rejects the token as soon as the response is sent; `everywhere` ends all sessions of the account.
    *     requestBody:
    *       content:
    *         application/json:

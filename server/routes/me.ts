@@ -22,7 +22,7 @@ const Me = z
   .object({ id: z.uuid(), username: z.string(), role: Role, projects: OnlyProjects, secondFactor: FactorState })
   .meta({ id: 'AdminMe' });
 
-const code = CodeText.optional().describe('Needed where the account has a second factor.');
+const code = CodeText.optional().describe('Required if the account has a second factor.');
 
 const PasswordChange = z
   .object({ currentPassword: PasswordText, code, newPassword: PasswordText })
@@ -33,7 +33,9 @@ const PasswordConfirmation = z.object({ password: PasswordText, code }).meta({ i
 const Confirmed = z
   .object({
     confirmedUntil: Timestamp,
-    token: z.string().describe('Of the session that begins; the token of the request is over.'),
+    token: z
+      .string()
+      .describe('Token of the new session. Use it instead of the token of the request, whose session ends.'),
     tokenType: z.literal('Bearer'),
     /** Seconds until the token expires. */
     expiresIn: z.int(),
@@ -58,7 +60,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *   get:
    *     tags: [Session]
    *     operationId: getMe
-   *     summary: Get the own account
+   *     summary: Get your own account
    *     responses:
    *       200:
    *         content:
@@ -81,8 +83,10 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *   post:
    *     tags: [Session]
    *     operationId: changePassword
-   *     summary: Change the own password
-   *     description: Ends all sessions of the account, including this one. At least 12 characters; no common password, sequence or repetition.
+   *     summary: Change your own password
+   *     description: >-
+   *       Ends all sessions of the account, including this one. The new password must have at least 12 characters and must not be a
+   *       common password, a sequence or a repetition.
    *     requestBody:
    *       content:
    *         application/json:
@@ -116,14 +120,15 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *   post:
    *     tags: [Session]
    *     operationId: confirmPassword
-   *     summary: Confirm the own password and second factor
+   *     summary: Confirm your own password and second factor
    *     description: >-
-   *       Changing administrators and second factors, and outside Debug channel configurations, certificates, trusted applications,
-   *       credentials of applications that are given out or widened, coins above `Approval.CoinsAbove`, approvals, and refunds and accepted
-   *       amounts above `Approval.RefundAbove`, requires a password, and a code where the account has a second factor, that were given in
-   *       this session within the last five minutes, by login or here; otherwise they return 403 `password_confirmation_required`. A
-   *       confirmation starts a new session, with a new token and new cookies, and ends the session of the request: safe methods work with
-   *       the old token for 30 more seconds. Wrong passwords and codes count as failed logins.
+   *       Some operations require that the password (and a code, if the account has a second factor) was entered in this session within
+   *       the last five minutes, at login or with this operation. Otherwise they return 403 `password_confirmation_required`. These
+   *       operations are all changes of administrators and of second factors. Unless Debug is on, they are also: changes of channel
+   *       configurations, certificates and trusted applications; credentials of applications that are issued or extended; coins above
+   *       `Approval.CoinsAbove`; approvals; and refunds and accepted amounts above `Approval.RefundAbove`. A confirmation starts a new
+   *       session with a new token and new cookies, and ends the session of the request. Safe methods work with the old token for 30
+   *       more seconds. Wrong passwords and codes count as failed logins.
    *     requestBody:
    *       content:
    *         application/json:
@@ -163,7 +168,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *   get:
    *     tags: [Session]
    *     operationId: listSessions
-   *     summary: List the own sessions
+   *     summary: List your own sessions
    */
   router.get(
     '/api/v1/me/sessions',
@@ -187,8 +192,8 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *   delete:
    *     tags: [Session]
    *     operationId: endSession
-   *     summary: End one of the own sessions
-   *     description: Every replica rejects its token as soon as this returns. The current session may end itself.
+   *     summary: End one of your own sessions
+   *     description: Every replica rejects the token of the session as soon as the response is sent. The current session may end itself.
    */
   router.delete(
     '/api/v1/me/sessions/:id',
@@ -222,7 +227,8 @@ export function appMeRoutes(): RouteGroup {
    *     tags: [Application]
    *     operationId: getOwnApp
    *     summary: Get the application of the token
-   *     description: Allowed for any token. `mode` is `test` while Debug is on and in staging, when no order moves real money.
+   *     description: >-
+   *       Allowed for any token. `mode` is `test` if Debug is on or the environment is staging; then no order moves real money.
    *     responses:
    *       200:
    *         content:

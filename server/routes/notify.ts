@@ -7,8 +7,8 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './schemas/fields.ts';
 
 /**
- * The response that acknowledges a notification, in the channel's format: Alipay and PayPal read a word, WeChat Pay an
- * object.
+ * The response that acknowledges a notification, in the channel's format: a word for Alipay and PayPal, a JSON object
+ * for WeChat Pay.
  */
 const acknowledgement = {
   'text/plain': 'text',
@@ -27,14 +27,14 @@ export function notifyRoutes({ receiveNotification }: Pick<PaymentOperations, 'r
    *     tags: [Channel notices]
    *     operationId: receiveChannelNotice
    *     summary: Receive a channel notification
-   *     description: Acknowledged in the format of the channel; `fail` asks the channel to resend it.
+   *     description: The response has the format of the channel. `fail` asks the channel to send the notification again.
    *     responses:
    *       200:
    *         description: The notification was processed, now or earlier, or does not concern this service.
    *       400:
-   *         description: The notification is not genuine, or names an order that is not known. In the channel's own form, as a word or an object.
+   *         description: The notification is not genuine, or its order is unknown. The body has the format of the channel.
    *       503:
-   *         description: The channel did not confirm or explain the notification, or its order is recent and not known yet. The channel must send it again.
+   *         description: The channel did not confirm or explain the notification, or the order is so recent that it is not known yet. The channel must send the notification again.
    */
   router.post(
     '/:payWay/:project',

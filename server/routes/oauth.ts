@@ -106,8 +106,8 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    *     operationId: getToken
    *     summary: Get an access token
    *     description: >-
-   *       Grant `client_credentials`, as JSON or form data; client credentials in the body or with HTTP Basic. `scope` restricts the token;
-   *       by default it has all scopes of the application. A parameter without a value counts as omitted.
+   *       Grant `client_credentials`, as JSON or form data. Send the client credentials in the body or with HTTP Basic. `scope`
+   *       restricts the token; by default it has all scopes of the application. A parameter without a value counts as omitted.
    *     requestBody:
    *       content:
    *         application/json:
@@ -158,8 +158,8 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    *     operationId: revokeToken
    *     summary: Revoke an access token
    *     description: >-
-   *       The token itself is sufficient; client credentials, if sent, must be those of its owner. Unknown tokens return
-   *       200, too. Every replica rejects the token as soon as this returns.
+   *       The token itself is sufficient. Client credentials are optional; if sent, they must be those of the owner of the token.
+   *       Unknown tokens also return 200. Every replica rejects the token as soon as the response is sent.
    *     requestBody:
    *       content:
    *         application/json:
@@ -260,7 +260,7 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    *     tags: [Pay-per-call]
    *     operationId: getPublicKeys
    *     summary: Public keys of payment codes and receipts (RFC 7517)
-   *     description: Every key that was ever used; keys of simulator mode only where the simulator is in use.
+   *     description: Contains every key that was ever used; keys of the simulator mode only if the simulator is in use.
    */
   router.get(
     '/jwks.json',
@@ -276,8 +276,9 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    *   get:
    *     tags: [Pay-per-call]
    *     operationId: getDidDocument
-   *     summary: The same keys as a DID document (did:web)
-   *     description: These keys sign the offers and receipts of x402's extension `offer-receipt`.
+   *     summary: Public keys as a DID document (did:web)
+   *     description: >-
+   *       The same keys as in `/.well-known/jwks.json`. They sign the offers and receipts of the x402 extension `offer-receipt`.
    */
   router.get(
     '/did.json',

@@ -104,7 +104,7 @@ const TimelineEntry = z
 
 const OrderRefundRequest = z
   .object({
-    refundAmount: Amount.optional().describe('Major units; the full remaining amount if omitted.'),
+    refundAmount: Amount.optional().describe('Amount in major units; if omitted, the full remaining amount.'),
     merchantRefundNo: Id.optional(),
     reason: SafeText(1, 80).optional(),
   })
@@ -121,7 +121,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Orders]
    *     operationId: listOrders
    *     summary: List orders of all projects
-   *     description: Newest first, without their refunds. `exception=any` matches every order with an open exception.
+   *     description: Newest first, without the refunds of the orders. `exception=any` returns every order with an open exception.
    */
   router.get(
     '/api/v1/orders',
@@ -143,7 +143,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *   get:
    *     tags: [Orders]
    *     operationId: getOrder
-   *     summary: Get an order as stored
+   *     summary: Get the stored state of an order
    */
   router.get(
     '/api/v1/orders/:orderNo',
@@ -160,10 +160,10 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Orders]
    *     operationId: getOrderTimeline
    *     summary: Get the timeline of an order
-   *     description: >
-   *       State changes, channel messages, exceptions, events and webhook deliveries, oldest first. A message whose `detail.times` is above
-   *       1 got the same response that often, last at `detail.lastAt`; `detail.call` is `missing` where that many messages could not be
-   *       stored.
+   *     description: >-
+   *       State changes, channel messages, exceptions, events and webhook deliveries, oldest first. If `detail.times` of a message is
+   *       above 1, the same response was received that many times, the last time at `detail.lastAt`. If `detail.call` is `missing`, that
+   *       many messages could not be stored.
    */
   router.get(
     '/api/v1/orders/:orderNo/timeline',
@@ -243,7 +243,9 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
 }
 
 const ConsolePayRequest = PlacePaymentRequest.extend({
-  project: Code.optional().describe('Project whose console application places the order; `default` if not given.'),
+  project: Code.optional().describe(
+    'Code of the project whose console application places the order; by default `default`.',
+  ),
 }).meta({ id: 'ConsolePayRequest' });
 
 /** Dependencies of the payment routes. */
@@ -278,8 +280,8 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
    *   get:
    *     tags: [Payments]
    *     operationId: listPayments
-   *     summary: List own orders
-   *     description: Newest first, without their refunds.
+   *     summary: List the orders of the application of the token
+   *     description: Newest first, without the refunds of the orders.
    */
   router.get(
     '/orders',
@@ -330,9 +332,9 @@ function buildRoutes(
    *     tags: [Payments]
    *     operationId: placePayment
    *     summary: Place a payment
-   *     description: >
-   *       Creates an order and returns what the payer needs to pay. Send an `Idempotency-Key` or a `merchantOrderNo`:
-   *       then a retry after a 504 (`channel_outcome_unknown`) continues the same order instead of creating a second one.
+   *     description: >-
+   *       Creates an order and returns the data that the payer needs for the payment. Send an `Idempotency-Key` or a `merchantOrderNo`.
+   *       Then a retry after a 504 (`channel_outcome_unknown`) continues the same order instead of creating a second one.
    *     requestBody:
    *       content:
    *         application/json:
@@ -375,7 +377,7 @@ function buildRoutes(
    *     tags: [Payments]
    *     operationId: queryPayment
    *     summary: Query an order
-   *     description: An open order is refreshed from its channel if the last response is older than 5 seconds.
+   *     description: If the last response of the channel is older than 5 seconds, the service queries the channel about an open order.
    */
   router.get(
     '/query/:orderNo',
@@ -396,9 +398,10 @@ function buildRoutes(
    *     tags: [Payments]
    *     operationId: closePayment
    *     summary: Close an order
-   *     description: >
-   *       Returns the status `closed`, or `closing` until the channel confirms it. Closing twice is allowed; a paid order returns 409.
-   *       Closing an order of the scene `code` may coincide with its payment; then the channel refunds it, and the status is `refunded`.
+   *     description: >-
+   *       Returns the status `closed`, or `closing` until the channel confirms it. Closing an order twice is allowed; a paid order
+   *       returns 409. The payer may pay an order of the scene `code` while it is being closed. Then the channel refunds the payment,
+   *       and the status is `refunded`.
    *     responses:
    *       200:
    *         content:
@@ -433,9 +436,10 @@ function buildRoutes(
    *     tags: [Payments]
    *     operationId: capturePayment
    *     summary: Capture an approved order
-   *     description: >
-   *       For PayPal, after the payer has approved in a page of the shop (`onApprove` of PayPal's buttons): captures the payment at once
-   *       instead of after PayPal's notification. PayPal is queried first, so the call is safe at any time. Returns the order.
+   *     description: >-
+   *       For PayPal, after the payer has approved the payment on a page of the shop (`onApprove` of PayPal's buttons). The payment is
+   *       captured immediately instead of after PayPal's notification. PayPal is queried first, so the call is safe at any time. Returns
+   *       the order.
    */
   router.post(
     '/capture/:orderNo',
@@ -461,8 +465,9 @@ function buildRoutes(
    *     tags: [Payments]
    *     operationId: refundPayment
    *     summary: Refund a paid order, in part or in full
-   *     description: >
-   *       Once accepted, returns 200 with `pending`, `processing` or `succeeded`, even if the channel does not respond; the service completes the refund on its own.
+   *     description: >-
+   *       Returns 200 with `pending`, `processing` or `succeeded` once the refund is accepted, even if the channel does not respond. The
+   *       service completes the refund on its own.
    *     requestBody:
    *       content:
    *         application/json:
@@ -494,9 +499,9 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
    *     tags: [Orders]
    *     operationId: exportOrders
    *     summary: Export orders as CSV or NDJSON
-   *     description: >
-   *       Takes the filters of the list; newest first; streamed, so it may be long. In CSV, text that a spreadsheet would interpret
-   *       as a formula is prefixed with an apostrophe. An interrupted export is incomplete.
+   *     description: >-
+   *       Accepts the same filters as the list. Newest first. The response is streamed and may be large. In CSV, text that a spreadsheet
+   *       would interpret as a formula is prefixed with an apostrophe. If the connection breaks, the file is incomplete.
    */
   router.get(
     '/export',

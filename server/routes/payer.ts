@@ -72,7 +72,7 @@ export function payerRoutes(
    *     tags: [Payer pages]
    *     operationId: showPaymentPage
    *     summary: Payment page
-   *     description: HTML page for the payer with a QR code or button, the amount, the time left and the current state.
+   *     description: HTML page for the payer. It shows a QR code or a button, the amount, the time left and the current state.
    */
   router.get(
     '/pay/:orderNo',
@@ -81,7 +81,7 @@ export function payerRoutes(
         auth: 'none',
         params: z.object({ orderNo: z.string() }),
         query: z.object({
-          payWay: z.string().optional().describe('The channel that the payer wants, where the order offers several.'),
+          payWay: z.string().optional().describe('Channel that the payer chose, if the order offers several.'),
           lang: Lang,
         }),
         ...htmlPage,
@@ -107,8 +107,8 @@ export function payerRoutes(
    *     operationId: chooseChannel
    *     summary: Choose the channel
    *     description: >-
-   *       The payer chooses another channel that the order offers: the order is closed, and the browser is redirected to the order that
-   *       replaces it. Nothing changes if the order has been paid or does not offer the channel.
+   *       Called when the payer chooses another channel that the order offers. The order is closed, and the browser is redirected to the
+   *       order that replaces it. Nothing changes if the order has been paid or does not offer the channel.
    */
   router.post(
     '/pay/:orderNo/choose/:payWay',
@@ -136,7 +136,7 @@ export function payerRoutes(
    *     tags: [Payer pages]
    *     operationId: getPaymentState
    *     summary: Payment state for the payer
-   *     description: Polled by the payment page. Reads the stored state only; the channel is not queried.
+   *     description: The payment page polls this operation. It reads only the stored state; the channel is not queried.
    *     responses:
    *       200:
    *         content:
@@ -177,8 +177,8 @@ export function payerRoutes(
    *     operationId: showReturnPage
    *     summary: Return page
    *     description: >-
-   *       Where the channel returns the payer to. Nothing in the URL is trusted: the page queries the channel and
-   *       shows the result. Parameters added by the channel are ignored.
+   *       Page to which the channel returns the payer. Nothing in the URL is trusted, so the page queries the channel and shows the
+   *       result. Parameters that the channel adds are ignored.
    */
   router.get(
     '/return/:payWay/:orderNo',
@@ -198,9 +198,9 @@ export function payerRoutes(
         const payWay = PAY_WAYS.find((name) => name === params.payWay);
         const token = query.cancelled === undefined ? query.token : undefined;
         const found = payWay && (await readable(params.orderNo, (orderNo) => returned(payWay, orderNo, token)));
-        // A reload of this address would report another approval, so the payer is redirected to the payment page.
+        // Redirects the payer to the payment page, because a reload of this address would report an approval again.
         if (found?.state === 'declined') return goTo(found.orderNo, language);
-        // The page's address omits PayPal's token, because a reload with it would report another approval.
+        // The page's address omits PayPal's token, because a reload with the token would report the approval again.
         const isBack = query.cancelled === undefined;
         const address = `/return/${encodeURIComponent(params.payWay)}/${encodeURIComponent(params.orderNo)}`;
         return page(found, {

@@ -45,7 +45,7 @@ const Resource = z.discriminatedUnion('handler', [Static, Http]);
 
 const required = {
   name: SafeText(1, 128),
-  price: Amount.describe('Major units.'),
+  price: Amount.describe('Price in major units.'),
   currency: z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code'),
   payWays: z.array(PayWayName).min(1).max(3),
 };
@@ -59,14 +59,14 @@ const optional = {
   coin: Coin.nullable().optional(),
   coinPrice: CoinPrice.nullable()
     .optional()
-    .describe('For skills: what a call costs when its payer (`userId`) has the coins.'),
+    .describe('For skills: price of a call in coins. It applies if the payer (`userId`) has enough coins.'),
   resource: Resource.nullable().optional(),
   offerTtlSeconds: z.int().min(60).max(86_400).nullable().optional(),
   refundAfterFulfilment: z
     .boolean()
     .optional()
     .describe(
-      'For skills, false if omitted. True lets the calling application refund delivered calls: it keeps the content and gets the money or coins back, any number of times.',
+      'For skills; default false. `true` lets the calling application refund delivered calls, any number of times: it keeps the content and gets the money or coins back.',
     ),
 };
 
@@ -97,8 +97,8 @@ const Product = z
     description: z.string().nullable(),
     kind: Kind,
     enabled: z.boolean(),
-    price: z.number().describe('Major units.'),
-    priceMinor: z.int().describe('Minor units.'),
+    price: z.number().describe('Price in major units.'),
+    priceMinor: z.int().describe('Price in minor units.'),
     currency: z.string(),
     payWays: z.array(PayWayName),
     stock: z.int().nullable(),
@@ -112,7 +112,9 @@ const Product = z
     handlerFault: z
       .enum(['https_required', 'address_refused', 'url_invalid'])
       .nullable()
-      .describe('Why the URL of the handler will never be called; payers would pay and be refunded.'),
+      .describe(
+        'Reason why the service never calls the URL of the handler, so that payers would pay and be refunded; null = it calls the URL.',
+      ),
     offerTtlSeconds: z.int().nullable(),
     refundAfterFulfilment: z.boolean(),
     createdAt: Timestamp,
@@ -153,7 +155,7 @@ function presentProduct(row: ShownProduct): z.input<typeof Product> {
   };
 }
 
-/** Products, under the console. */
+/** Products, for administrators. */
 export function productRoutes({ products }: { products: Products }): RouteGroup {
   const router = routeGroup();
 
@@ -228,7 +230,9 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    *     tags: [Products]
    *     operationId: updateProduct
    *     summary: Update a product
-   *     description: Omitted fields keep their values, null clears them. A change of price or currency creates a new version; existing orders keep theirs.
+   *     description: >-
+   *       Omitted fields keep their values, null clears them. A change of price or currency creates a new version; existing orders keep
+   *       the version with which they were created.
    *     requestBody:
    *       content:
    *         application/json:
@@ -257,7 +261,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    *     tags: [Products]
    *     operationId: toggleProduct
    *     summary: Enable or disable a product
-   *     description: Without a body the state is toggled. A disabled product is not on sale; paid orders are still delivered.
+   *     description: Without a body, the current state is inverted. A disabled product is not on sale; paid orders are still delivered.
    *     requestBody:
    *       content:
    *         application/json:

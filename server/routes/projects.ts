@@ -17,7 +17,7 @@ const period = {
   from: Moment.optional().describe('A day in `tz`, or a timestamp. By default 29 days before `to`.'),
   to: Moment.optional().describe('A day in `tz` (inclusive), or a timestamp (exclusive). By default today.'),
   tz: TimeZone,
-  mode: z.enum(MODES).default('live').describe('One mode at a time.'),
+  mode: z.enum(MODES).default('live').describe('Mode whose figures are returned.'),
 };
 
 /** Parameters of the statistics of one project. */
@@ -30,10 +30,10 @@ const Sums = z.object({
   payWay: z.string(),
   currency: z.string(),
   paidOrders: z.int(),
-  paidAmount: z.number().describe('Major units.'),
+  paidAmount: z.number().describe('Paid amount in major units.'),
   paidAmountMinor: z.int(),
   refunds: z.int(),
-  refundedAmount: z.number().describe('Major units.'),
+  refundedAmount: z.number().describe('Refunded amount in major units.'),
   refundedAmountMinor: z.int(),
 });
 
@@ -91,7 +91,9 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    *     tags: [Projects]
    *     operationId: createProject
    *     summary: Create a project
-   *     description: A tenant with its own users, products, coins and channel configurations; its console application is created with it.
+   *     description: >-
+   *       A project is a tenant with its own users, products, coins and channel configurations. Its application for console payments is
+   *       created with it.
    *     requestBody:
    *       content:
    *         application/json:
@@ -156,7 +158,9 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    *     tags: [Projects]
    *     operationId: toggleProject
    *     summary: Enable or disable a project
-   *     description: Without a body the state is toggled. A disabled project refuses new payments and offers; existing orders are still processed.
+   *     description: >-
+   *       Without a body, the current state is inverted. A disabled project refuses new payments and offers; existing orders are still
+   *       processed.
    *     requestBody:
    *       content:
    *         application/json:
@@ -178,7 +182,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    *     tags: [Projects]
    *     operationId: deleteProject
    *     summary: Delete a project
-   *     description: Only an empty project can be deleted; `default` cannot.
+   *     description: Only an empty project can be deleted. The project `default` cannot be deleted.
    */
   router.delete(
     '/api/v1/projects/:code',
@@ -223,7 +227,9 @@ export function statsRoutes({ stats }: { stats: Stats }): RouteGroup {
    *     tags: [Statistics]
    *     operationId: getStats
    *     summary: Get the statistics of a period
-   *     description: For one mode, over all projects or one; by day in the time zone `tz`. Payments count when they were paid, refunds when they succeeded.
+   *     description: >-
+   *       Figures of one mode, for all projects or one project, by day in the time zone `tz`. A payment counts on the day on which it
+   *       was paid, a refund on the day on which it succeeded.
    */
   router.get(
     '/api/v1/stats/overview',

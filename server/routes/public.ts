@@ -17,7 +17,9 @@ const ServiceInfo = z
     database: z.enum(['postgresql', 'embedded']),
     databaseFull: z
       .boolean()
-      .describe('Writes fail because the disk of the database is full, as this replica found in the last minute.'),
+      .describe(
+        'True if writes of this replica failed within the last minute because the disk of the database is full.',
+      ),
     schemaVersion: z.string().describe('Latest applied migration.'),
     uptimeSeconds: z.int().describe('Seconds since the process started.'),
   })
@@ -56,7 +58,7 @@ export function publicRoutes({
    *     tags: [Service]
    *     operationId: getHealth
    *     summary: Liveness check
-   *     description: Succeeds as long as the process can respond; nothing else is checked.
+   *     description: Returns 200 as long as the process can respond. Nothing else is checked.
    *     responses:
    *       200:
    *         content:
@@ -76,8 +78,8 @@ export function publicRoutes({
    *     operationId: getDatabaseHealth
    *     summary: Database health check
    *     description: >-
-   *       For load balancers: 200 if the database responds, 503 within three seconds if not, and 503 while the process is about to
-   *       stop. Does not reveal which database.
+   *       For load balancers. Returns 200 if the database responds, and 503 within three seconds if it does not. Also returns 503 while
+   *       the process is about to stop. The response does not reveal which database is used.
    *     responses:
    *       200:
    *         content:

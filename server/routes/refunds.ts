@@ -27,7 +27,7 @@ const ResolveRefundRequest = z
     action: z
       .enum(['paid_elsewhere', 'release', 'failed_at_channel'])
       .describe(
-        '`release`: the channel is queried first and must not know the refund; refused for refunds that were made outside this service. `failed_at_channel`: the channel confirmed outside this service that it will not refund.',
+        '`paid_elsewhere`: the payer was refunded outside the channel. `release`: the refund fails and its amount can be refunded again; the channel is queried first and must not know the refund; not possible for refunds that were made outside this service. `failed_at_channel`: the channel confirmed, for example in its portal, that it will not make the refund.',
       ),
     reason: SafeText(1, 500),
   })
@@ -80,8 +80,8 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: retryRefund
    *     summary: Retry a failed, abnormal or overdue refund
    *     description: >-
-   *       Uses the same refund number at the channel while the channel may still have it, so the money is never refunded
-   *       twice, and another number once the channel has ended the refund.
+   *       While the channel may still have the refund, the same refund number is sent, so the money is never refunded twice. Once the
+   *       channel has ended the refund, another number is sent.
    */
   router.post(
     '/api/v1/refunds/:refundNo/retry',

@@ -17,15 +17,15 @@ const State = z
     enabled: z.boolean(),
     enabledAt: Timestamp.nullable(),
     recoveryCodesLeft: z.int(),
-    required: z.boolean().describe('Whether every administrator of the service must have one.'),
+    required: z.boolean().describe('Whether every administrator of the service must have a second factor.'),
   })
   .meta({ id: 'SecondFactor' });
 
 const Enrolment = z
   .object({
-    secret: z.string().describe('For the authenticator, in base32; shown only once.'),
-    uri: z.string().describe('The same as an `otpauth://` address, to be drawn as a QR code.'),
-    expiresAt: Timestamp.describe('Until when its first code must be confirmed.'),
+    secret: z.string().describe('Secret for the authenticator app, in base32; returned only once.'),
+    uri: z.string().describe('The same secret as an `otpauth://` URI, to be shown as a QR code.'),
+    expiresAt: Timestamp.describe('Deadline for the confirmation with the first code, RFC 3339 UTC.'),
   })
   .meta({ id: 'SecondFactorEnrolment' });
 
@@ -33,20 +33,25 @@ const FirstCode = z.object({ code: CodeText }).meta({ id: 'SecondFactorFirstCode
 
 const RecoveryCodes = z
   .object({
-    recoveryCodes: z.array(z.string()).describe('Each is usable once, in the place of a code; shown only once.'),
+    recoveryCodes: z
+      .array(z.string())
+      .describe('Recovery codes. Each can be used once instead of a code. They are returned only once.'),
   })
   .meta({ id: 'RecoveryCodes' });
 
 const PresentCode = z
   .object({
-    code: CodeText.optional().describe('Needed where the account has a second factor; may be a recovery code.'),
+    code: CodeText.optional().describe('Required if the account already has a second factor; may be a recovery code.'),
   })
   .optional()
   .meta({ id: 'SecondFactorPresentCode' });
 
 const Removal = z.object({ password: PasswordText, code: CodeText }).meta({ id: 'SecondFactorRemoval' });
 
-/** For an administrator's own account; also allowed for administrators who must still enrol a second factor. */
+/**
+ * Authorization for an administrator's own account. Administrators who must still enrol a second factor are allowed
+ * too.
+ */
 const OWN = { admin: 'viewer', projectScope: 'own', enrolling: true } as const;
 const OWN_CONFIRMED = { ...OWN, confirmed: 'always' } as const;
 
@@ -67,7 +72,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *   get:
    *     tags: [Session]
    *     operationId: getSecondFactor
-   *     summary: Get the own second factor
+   *     summary: Get your own second factor
    *     responses:
    *       200:
    *         content:
@@ -91,9 +96,9 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *     operationId: startSecondFactor
    *     summary: Start to enrol a second factor
    *     description: >-
-   *       Creates a secret for an authenticator app. It takes effect when `confirm` receives its first code within ten minutes; until then
-   *       an existing second factor stays valid. Replacing a second factor requires one of its codes, as do new recovery codes; a wrong
-   *       code counts as a failed login.
+   *       Creates a secret for an authenticator app. The secret takes effect when `POST /api/v1/me/second-factor/confirm` receives its
+   *       first code within ten minutes. Until then, an existing second factor stays valid. Replacing a second factor requires one of
+   *       its codes or a recovery code. A wrong code counts as a failed login.
    *     requestBody:
    *       content:
    *         application/json:
@@ -127,8 +132,8 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *     operationId: confirmSecondFactor
    *     summary: Confirm the second factor with its first code
    *     description: >-
-   *       From now on a login needs a code, and so does confirming the own password. All other sessions of the account end. The recovery
-   *       codes in the response are not shown again.
+   *       From now on, a login and a password confirmation need a code. All other sessions of the account end. The recovery codes in the
+   *       response are not shown again.
    *     requestBody:
    *       content:
    *         application/json:
@@ -156,7 +161,9 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *     tags: [Session]
    *     operationId: replaceRecoveryCodes
    *     summary: Replace the recovery codes
-   *     description: Needs a code. Earlier recovery codes no longer work, and the new ones are not shown again. A wrong code counts as a failed login.
+   *     description: >-
+   *       Requires a code. The earlier recovery codes no longer work. The new ones are not shown again. A wrong code counts as a failed
+   *       login.
    *     requestBody:
    *       content:
    *         application/json:
@@ -183,8 +190,8 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *   post:
    *     tags: [Session]
    *     operationId: removeSecondFactor
-   *     summary: Remove the own second factor
-   *     description: Needs the password and a code, which may be a recovery code. Wrong ones count as failed logins.
+   *     summary: Remove your own second factor
+   *     description: Requires the password and a code, which may be a recovery code. A wrong password or code counts as a failed login.
    *     requestBody:
    *       content:
    *         application/json:

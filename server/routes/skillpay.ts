@@ -21,9 +21,9 @@ const OutTradeNo = z
 const SkillRequest = z
   .object({
     resource: Code.optional().describe('Code of a skill; may be omitted if the project has only one, or in Debug.'),
-    input: z.unknown().optional().describe('Input of the resource; part of the offer.'),
-    payWay: PayWayName.optional().describe('By default the first enabled channel of the skill.'),
-    userId: Id.optional().describe('Whose coins may pay, if the skill has a `coinPrice`.'),
+    input: z.unknown().optional().describe('Input for the resource. It is part of the offer.'),
+    payWay: PayWayName.optional().describe('Channel; by default the first enabled channel of the skill.'),
+    userId: Id.optional().describe('ID of the user whose coins may pay the call, if the skill has a `coinPrice`.'),
   })
   .optional()
   .meta({ id: 'SkillRequest' });
@@ -31,7 +31,7 @@ const SkillRequest = z
 /** The headers of a call. */
 const SkillHeaders = z.object({
   'x-out-trade-no': OutTradeNo.optional().describe(
-    'The order number from the 402 response; sent when the call is repeated.',
+    'The order number from the 402 response. Send it when you repeat the call.',
   ),
   'payment-signature': z
     .string()
@@ -48,14 +48,14 @@ const SkillHeaders = z.object({
     .max(8192)
     .optional()
     .describe(
-      "Proof of payment of Alipay's agents, JSON in either alphabet of base64, with or without padding; its `client_session` may have 4 KB.",
+      'Proof of payment of an Alipay agent: JSON in base64 or base64url, with or without padding. Its `client_session` may have up to 4 KB.',
     ),
   'accept-payment': z
     .string()
     .max(1024)
     .optional()
     .describe(
-      'Methods that the client can pay with, e.g. `wechat/charge, alipay/charge;q=0.5`; the others are not asked for.',
+      'Payment methods that the client supports, e.g. `wechat/charge, alipay/charge;q=0.5`. The response contains no challenges for other methods.',
     ),
   'idempotency-key': z.string().max(258).optional().describe('For the first call: a retry returns the same order.'),
 });
@@ -71,22 +71,30 @@ const SkillContent = z
     contentType: z.string().optional(),
     alreadyFulfilled: z.boolean().optional().describe('True if this is the stored result of an earlier call.'),
     receipt: z.string().optional().describe('Compact JWS, `typ: pay-receipt+jws`.'),
-    coin: CoinPrice.optional().describe('What the call cost, if coins paid it.'),
+    coin: CoinPrice.optional().describe('Price in coins, if the call was paid with coins.'),
     status: z
       .literal('refunded')
       .optional()
-      .describe('Fulfilment failed permanently; the payment was refunded in full.'),
+      .describe(
+        'Reason why the content could not be created. Present only if the payment was refunded in full for this reason.',
+      ),
     refundReason: z.string().optional(),
   })
   .meta({ id: 'SkillContent' });
 
 /** Fields next to `data` for agents of Alipay, as named in Alipay's product document. */
 const AgentContent = z.object({
-  resource_id: z.string().optional().describe("The resource, for orders that an agent of Alipay's paid."),
-  content: z.unknown().optional().describe('The content of `data`, for these agents.'),
-  trade_no: z.string().optional().describe('The payment at Alipay, for these agents.'),
-  out_trade_no: z.string().optional().describe('The number of the order, for these agents.'),
-  already_fulfilled: z.boolean().optional().describe('`alreadyFulfilled` of `data`, for these agents.'),
+  resource_id: z.string().optional().describe('Code of the resource. Only for orders that an Alipay agent paid.'),
+  content: z.unknown().optional().describe('Same as `content` of `data`. Only for orders that an Alipay agent paid.'),
+  trade_no: z
+    .string()
+    .optional()
+    .describe('Number of the payment at Alipay. Only for orders that an Alipay agent paid.'),
+  out_trade_no: z.string().optional().describe('Number of the order. Only for orders that an Alipay agent paid.'),
+  already_fulfilled: z
+    .boolean()
+    .optional()
+    .describe('Same as `alreadyFulfilled` of `data`. Only for orders that an Alipay agent paid.'),
 });
 
 /** A pay-per-call order. */
@@ -98,11 +106,14 @@ const SkillOrder = z
     subject: z.string(),
     status: z.enum(ORDER_STATUSES),
     fulfilment: z.enum(['none', 'running', 'done', 'failed']),
-    successor: z.string().nullable().describe('The order that took its place when it ended unpaid.'),
+    successor: z
+      .string()
+      .nullable()
+      .describe('Number of the order that replaced this one after it ended unpaid; null = none.'),
     payWay: PayWayName,
     mode: z.enum(['simulator', 'sandbox', 'live']),
-    amount: z.number().describe('Major units.'),
-    amountMinor: z.int().describe('Minor units.'),
+    amount: z.number().describe('Amount in major units.'),
+    amountMinor: z.int().describe('Amount in minor units.'),
     currency: z.string(),
     refundedAmount: z.number(),
     refunds: z.array(Refund),
@@ -137,7 +148,7 @@ export const SkillCoinOrder = z
 const SkillRefundRequest = z
   .object({
     outTradeNo: OutTradeNo,
-    refundAmount: Amount.optional().describe('Major units; the full remaining amount if omitted.'),
+    refundAmount: Amount.optional().describe('Amount in major units; if omitted, the full remaining amount.'),
     reason: SafeText(1, 80).optional(),
     merchantRefundNo: Id.optional(),
   })
@@ -152,13 +163,15 @@ const SkillPrice = z
     resource: z.string(),
     name: z.string(),
     description: z.string().nullable(),
-    price: z.number().describe('Major units.'),
+    price: z.number().describe('Price of a call in major units.'),
     amount: z.number().describe('Same as `price`.'),
     amountMinor: z.int(),
     currency: z.string(),
     payWays: z.array(z.string()),
     offerTtlSeconds: z.int(),
-    coinPrice: CoinPrice.nullable().describe('What a call costs in coins, for a `userId` that has them.'),
+    coinPrice: CoinPrice.nullable().describe(
+      'Price of a call in coins. It applies if the user in `userId` has enough coins; null = coins cannot pay.',
+    ),
     refundAfterFulfilment: z.boolean(),
   })
   .meta({ id: 'SkillPrice' });
@@ -175,7 +188,7 @@ const SkillFigures = z
     paid: z.int(),
     fulfilled: z.int(),
     failed: z.int(),
-    refunded: z.int().describe('Refunded in full.'),
+    refunded: z.int().describe('Calls that were refunded in full.'),
     revenue: z.number().describe('Paid minus refunded, in major units.'),
     revenueMinor: z.int(),
   })
@@ -194,15 +207,16 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *     tags: [Pay-per-call]
    *     operationId: callResource
    *     summary: Call a paid resource
-   *     description: >
-   *       The first call returns 402 with a payment code in `<Brand>-Pay-Required`, the order number in `X-Out-Trade-No` and the x402
-   *       offer in `PAYMENT-REQUIRED`, MPP challenges in `WWW-Authenticate`. After the payer has paid, the same call with `X-Out-Trade-No` (or an x402
-   *       `PAYMENT-SIGNATURE`, an MPP credential in `Payment-Authorization`, or a `Payment-Proof` of an agent of Alipay) returns 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` on the first
-   *       call identifies the order: a retry returns the same order in its current state. A call that names no `payWay` is offered every channel of
-   *       the skill; the payer may take another than the first at the payment page. When an offer expired unpaid, its repeat returns 402
-   *       `payment_expired` with a new offer in `data`, whose `inPlaceOf` is the former number. A call with a `userId` that has the coins of
-   *       the skill's `coinPrice` is answered 200 at once; repeated with its `X-Out-Trade-No` or under its `Idempotency-Key` it is
-   *       free, without either it is a new call and costs again.
+   *     description: >-
+   *       The first call returns 402. Its headers contain a payment code (`<Brand>-Pay-Required`), the order number (`X-Out-Trade-No`),
+   *       the x402 offer (`PAYMENT-REQUIRED`) and MPP challenges (`WWW-Authenticate`). After the payer has paid, send the same call
+   *       again with `X-Out-Trade-No`, an x402 `PAYMENT-SIGNATURE`, an MPP credential in `Payment-Authorization`, or a `Payment-Proof`
+   *       of an Alipay agent. It returns 200 with the content. Further repetitions never create the content twice. With an
+   *       `Idempotency-Key` on the first call, a retry returns the same order in its current state. A call without `payWay` offers every
+   *       channel of the skill; on the payment page the payer may choose another channel than the first. If an offer expired unpaid, a
+   *       repeated call returns 402 `payment_expired` with a new offer in `data`; `inPlaceOf` is the number of the expired order. If the
+   *       user in `userId` has enough coins for the `coinPrice` of the skill, the call returns 200 at once. Such a call is free when it
+   *       is repeated with its `X-Out-Trade-No` or its `Idempotency-Key`. Without both, it is a new call and costs again.
    *     x-payment-info:
    *       offers:
    *         - { intent: charge, method: wechat, amount: null, currency: cny, description: The price of the resource }
@@ -210,11 +224,11 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *         - { intent: charge, method: paypal, amount: null, description: The price of the resource }
    *     responses:
    *       402:
-   *         description: Payment required first. `data` is the order; the headers contain the offer in the format of each kind of client.
+   *         description: The call must be paid first. `data` is the order; the headers contain the offer in the format of each kind of client.
    *         headers:
    *           X-Out-Trade-No: { schema: { type: string }, description: The number of the order. }
    *           PAYMENT-REQUIRED: { schema: { type: string }, description: 'The offer for x402 clients, base64-encoded JSON.' }
-   *           WWW-Authenticate: { schema: { type: string }, description: 'Challenges of the scheme Payment, one for each channel.' }
+   *           WWW-Authenticate: { schema: { type: string }, description: 'Challenges of the authentication scheme Payment, one for each channel.' }
    *         content:
    *           application/problem+json:
    *             schema:
@@ -265,10 +279,11 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *     tags: [Pay-per-call]
    *     operationId: refundCall
    *     summary: Refund a pay-per-call order
-   *     description: >
-   *       Without `refundAmount`, the full remaining amount. 409 while the order is being fulfilled, and after delivery unless
-   *       the resource has `refundAfterFulfilment`. A refund before delivery, of a part, too, ends the claim to the content; if the refund
-   *       fails, the claim is back. After a full refund delivered content is no longer returned either.
+   *     description: >-
+   *       Without `refundAmount`, the full remaining amount is refunded. Returns 409 while the content is being created. Also returns
+   *       409 after delivery unless the resource has `refundAfterFulfilment`. A refund before delivery, even a partial one, ends the
+   *       right to the content; if the refund fails, the right is restored. After a full refund, content that was delivered is no longer
+   *       returned, either.
    *     requestBody:
    *       content:
    *         application/json:
@@ -325,7 +340,7 @@ export function skillpayStatsRoutes({ stats }: Pick<SkillOperations, 'stats'>): 
    *     tags: [Statistics]
    *     operationId: getSkillpayStats
    *     summary: Get pay-per-call statistics by application and resource
-   *     description: Offers created in the period and their outcome; one row per mode and currency.
+   *     description: Offers that were created in the period, and their results. One row per mode and currency.
    */
   router.get(
     '/skillpay',
@@ -342,12 +357,12 @@ export function skillpayStatsRoutes({ stats }: Pick<SkillOperations, 'stats'>): 
 
 const Skills = z
   .record(Code, z.object({ id: z.string().min(1).max(128), version: z.string().min(1).max(32) }))
-  .describe('By product code, the skill as SkillHub knows it.');
+  .describe('ID and version of each skill at SkillHub, by product code.');
 
 const Change = z
   .object({
-    developerId: Id.optional().describe('Developer at SkillHub, `sh-…`.'),
-    keyId: Id.optional().describe('Id of the public key at SkillHub, `PUB_KEY_…`.'),
+    developerId: Id.optional().describe('ID of the developer account at SkillHub, `sh-…`.'),
+    keyId: Id.optional().describe('ID of the public key at SkillHub, `PUB_KEY_…`.'),
     privateKey: z.string().max(16_384).optional().describe('RSA private key, PEM; stored encrypted and never shown.'),
     skills: Skills.optional(),
   })
@@ -382,7 +397,9 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     tags: [WeChat agent pay]
    *     operationId: getAgentPay
    *     summary: Get the WeChat agent pay configuration
-   *     description: The developer account that requests payment codes from WeChat, and the result of the last requests. The private key is never returned.
+   *     description: >-
+   *       The developer account that requests payment codes from WeChat, and the result of the last requests. The private key is never
+   *       returned.
    */
   router.get(
     '/api/v1/skillpay/agent-pay',
@@ -398,9 +415,10 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     tags: [WeChat agent pay]
    *     operationId: setAgentPay
    *     summary: Set the WeChat agent pay configuration
-   *     description: >
-   *       From then on the 402 of the named skills carries `WeixinPay-Required` if the order is paid with WeChat Pay. Omitted fields keep their
-   *       values; the first time all but `skills` are required. In Debug, and in staging with a simulator, payment codes come from the simulator.
+   *     description: >-
+   *       From then on, the 402 response of the listed skills contains the header `WeixinPay-Required` if the order is paid with WeChat
+   *       Pay. Omitted fields keep their values. When the configuration is created, all fields except `skills` are required. In Debug,
+   *       and in staging with a simulator, payment codes come from the simulator.
    *     requestBody:
    *       content:
    *         application/json:
@@ -427,7 +445,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     tags: [WeChat agent pay]
    *     operationId: removeAgentPay
    *     summary: Remove the WeChat agent pay configuration
-   *     description: No more payment codes are requested; issued ones remain payable.
+   *     description: No new payment codes are requested. Codes that were already issued can still be paid.
    */
   router.delete(
     '/api/v1/skillpay/agent-pay',
@@ -444,9 +462,9 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     tags: [WeChat agent pay]
    *     operationId: testAgentPay
    *     summary: Test the WeChat agent pay configuration
-   *     description: >
-   *       Requests a payment code for data without an order, so it cannot be paid. WeChat refuses the request; `ok` = only because it does
-   *       not know the data.
+   *     description: >-
+   *       Requests a payment code for data without an order, so the code cannot be paid. WeChat normally refuses this request. The test
+   *       succeeds (`ok`) if the only reason for the refusal is that WeChat does not know the data.
    */
   router.post(
     '/api/v1/skillpay/agent-pay/test',

@@ -69,7 +69,7 @@ export const User = z
     status: Status,
     metadata: z.record(z.string(), JsonValue).nullable(),
     anonymisedAt: Timestamp.nullable(),
-    totals: z.array(Total).optional().describe('By mode, channel and currency.'),
+    totals: z.array(Total).optional().describe('Totals by mode, channel and currency.'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
@@ -134,7 +134,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *   get:
    *     tags: [Payers]
    *     operationId: listUsers
-   *     summary: List users of the own project
+   *     summary: List users of the project of the token
    */
   router.get(
     prefix,
@@ -151,7 +151,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *     tags: [Users]
    *     operationId: putUserOfProject
    *     summary: Create or update a user
-   *     description: 201 if it was created, 200 if it existed.
+   *     description: Returns 201 if the user was created, 200 if it already existed.
    *     requestBody:
    *       content:
    *         application/json:
@@ -160,8 +160,8 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *   post:
    *     tags: [Payers]
    *     operationId: putUser
-   *     summary: Create or update a user of the own project
-   *     description: 201 if it was created, 200 if it existed. A payment creates its user, too.
+   *     summary: Create or update a user of the project of the token
+   *     description: Returns 201 if the user was created, 200 if it already existed. A payment also creates its user.
    *     requestBody:
    *       content:
    *         application/json:
@@ -183,12 +183,12 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *     tags: [Users]
    *     operationId: getUserOfProject
    *     summary: Get a user
-   *     description: With the totals paid and refunded.
+   *     description: The response contains the totals of payments and refunds.
    * /api/v2/users/{userId}:
    *   get:
    *     tags: [Payers]
    *     operationId: getUser
-   *     summary: Get a user of the own project
+   *     summary: Get a user of the project of the token
    */
   router.get(
     `${prefix}/:userId`,
@@ -214,7 +214,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *   put:
    *     tags: [Payers]
    *     operationId: updateUser
-   *     summary: Update a user of the own project
+   *     summary: Update a user of the project of the token
    *     description: Omitted fields keep their values, null clears them.
    *     requestBody:
    *       content:
@@ -256,7 +256,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
    *     tags: [Users]
    *     operationId: toggleUser
    *     summary: Block or unblock a user
-   *     description: Without a body the state is toggled. A blocked user cannot pay but can be refunded.
+   *     description: Without a body, the current state is inverted. A blocked user cannot pay but can be refunded.
    *     requestBody:
    *       content:
    *         application/json:
@@ -284,11 +284,12 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
    *     tags: [Users]
    *     operationId: anonymiseUser
    *     summary: Anonymise a user
-   *     description: >
-   *       Erases the data about the user everywhere: in the user, in orders and refunds (`subject`, `extra`, `payer`, IP address, reasons),
-   *       their histories, events, channel messages, the channel's own text of bill lines, coin ledgers and stored answers. The user ID
-   *       itself, amounts, numbers and states remain, because orders and coins refer to them. Operations in progress, and the rest of a
-   *       user with very many orders, follow automatically; the audit log is never changed.
+   *     description: >-
+   *       Erases the personal data of the user everywhere: in the user, in orders and refunds (`subject`, `extra`, `payer`, IP address,
+   *       reasons), their histories, events, channel messages, the channel's own text of bill lines, coin ledgers and stored responses.
+   *       The user ID itself, amounts, numbers and states remain, because orders and coins refer to them. Data of operations in
+   *       progress, and the remaining data of a user with very many orders, is erased automatically later. The audit log is never
+   *       changed.
    */
   router.delete(
     '/:userId',

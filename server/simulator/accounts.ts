@@ -5,8 +5,8 @@ import { writePrivately } from './folder.ts';
 import { SimulatorRefusal } from './requests.ts';
 
 /**
- * A merchant's account at one channel. `secrets` holds ids and PEM texts, which the simulator of the channel creates
- * and names.
+ * A merchant's account at one channel. `secrets` holds its ids and its keys as PEM text; the channel simulator chooses
+ * the field names.
  */
 export interface Account {
   payWay: PayWay;
@@ -14,19 +14,19 @@ export interface Account {
   secrets: Record<string, string>;
 }
 
-/** The accounts, kept in `accounts.json`. */
+/** The merchant accounts of the simulator. `openAccounts` stores them in `accounts.json`. */
 export interface Accounts {
   get(payWay: PayWay, name: string): Account | undefined;
   /** Returns the accounts of a channel, oldest first. */
   of(payWay: PayWay): readonly Account[];
   add(account: Account): Account;
-  /** Writes the accounts after a channel simulator changed an account's secrets. */
+  /** Stores the accounts; called after a channel simulator changed an account's secrets. */
   save(): void;
 }
 
 /**
- * Returns the secrets of the account that `options.merchantOf` names, so that a new account can belong to the same
- * merchant; undefined = no account is named.
+ * Returns the secrets of the account named in `options.merchantOf`, so that a new account can belong to the same
+ * merchant. Returns undefined if the option is absent.
  */
 export function merchantOf(
   { accounts }: { accounts: Accounts },

@@ -5,38 +5,38 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { writePrivately } from './folder.ts';
 
-/** Tags of ASN.1 (X.690) that a certificate needs. */
+/** The ASN.1 tags (X.690) that a certificate uses. */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, null: 0x05, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 };
 
-/** One DER element: tag, length, contents. */
+/** Encodes one DER element: tag, length, contents. */
 function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(contents);
   return Buffer.concat([Buffer.from([tag]), lengthOf(body.length), body]);
 }
 
-/** SEQUENCE of the given elements. */
+/** Encodes a SEQUENCE of the given elements. */
 export function sequence(...items: readonly Uint8Array[]): Buffer {
   return element(TAG.sequence, ...items);
 }
 
-/** SET of one element. */
+/** Encodes a SET of one element. */
 function setOf(item: Uint8Array): Buffer {
   return element(TAG.set, item);
 }
 
-/** Non-negative INTEGER from big-endian bytes. */
+/** Encodes a non-negative INTEGER from big-endian bytes. */
 export function integer(bytes: Uint8Array): Buffer {
   const sign = (bytes[0] ?? 0) >= 0x80 ? Buffer.from([0]) : Buffer.alloc(0);
   return element(TAG.integer, sign, bytes);
 }
 
-/** OBJECT IDENTIFIER from its dotted form. */
+/** Encodes an OBJECT IDENTIFIER from its dotted form. */
 export function objectId(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   return element(TAG.oid, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** BIT STRING without unused bits. */
+/** Encodes a BIT STRING without unused bits. */
 export function bitString(bytes: Uint8Array): Buffer {
   return element(TAG.bits, Buffer.from([0]), bytes);
 }
@@ -46,12 +46,12 @@ export function octetString(bytes: Uint8Array): Buffer {
   return element(TAG.octets, bytes);
 }
 
-/** Text as a DER UTF8String. */
+/** Encodes text as a UTF8String. */
 function utf8String(text: string): Buffer {
   return element(TAG.utf8, Buffer.from(text, 'utf8'));
 }
 
-/** The DER value NULL. */
+/** Encodes the DER value NULL. */
 export function nothing(): Buffer {
   return element(TAG.null);
 }
@@ -61,7 +61,7 @@ function yes(): Buffer {
   return element(0x01, Buffer.from([0xff]));
 }
 
-/** UTCTime or, from 2050 on, GeneralizedTime, as RFC 5280 §4.1.2.5 requires. */
+/** Encodes a time as UTCTime, or as GeneralizedTime from 2050 on (RFC 5280 §4.1.2.5). */
 export function time(at: Date): Buffer {
   const digits = at.toISOString().replace(/[-:T]|\.\d+/g, '');
   return at.getUTCFullYear() < 2050
@@ -117,17 +117,20 @@ export interface KeyPair {
   publicKey: KeyObject;
 }
 
-/** A new RSA-2048 key pair, made on the thread pool. */
+/** Creates an RSA-2048 key pair on the thread pool. */
 export function newRsaKeys(): Promise<KeyPair> {
   return promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
 }
 
-/** A new P-256 key pair for a root that is not RSA, as in Alipay's own file. */
+/** Creates a P-256 key pair for a root certificate that is not RSA, as in Alipay's own root file. */
 export function newEcKeys(): Promise<KeyPair> {
   return promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
 }
 
-/** Writes and signs an X.509 v3 certificate (RFC 5280) with SHA-256; valid from yesterday; PEM. */
+/**
+ * Writes an X.509 v3 certificate (RFC 5280), signs it with SHA-256 and returns it as PEM. The certificate is valid from
+ * yesterday.
+ */
 export function issueCertificate(request: CertificateRequest): string {
   const algorithm = request.signer.asymmetricKeyType === 'ec' ? SHA256_ECDSA : SHA256_RSA;
   const body = sequence(
@@ -172,7 +175,7 @@ function extensions({ ca, dnsNames }: CertificateRequest): Buffer[] {
   return [constraints, usage, sequence(objectId('2.5.29.17'), octetString(names))];
 }
 
-/** keyCertSign and cRLSign for an authority, digitalSignature for other certificates. */
+/** Returns the key usage: keyCertSign and cRLSign for an authority, digitalSignature for other certificates. */
 function keyUsage(ca: boolean): Buffer {
   return ca ? element(0x03, Buffer.from([1, 0x06])) : element(0x03, Buffer.from([7, 0x80]));
 }
@@ -183,21 +186,24 @@ export interface Credential {
   privateKey: string;
 }
 
-/** The simulator's own certificate authority; its keys are only trusted by the simulator's clients. */
+/** The simulator's own certificate authority. Only the simulator's clients trust its certificates. */
 export interface Authority {
-  /** PEM of the root that issues every certificate. */
+  /** The root certificate as PEM. */
   readonly root: string;
-  /** PEM of an elliptic-curve root: part of Alipay's root file and ignored in its serial. */
+  /**
+   * A second root certificate (elliptic curve) as PEM. It is part of Alipay's root file, but Alipay's root serial
+   * number ignores it.
+   */
   readonly otherRoot: string;
-  /** Makes a key and a certificate for it. */
+  /** Creates a key pair and issues its certificate. */
   issue(commonName: string, options?: { dnsNames?: readonly string[]; unit?: string }): Promise<Credential>;
   /** Issues a certificate for an existing public key. */
   certify(commonName: string, publicKey: KeyObject): string;
-  /** Returns the intermediate authority of this name; creates and stores it on first use. */
+  /** Returns the intermediate authority with this name. The first call creates and stores it. */
   between(name: string): Promise<Intermediate>;
 }
 
-/** An authority whose certificate the root issued. */
+/** An intermediate authority, whose certificate the root issued. */
 interface Intermediate {
   /** Issues a certificate for a public key; the authority's own certificate is appended. */
   certify(commonName: string, publicKey: KeyObject, unit: string): string;
@@ -211,7 +217,7 @@ interface Stored extends Credential {
 
 const ROOT_NAME = namedBy('Payment Simulator Root', 'Authority');
 
-/** Opens the authority in `dir`; creates it at the first start. */
+/** Opens the certificate authority stored in `dir`; creates it at the first start. */
 export async function openAuthority(dir: string): Promise<Authority> {
   const file = join(dir, 'authority.json');
   if (!existsSync(file)) writePrivately(file, JSON.stringify(await newAuthority(), null, 2));
@@ -241,17 +247,17 @@ export async function openAuthority(dir: string): Promise<Authority> {
   };
 }
 
-/** The serial number of a certificate as upper-case hex without leading zeros. */
+/** Returns the serial number of a certificate as upper-case hex without leading zeros. */
 export function serialOf(certificate: string): string {
   return new X509Certificate(certificate).serialNumber.replace(/^0+/, '').toUpperCase();
 }
 
-/** A private key as PKCS #8 PEM. */
+/** Exports a private key as PKCS #8 PEM. */
 export function pkcs8(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** A public key as SPKI PEM. */
+/** Exports a public key as SPKI PEM. */
 export function spki(key: KeyObject): string {
   return key.export({ type: 'spki', format: 'pem' }).toString();
 }

@@ -1,10 +1,15 @@
-/** The simulator's time: real time plus the time it was advanced. Signature timestamps use real time. */
+/**
+ * The simulated clock: real time plus the time by which the clock was advanced. Timestamps of signatures use real time.
+ */
 export interface Clock {
   /** Milliseconds since 1970 on the simulated clock. */
   now(): number;
-  /** Runs `task` after `delayMs` of simulated time; `scaled` delays are multiplied by the time factor. Returns the due time. */
+  /**
+   * Runs `task` after `delayMs` of simulated time. The delay is multiplied by the time factor if `scaled` is true.
+   * Returns the due time.
+   */
   schedule(delayMs: number, task: () => unknown, scaled?: boolean): number;
-  /** Advances the clock and resolves when all due tasks have run, in order. */
+  /** Advances the clock and runs the tasks that become due, earliest first. Resolves when these tasks have finished. */
   advance(milliseconds: number): Promise<void>;
   /** Cancels every task. */
   stop(): void;
@@ -52,7 +57,7 @@ export function createClock(offset: number, timeFactor: number, onError: (error:
     },
     async advance(milliseconds) {
       const target = now() + milliseconds;
-      // A running task may schedule another task: a delivery decides whether there is a next delivery.
+      // A running task may schedule the next task, as the delivery of a notification does.
       await Promise.all(running);
       for (let batch = dueBy(tasks, target); batch.length > 0; batch = dueBy(tasks, target)) {
         ahead += Math.max(0, batch.at(-1)!.due - now());
@@ -78,8 +83,8 @@ async function attempt(task: Task, onError: (error: unknown) => void): Promise<v
 }
 
 /**
- * The earliest tasks due by `target`: the first task and all that are due within a second after it, so that they run
- * concurrently.
+ * Returns the next batch of tasks that are due by `target`: the earliest task, and all tasks that are due within one
+ * second after it. The tasks of a batch run concurrently.
  */
 function dueBy(tasks: ReadonlySet<Task>, target: number): Task[] {
   const due = [...tasks].filter((task) => task.due <= target).toSorted((a, b) => a.due - b.due);

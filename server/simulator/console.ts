@@ -15,8 +15,8 @@ import { type LedgerEntry, type Trade, majorOf } from './trade.ts';
 import { SIMULATOR_WORDS, type SimulatorWords } from './words.ts';
 
 /**
- * The script of the control page: every two seconds it fetches the page and replaces the changed parts, except a part in which a
- * button is being pressed. Without the script the page reloads itself.
+ * The script of the control page. Every two seconds it fetches the page and replaces the changed parts, except a part
+ * in which a button is being pressed. Without the script the page reloads itself.
  */
 const CONSOLE_SCRIPT = `'use strict';
 (() => {
@@ -44,22 +44,22 @@ const CONSOLE_SCRIPT = `'use strict';
 })();
 `;
 
-/** The path of the script. */
+/** The URL path of the script. */
 const CONSOLE_SCRIPT_PATH = '/console/console.js';
 
-/** The script's address in a page; it changes with the script. */
+/** The URL of the script in the page. It contains a hash of the script, so that browsers load a changed script. */
 const CONSOLE_SCRIPT_ADDRESS = `${CONSOLE_SCRIPT_PATH}?v=${digestOf(CONSOLE_SCRIPT)}`;
 
 /** The styles of the control page, in addition to those of all pages. */
 export const CONSOLE_STYLE = readFileSync(new URL('console.css', import.meta.url), 'utf8');
 
-/** The path of the styles. */
+/** The URL path of the styles. */
 const CONSOLE_STYLE_PATH = '/console/console.css';
 
-/** The styles' address in a page; it changes with the styles. */
+/** The URL of the styles in the page. It contains a hash of the styles, so that browsers load changed styles. */
 const CONSOLE_STYLE_ADDRESS = `${CONSOLE_STYLE_PATH}?v=${digestOf(CONSOLE_STYLE)}`;
 
-/** The data of the page. */
+/** The data that the control page shows. */
 interface ConsoleView {
   now: Date;
   /** The trades that can still be paid, newest first. */
@@ -67,7 +67,7 @@ interface ConsoleView {
   faults: readonly FaultRule[];
   /** Newest first. */
   entries: readonly LedgerEntry[];
-  /** Returns the trade of an entry. */
+  /** Returns the trade of a ledger entry. */
   tradeOf: (entry: LedgerEntry) => Trade | undefined;
 }
 
@@ -79,13 +79,13 @@ interface Scene extends ConsoleView {
   words: SimulatorWords;
 }
 
-/** Why the last action was refused. */
+/** The reason why the last form action was refused. */
 interface ShownRefusal {
   code: string;
   message: string;
 }
 
-/** Returns the control page; `refusal` belongs to the last action. */
+/** Returns the control page. `refusal` is the refusal of the last form action. */
 function consolePage(view: ConsoleView, language: Language, refusal?: ShownRefusal): string {
   const words = SIMULATOR_WORDS[language];
   const scene: Scene = { ...view, language, words };
@@ -105,7 +105,7 @@ ${refusal === undefined ? '' : `<p class="refusal" role="alert"><b>${words.refus
   });
 }
 
-/** A part that the script updates. */
+/** Wraps a part of the page that the script keeps up to date. */
 function live(name: string, html: string): string {
   return `<div data-live="${name}">${html}</div>`;
 }
@@ -216,7 +216,7 @@ function time(at: Date, language: Language): string {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** Most rows of open trades and of the ledger on a page. */
+/** The highest number of open trades, and of ledger entries, on the page. */
 const MOST_ROWS = 50;
 
 const TradeForm = z.object({ trade: z.string(), choice: z.enum(['pay', 'decline']) });
@@ -259,7 +259,7 @@ export function consoleRoutes(core: Core): Router {
   return router;
 }
 
-/** A form route: runs the action and redirects to the page; a refusal is shown on the page. */
+/** Adds a form route. It runs the action and redirects to the page; a refusal is shown on the page. */
 function formAction<T>(
   router: Router,
   core: Core,
@@ -293,7 +293,7 @@ function show(ctx: Context, core: Core, refusal?: SimulatorRefusal): void {
 
 function viewOf({ ledger, trades, faults, clock }: Core): ConsoleView {
   const waiting = [...ledger.trades.values()].filter(({ state }) => state !== 'paid' && state !== 'closed');
-  // `byId` closes expired trades.
+  // `byId` closes a trade that has expired, so the state is checked again after it.
   const open = waiting
     .slice(-MOST_ROWS)
     .flatMap(({ id }) => trades.byId(id) ?? [])

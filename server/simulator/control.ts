@@ -24,7 +24,9 @@ const NewDeveloper = z.object({
 const PayByBill = z.object({ paymentNeeded: z.string().max(8192), clientSession: z.string().max(4096).optional() });
 const PayByCode = z.object({ paymentCode: z.string().max(1024) });
 
-/** Adds the control API for agents: a SkillHub developer, and agents that pay by a code or a bill. */
+/**
+ * Adds the control API for agents: creates a SkillHub developer, and pays as an agent with a payment code or a bill.
+ */
 function addAgents(router: Router, core: Core): void {
   router.post('/agent/developer', async (ctx) => {
     const { account, skills } = bodyOf(ctx, NewDeveloper);
@@ -37,16 +39,16 @@ function addAgents(router: Router, core: Core): void {
   });
   router.post('/agent/pay', (ctx) => {
     const trade = tradeOfCode(core, bodyOf(ctx, PayByCode).paymentCode);
-    // A second payment of a paid order changes nothing.
+    // Paying a paid order again changes nothing.
     if (trade.state !== 'paid') core.channelSimulator('wechat').pay(core, trade);
     ctx.body = trade;
   });
 }
 
-/** Applies the action at the trade's channel. */
+/** Applies an action to a dispute, at the channel of the trade. */
 function actOnDispute(core: Core, trade: Trade, action: DisputeAction): object {
   const { dispute } = core.channelSimulator(trade.payWay);
-  if (!dispute) throw new SimulatorRefusal(400, 'no_disputes', 'This channel has no disputes here.');
+  if (!dispute) throw new SimulatorRefusal(400, 'no_disputes', 'The simulator has no disputes for this channel.');
   return dispute(core, trade, action);
 }
 
@@ -109,7 +111,10 @@ const Fault = z.object({
     .optional(),
 });
 
-/** The control API below `/sim`: actions of payers, merchant portals and faults. Only for callers on this machine. */
+/**
+ * The control API below `/sim`: acts as payers and merchant portals, and sets faults. Only callers on this machine may
+ * use it.
+ */
 export function controlRoutes(core: Core): Router {
   const router = new Router({ prefix: '/sim' });
   router.use(onlyLocal);
@@ -196,7 +201,7 @@ function addPayer(router: Router, core: Core): void {
     const { state, ...which } = bodyOf(ctx, CaptureMove);
     const trade = tradeOf(core, which);
     const { moveCapture } = core.channelSimulator(trade.payWay);
-    if (!moveCapture) throw new SimulatorRefusal(400, 'no_captures', 'This channel makes no captures.');
+    if (!moveCapture) throw new SimulatorRefusal(400, 'no_captures', 'This channel has no captures.');
     moveCapture(core, trade, state);
     ctx.body = trade;
   });
@@ -205,7 +210,7 @@ function addPayer(router: Router, core: Core): void {
     const trade = tradeOf(core, which);
     const { sendEvent } = core.channelSimulator(trade.payWay);
     if (!sendEvent)
-      throw new SimulatorRefusal(400, 'no_events', 'This channel only sends events about orders and refunds.');
+      throw new SimulatorRefusal(400, 'no_events', 'The simulator cannot send this event for this channel.');
     sendEvent(core, trade, { type, resource, isTest });
     ctx.body = trade;
   });
@@ -226,7 +231,7 @@ function addPayer(router: Router, core: Core): void {
     const refund = refundOf(trade, refundNo);
     const { notifyBank } = core.channelSimulator(trade.payWay);
     if (!notifyBank)
-      throw new SimulatorRefusal(400, 'no_bank', "This channel does not report the answer of the payer's bank.");
+      throw new SimulatorRefusal(400, 'no_bank', "This channel does not report the bank's result of a refund.");
     refund.bankSaid = status;
     core.trades.record(trade, 'updated');
     notifyBank(core, trade, refund);
@@ -288,7 +293,7 @@ function minorIn(trade: Trade, amount: z.infer<typeof Amount>): number {
 }
 
 function amountInvalid(): SimulatorRefusal {
-  return new SimulatorRefusal(400, 'amount_invalid', 'An amount must be in major units.');
+  return new SimulatorRefusal(400, 'amount_invalid', 'An amount must be a number in major units, such as 12.34.');
 }
 
 function answerWith(ctx: Context, core: Core, act: (trade: Trade) => void): void {
@@ -307,7 +312,7 @@ function tradeOf(core: Core, { orderNo, payWay, account, payUrl }: z.infer<typeo
   return trade;
 }
 
-/** Returns the trade of an order that has this payment, for an order that was paid more than once. */
+/** Returns the trade with this payment. An order that was paid more than once has several trades. */
 function tradeOfPayment(core: Core, orderNo: string, paymentNo: string): Trade {
   const found = core.trades
     .ofOrder(orderNo)
@@ -331,11 +336,14 @@ function configOf(core: Core, name: string): Partial<Record<PayWay, SimulatedCha
   return Object.fromEntries(known);
 }
 
-/** Cross-site pages cannot send JSON without a preflight, and cannot forge the Host header with DNS rebinding. */
+/**
+ * Refuses callers from other machines and web pages. A page of another site cannot send JSON without a CORS preflight,
+ * and its Host header is not a loopback name even with DNS rebinding.
+ */
 async function onlyLocal(ctx: Context, next: Next): Promise<void> {
   refuseForeignHost(ctx);
   if (ctx.method !== 'GET' && !/^application\/json\s*(;|$)/i.test(ctx.get('content-type'))) {
-    throw new SimulatorRefusal(415, 'not_json', 'The control API requires application/json.');
+    throw new SimulatorRefusal(415, 'not_json', 'The control API requires the content type application/json.');
   }
   await next();
 }

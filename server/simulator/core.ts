@@ -18,7 +18,7 @@ import { SimulatorRefusal } from './requests.ts';
 import type { Trade } from './trade.ts';
 import { createTrades } from './trades.ts';
 
-/** The settings of a core (the parts that all channel simulators share), with or without a folder for its data. */
+/** The settings of a core. A core consists of the parts that all channel simulators share. */
 interface Settings {
   channelSimulators: readonly ChannelSimulator[];
   timeFactor: number;
@@ -26,23 +26,26 @@ interface Settings {
   log: Core['log'];
 }
 
-/** A core that stores keys, accounts and ledger in a folder. */
+/** The settings of a core that stores keys, accounts and ledger in the folder `dir`. */
 interface CoreOptions extends Settings {
   dir: string;
 }
 
-/** The parts of a core. */
+/** The settings of a core, and the parts from which it is assembled. */
 interface CoreParts extends Settings {
   authority: Authority;
   strangerKey: KeyObject;
   accounts: Accounts;
   openJournal: OpenJournal;
   deliver: Deliver;
-  /** Releases the folder when the core is closed. */
+  /** Unlocks the folder. Called when the core is closed. */
   release(): void;
 }
 
-/** Opens keys, accounts and ledger in `dir`, and creates them at the first start; every channel has an account `default`. */
+/**
+ * Opens keys, accounts and ledger in `dir`, and creates them at the first start. Every channel has an account
+ * `default`.
+ */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const unlock = takeSimulatorFolder(options.dir);
   const { dir } = options;
@@ -75,8 +78,8 @@ export async function createCore(parts: CoreParts): Promise<Core> {
     accounts,
     openJournal: open,
   } = parts;
-  // Ledger and clock need each other: the clock gives the entries their time, and the ledger has the offset of the
-  // clock.
+  // Ledger and clock depend on each other: the ledger stores the clock's offset, and the clock gives the ledger
+  // entries their time.
   const ledger: Ledger = openLedger(open, () => clock.now());
   const clock = createClock(clockOffset ?? ledger.clockOffset, timeFactor, (error) =>
     log('a task failed', { error: String(error) }),
@@ -126,7 +129,7 @@ export async function createCore(parts: CoreParts): Promise<Core> {
   return core;
 }
 
-/** Creates the account of this name unless it exists. */
+/** Creates the account with this name, unless it exists. */
 export async function ensureAccount(
   core: Core,
   channelSimulator: ChannelSimulator,
@@ -141,7 +144,9 @@ export async function ensureAccount(
   });
 }
 
-/** Resumes the work of an earlier process: unacknowledged notifications and scheduled payments. */
+/**
+ * Resumes the unfinished work of an earlier process: notifications without an acknowledgement, and scheduled payments.
+ */
 export function resume(core: Core): void {
   core.notifications.resume();
   for (const trade of core.ledger.trades.values()) {

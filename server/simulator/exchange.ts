@@ -14,7 +14,10 @@ import {
   tamper,
 } from './faults.ts';
 
-/** An unsigned answer. `silent` = the call took effect, but the caller gets no answer, as for an order of 0.06. */
+/**
+ * A response before it is signed. `silent` = the call took effect, but the caller gets no response, as for an order of
+ * 0.06.
+ */
 export interface Answer {
   status: number;
   body: string;
@@ -22,27 +25,28 @@ export interface Answer {
   silent?: boolean;
   /** Encodes the body; UTF-8 by default. */
   encode?(text: string): Buffer;
-  /** The pieces of a file, instead of a body. */
+  /** Yields the pieces of a file, which is sent instead of `body`. */
   file?(): AsyncIterable<Buffer>;
 }
 
 /**
- * One authenticated call: its effect and the signature of its answer. `answerExchange` chooses a fault and applies it.
+ * One authenticated call: its effect, and the signature of its response. `answerExchange` chooses the fault and applies
+ * it.
  */
 export interface Exchange extends Target {
   /**
-   * Runs the call. `fault` is set if the fault changes the effect (`query-lag`, `pending-refund`, `wrong-amount` …);
-   * `word` is the channel's code that was set with the fault.
+   * Runs the call. `fault` is the fault for the call; `act` applies it if it changes the effect (`query-lag`,
+   * `pending-refund`, `wrong-amount` …). `word` is the channel's code that was set with the fault.
    */
   act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
   /**
-   * Signs the answer. `fault` is set if the fault changes the signature (`wrong-key`, `no-signature`, `duplicate-key`,
-   * `clock-skew` …).
+   * Signs the response. `fault` is the fault for the call; `sign` applies it if it changes the signature (`wrong-key`,
+   * `no-signature`, `duplicate-key`, `clock-skew` …).
    */
   sign(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
-/** Sends the answer of a call, altered if a fault is set for the call. */
+/** Runs a call, applies the fault that is set for the call, and sends the response. */
 export async function answerExchange(
   ctx: Context,
   exchange: Exchange,
@@ -63,7 +67,7 @@ export async function answerExchange(
   write(ctx, signed);
 }
 
-/** Writes an answer unchanged: for refusals before the caller is authenticated. */
+/** Sends a response as it is. Routes call it directly only to refuse a caller that is not authenticated. */
 export function write(ctx: Context, { status, body, headers = {}, encode = utf8, file }: Answer): void {
   ctx.status = status;
   const payWay = PAY_WAYS.find((one) => ctx.path.startsWith(`/${one}/`));
@@ -72,11 +76,14 @@ export function write(ctx: Context, { status, body, headers = {}, encode = utf8,
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   if (file) ctx.body = Readable.from(file(), { objectMode: false });
   else ctx.body = body === '' ? null : encode(body);
-  // Koa turns an empty body into 204; the channel's status is set again.
+  // Koa changes the status of an empty response to 204, so the channel's status is set again.
   ctx.status = status;
 }
 
-/** Alters the first piece of a file, or sends half of it and closes the connection. */
+/**
+ * Applies the fault `tampered` (alters the first piece of a file) or `half-body` (sends half of the first piece, then
+ * closes the connection).
+ */
 function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefined): () => AsyncIterable<Buffer> {
   return async function* () {
     let isFirst = true;
@@ -85,7 +92,7 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
       else if (fault === 'tampered') yield tamper(piece);
       else {
         yield piece.subarray(0, piece.length >> 1);
-        throw new Error('The file was cut off, as its fault requires.');
+        throw new Error('The fault half-body cut the file off.');
       }
       isFirst = false;
     }
@@ -95,8 +102,8 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
 const utf8 = (text: string) => Buffer.from(text, 'utf8');
 
 /**
- * The id by which a channel's support finds a request: PayPal's errors have it in the body; other answers get a random
- * id.
+ * Returns the id by which a channel's support finds a request. PayPal's errors have the id in the body; other responses
+ * get a random id.
  */
 function supportId(body: string): string {
   return /"debug_id":"(\w+)"/.exec(body)?.[1] ?? randomBytes(7).toString('hex');
@@ -129,7 +136,7 @@ function silence(ctx: Context, hangUpMs: number): Promise<void> {
   });
 }
 
-/** Announces the whole body but sends only half of it. */
+/** Declares the full content length, but sends only half of the body. */
 function writeHalf(ctx: Context, { status, body, headers = {}, encode = utf8 }: Answer): void {
   ctx.respond = false;
   const bytes = encode(body);

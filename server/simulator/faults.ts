@@ -1,9 +1,9 @@
-/** The faults that can be set, and the alteration of answers and notifications. */
+/** The faults that can be set, and functions that alter responses and notifications. */
 import { randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/** The calls that faults can be set on; not every channel has all of them. `*` = any but `notice`. */
+/** The calls for which a fault can be set; not every channel has all of them. `*` = every call except `notice`. */
 export const CALLS = [
   'create',
   'query',
@@ -41,11 +41,17 @@ const ALIASES: Readonly<Record<string, Call>> = {
   any: '*',
 };
 
-/** Faults with which the channel does nothing; each name says what the caller gets instead. */
+/**
+ * Faults for which the caller gets no proper response and the channel does nothing; with `timeout-then-commit` the
+ * channel performs the call later.
+ */
 const BEFORE = ['timeout', '502', 'redirect', 'timeout-then-commit'] as const;
-/** Faults with which the channel acts, and the answer is lost or altered. */
+/** Faults for which the channel performs the call, but the response is lost, altered or late. */
 const AFTER = ['commit-then-timeout', '500-after-commit', 'html', 'half-body', 'delay'] as const;
-/** Faults with which the channel acts, and its simulator signs or writes the answer (or notification) wrongly. */
+/**
+ * Faults for which the channel performs the call, but the simulator signs or writes the response (or notification)
+ * wrongly.
+ */
 const ON_ANSWER = [
   'wrong-key',
   'tampered',
@@ -58,7 +64,7 @@ const ON_ANSWER = [
   'bad-aad',
   'wrong-amount',
 ] as const;
-/** Faults with which the channel does something else than requested. */
+/** Faults for which the channel does something other than the request says. */
 const EFFECT = [
   'query-lag',
   'pending-refund',
@@ -82,7 +88,10 @@ const ON_NOTIFICATION = ['drop-notify', 'duplicate-notify', 'bad-notify-signatur
 export const FAULTS = [...BEFORE, ...AFTER, ...ON_ANSWER, ...EFFECT, ...ON_NOTIFICATION] as const;
 export type FaultName = (typeof FAULTS)[number];
 
-/** A fault that was set: for the next `times` matching calls, for each matching call with a probability, or both. */
+/**
+ * A fault that was set. `times` is the number of matching calls to which it applies; `probability` is the chance that
+ * it applies to a matching call.
+ */
 export interface FaultRule {
   id: string;
   payWay: PayWay;
@@ -91,11 +100,11 @@ export interface FaultRule {
   times: number | null;
   probability: number | null;
   delayMs: number | null;
-  /** Time until a silent connection is closed; by default `delayMs` (ms). */
+  /** Time until the simulator closes a connection on which it sends nothing (ms); by default `delayMs`. */
   hangUpMs: number | null;
   account: string | null;
   orderNo: string | null;
-  /** The channel's own code: of a refusal, or the reason of a pending capture. */
+  /** The channel's own code: the code of a refusal, or the reason of a pending capture. */
   word: string | null;
   /** The number of calls that the fault was applied to. */
   hits: number;
@@ -128,7 +137,7 @@ export interface Faults {
 
 const DEFAULT_DELAY_MS: Readonly<Partial<Record<FaultName, number>>> = { delay: 1000 };
 
-/** Default silence of a timeout (ms): longer than any client waits. */
+/** How long a timeout lasts by default (ms): longer than any client waits. */
 export const SILENCE_MS = 8000;
 
 /** Creates an empty list of faults. */
@@ -140,7 +149,7 @@ export function createFaults(random: () => number = Math.random): Faults {
       const { payWay, fault, probability = null, delayMs = null, hangUpMs = null } = input;
       const { account = null, orderNo = null, word = null } = input;
       if (fault.startsWith('refused') && word === null)
-        throw new SimulatorRefusal(400, 'word_missing', `The fault ${fault} requires the channel's code as word.`);
+        throw new SimulatorRefusal(400, 'word_missing', `The fault ${fault} requires the field word, a channel code.`);
       const rule: FaultRule = {
         id: randomUUID(),
         payWay,
@@ -196,23 +205,30 @@ function callOf(word: string | undefined, fault: FaultName): Call {
   if (stageOf(fault) === 'notice') return 'notice';
   const call =
     word === undefined ? '*' : Object.hasOwn(ALIASES, word) ? ALIASES[word]! : CALLS.find((known) => known === word);
-  if (call === undefined) throw new SimulatorRefusal(400, 'unknown_call', `call must be one of ${CALLS.join(', ')}.`);
+  if (call === undefined)
+    throw new SimulatorRefusal(400, 'unknown_call', `The field call must be one of ${CALLS.join(', ')}.`);
   return call;
 }
 
-/** Changes the first digit of a body (not in a percent-escape or after a hex digit): still well-formed, but no longer as signed. */
+/**
+ * Changes the first digit of a body, so that the body stays well-formed but does not match its signature. Digits in a
+ * percent-escape or after a hexadecimal digit are skipped.
+ */
 export function tamper(body: Buffer): Buffer {
   const text = body.toString('latin1');
   const changed = text.replace(/(?<![%0-9A-Fa-f])\d/, (digit) => String((Number(digit) % 9) + 1));
   return Buffer.from(changed === text ? `${text} ` : changed, 'latin1');
 }
 
-/** Repeats the first field of a JSON object with `value`; any other text is unchanged. */
+/**
+ * Appends a second field with the name of the first field of a JSON object, and with `value`. Any other text is
+ * returned unchanged.
+ */
 export function duplicateFirstKey(json: string, value = '"twice"'): string {
   const key = /^\s*\{\s*("(?:[^"\\]|\\.)*")/.exec(json)?.[1];
   return key === undefined ? json : json.replace(/\}\s*$/, `,${key}:${value}}`);
 }
 
-/** An error page as a proxy in front of a channel would send it. */
+/** The error page that a proxy in front of a channel would return. */
 export const GATEWAY_PAGE =
   '<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>The request could not be served.</body></html>';

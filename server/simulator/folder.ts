@@ -1,4 +1,4 @@
-/** The folder of a simulator: used by one process, with private files and a journal of whole lines. */
+/** The data folder of a simulator: locked by one process, with private files and a journal of complete lines. */
 import {
   closeSync,
   existsSync,
@@ -26,10 +26,10 @@ interface Journal {
   close(): void;
 }
 
-/** Opens a journal and calls `replay` for every whole line. */
+/** Opens a journal and calls `replay` for every complete line. */
 export type OpenJournal = (replay: (line: Record<string, unknown>) => void) => Journal;
 
-/** Opens a journal, calls `replay` for every whole line and cuts off a line that a crash left incomplete. */
+/** Opens a journal, calls `replay` for every complete line, and cuts off a line that a crash left incomplete. */
 export function openJournal(file: string, replay: (line: Record<string, unknown>) => void): Journal {
   const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
   const whole = bytes.lastIndexOf(0x0a) + 1;
@@ -47,7 +47,10 @@ export function openJournal(file: string, replay: (line: Record<string, unknown>
   };
 }
 
-/** Locks a folder for this process; the returned function releases it. Throws when another living process has the lock. */
+/**
+ * Locks a folder for this process; the returned function unlocks it. Throws if another running process has locked the
+ * folder.
+ */
 export function takeSimulatorFolder(dir: string): () => void {
   return lockFolder(dir, {
     key: 'Simulator.Dir',
@@ -56,7 +59,7 @@ export function takeSimulatorFolder(dir: string): () => void {
         'simulator_in_use',
         409,
         `The folder ${dir} of the simulator is in use by ${nameHolder(holder)}.`,
-        { hint: 'Stop that process, or set Simulator.Url to use it.' },
+        { hint: 'Stop that process, or set Simulator.Url to the URL of its simulator.' },
       ),
   });
 }

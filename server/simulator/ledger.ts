@@ -23,9 +23,9 @@ export interface Ledger {
   readonly entries: readonly LedgerEntry[];
   readonly trades: Map<string, Trade>;
   readonly notifications: Map<string, NotificationRecord>;
-  /** Every number that was ever issued. */
+  /** Every number that was issued, so that no number is issued twice. */
   readonly numbers: Set<string>;
-  /** Milliseconds by which the clock was advanced. */
+  /** How far the clock was advanced in earlier processes (ms). */
   clockOffset: number;
   write(
     trade: Trade,
@@ -36,7 +36,7 @@ export interface Ledger {
   close(): void;
 }
 
-/** Opens the ledger over its journal and replays it. */
+/** Opens the journal and rebuilds the ledger from its lines. */
 export function openLedger(openJournal: OpenJournal, now: () => number): Ledger {
   const entries: LedgerEntry[] = [];
   const trades = new Map<string, Trade>();
@@ -86,7 +86,7 @@ export function openLedger(openJournal: OpenJournal, now: () => number): Ledger 
   };
 }
 
-/** The sums of every order among `entries`, keyed by channel, account and number. */
+/** Returns the sums of each order among `entries`. Channel, account and order number identify an order. */
 export function sumOrders(entries: readonly LedgerEntry[], trades: ReadonlyMap<string, Trade>): OrderSums[] {
   const orders = new Map<string, OrderSums>();
   for (const entry of entries) {

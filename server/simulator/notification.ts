@@ -4,7 +4,10 @@ import { request as tlsRequest } from 'node:https';
 import type { PayWay } from '../payments/channel.ts';
 import type { Trade } from './trade.ts';
 
-/** A message of a channel to a merchant, sent until it is acknowledged. Times are milliseconds on the simulated clock. */
+/**
+ * A message of a channel to a merchant, which is delivered until it is acknowledged. Times are milliseconds on the
+ * simulated clock.
+ */
 export interface NotificationRecord {
   /** The channel's id of the message; the same for every delivery. */
   id: string;
@@ -15,7 +18,7 @@ export interface NotificationRecord {
   /** The channel's name of the event. */
   event: string;
   url: string;
-  /** The content, fixed when the notification was created; JSON. */
+  /** The content of the message as JSON data, fixed when the notification was created. */
   facts: Record<string, unknown>;
   createdAt: number;
   dueAt: number | null;
@@ -37,7 +40,10 @@ export interface SignedNotification {
   body: Buffer;
 }
 
-/** One delivery, for tests that replay or alter it: header names in lower case; `bodyBase64` is the exact bytes, `body` their text. */
+/**
+ * One delivery, recorded so that tests can replay or alter it. Header names are in lower case. `bodyBase64` holds the
+ * exact bytes of the body, `body` the same bytes as text.
+ */
 export interface Delivery {
   notificationId: string;
   payWay: PayWay;
@@ -50,9 +56,9 @@ export interface Delivery {
   bodyBase64: string;
   at: string;
   attempt: number;
-  /** Why the delivery was not sent; null = it was sent. */
+  /** The reason why the delivery was not sent; null if it was sent. */
   dropped: string | null;
-  /** HTTP status of the response; null without one. */
+  /** HTTP status of the receiver's response; null if no response arrived. */
   status: number | null;
   acknowledged: boolean;
 }
@@ -61,14 +67,21 @@ export interface Delivery {
 export interface Notifications {
   readonly deliveries: readonly Delivery[];
   /**
-   * Creates a notification and schedules its first delivery: soon, or after `delayMs` multiplied by the time factor.
+   * Creates a notification and schedules its first delivery: almost immediately, or after `delayMs` multiplied by the
+   * time factor.
    */
   send(trade: Trade, draft: NotificationDraft, delayMs?: number): void;
-  /** Delivers every notification of an order (or of one event type) again, `times` times; returns the number of deliveries. */
+  /**
+   * Delivers the notifications of a trade again, each `times` times; with `event` only those of this event type.
+   * Returns the number of deliveries.
+   */
   repeat(trade: Trade, times: number, event?: string): Promise<number>;
-  /** Runs an action whose notifications are stored but not sent; `repeat` can send them later. */
+  /** Runs an action. Its notifications are stored but not sent; `repeat` can send them later. */
   quietly<T>(action: () => T): T;
-  /** Disables the notifications of a channel (each delivery is dropped, the schedule continues) or enables them again. */
+  /**
+   * Enables or disables the notifications of a channel. While they are disabled, each delivery is dropped, but the
+   * schedule continues.
+   */
   enable(payWay: PayWay, enabled: boolean): void;
   clear(): void;
   /** Resumes the unacknowledged notifications of an earlier process. */
@@ -77,13 +90,13 @@ export interface Notifications {
   stop(): void;
 }
 
-/** The receiver's response; `status` null = none in time. */
+/** The receiver's response; `status` is null if no response arrived in time. */
 export interface Receipt {
   status: number | null;
   body: string;
 }
 
-/** Posts a notification once within `timeoutMs`; never throws and follows no redirect. */
+/** Posts a notification once, within `timeoutMs`. Never throws; does not follow redirects. */
 export type Deliver = (
   url: string,
   notification: SignedNotification,
@@ -93,7 +106,7 @@ export type Deliver = (
 
 const MOST_BYTES = 64 * 1024;
 
-/** Posts over the network, each on its own connection. */
+/** Posts a notification over the network, on a new connection. */
 export const deliver: Deliver = (url, { headers, body }, timeoutMs, stop) => {
   return new Promise((resolve) => {
     const nothing = () => resolve({ status: null, body: '' });

@@ -5,16 +5,18 @@ import { type FaultName, type Faults, tamper } from './faults.ts';
 import type { Core, ChannelSimulator } from './channel-simulator.ts';
 import type { Ledger } from './ledger.ts';
 
-/** Deliveries kept for `GET /sim/deliveries`. */
+/** The number of recent deliveries that `GET /sim/deliveries` can return. */
 const KEPT_DELIVERIES = 5000;
-/** Most concurrent deliveries; further ones wait. */
+/** The highest number of concurrent deliveries; further deliveries wait. */
 const AT_ONCE = 32;
-/** Time limit of a receiver (ms). */
+/** How long a receiver may take to respond (ms). */
 const TIMEOUT_MS = 5000;
-/** Real time before the first notification (ms), so that the call's answer usually arrives first. */
+/**
+ * Real time before the first delivery of a notification (ms), so that the response of the call usually arrives first.
+ */
 const FIRST_MS = 100;
 
-/** Creates the notifications of `core`; `simulatorOf` returns the channel simulator that signs them. */
+/** Creates the sender of notifications. `simulatorOf` returns the channel simulator that signs them. */
 export function createNotifications(
   core: () => Core,
   simulatorOf: (payWay: PayWay) => ChannelSimulator,
@@ -79,8 +81,8 @@ export function createNotifications(
         attempts: 0,
         acknowledged: false,
       };
-      // A notification that is created while the channel's notifications are disabled loses its first delivery, even if
-      // they are enabled before it is due.
+      // If the channel's notifications are disabled now, the first delivery is lost, even if they are enabled before
+      // it is due.
       const isLost = silenced.has(payWay);
       if (isQuiet) notification.dueAt = null;
       else if (delayMs === 0) schedule(notification, FIRST_MS, false, isLost);

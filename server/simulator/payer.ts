@@ -44,8 +44,8 @@ export function payOnce(core: Core, trade: Trade): void {
 
 /**
  * Creates a second open trade under the order number of `trade`, as if the order had been created twice at the channel.
- * At PayPal it is a second order with the same merchant numbers. Throws SimulatorRefusal if the channel has one trade
- * per number.
+ * At PayPal the second trade is another order with the same merchant numbers. Throws SimulatorRefusal if the channel
+ * allows only one trade for each number.
  */
 export function anotherOf(core: Core, trade: Trade): Trade {
   const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
@@ -53,18 +53,19 @@ export function anotherOf(core: Core, trade: Trade): Trade {
   const channelSimulator = core.channelSimulator(payWay);
   const details = channelSimulator.detailsOfAnother?.(core, trade);
   const own = channelSimulator.twinOf?.(core, trade) ?? (details && { details });
-  if (!own) throw new SimulatorRefusal(400, 'one_trade_only', 'This channel has one trade for each number.');
+  if (!own)
+    throw new SimulatorRefusal(400, 'one_trade_only', 'This channel allows only one trade for each order number.');
   return core.trades.create({ ...names, ...own, state: 'open' });
 }
 
-/** Pays a second trade, and captures it where the channel needs that. */
+/** Pays a second trade, and captures it if the channel requires a capture. */
 export function payAgain(core: Core, trade: Trade): void {
   const channelSimulator = core.channelSimulator(trade.payWay);
   channelSimulator.pay(core, trade);
   channelSimulator.take?.(core, trade);
 }
 
-/** The payer declines. */
+/** Declines a trade as the payer would. */
 export function decline(core: Core, trade: Trade): void {
   core.channelSimulator(trade.payWay).decline(core, trade);
 }
@@ -74,7 +75,7 @@ export function payerPath({ payWay, id }: Pick<Trade, 'payWay' | 'id'>): string 
   return `/pay/${payWay}/${id}`;
 }
 
-/** Returns the page of a trade in its present state, or the page for a missing trade. */
+/** Returns the payer page of a trade in its current state. If the trade does not exist, the page says so. */
 function payerPage(trade: Trade | undefined, language: Language, address: string): string {
   const words = SIMULATOR_WORDS[language];
   const main =
@@ -109,7 +110,7 @@ ${buttons ? payerForm(trade, language, words) : back(trade, words)}
 interface Shown {
   tone: 'good' | 'bad' | 'quiet';
   message?: string;
-  /** The payer can still pay. */
+  /** Whether the payer can still pay; only then the page has buttons. */
   buttons: boolean;
 }
 
@@ -129,7 +130,7 @@ function status(title: string, text?: string): string {
   return `<div class="status" role="status"><h1>${title}</h1>${text === undefined ? '' : `<p>${text}</p>`}</div>`;
 }
 
-/** The merchant chose this address, so only web addresses become links. */
+/** Returns the link back to the merchant. The merchant chose the URL, so only web addresses become links. */
 function back({ state, returnUrl, cancelUrl }: Trade, words: SimulatorWords): string {
   const url = webAddress(state === 'closed' ? (cancelUrl ?? returnUrl) : returnUrl);
   return url ? `<a class="button" rel="noreferrer" href="${escapeHtml(url.href)}">${words.backToMerchant}</a>` : '';
@@ -138,7 +139,7 @@ function back({ state, returnUrl, cancelUrl }: Trade, words: SimulatorWords): st
 const POLICY =
   "default-src 'none'; style-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
 
-/** The routes of the page that a payer opens by scan or link; opening it counts as the scan. */
+/** The routes of the payer page, which a payer opens by scan or by link. Opening the page counts as the scan. */
 export function payerRoutes(core: Core): Router {
   const router = new Router();
   router.get(STYLE_PATH, (ctx) => {

@@ -2,13 +2,15 @@ import type { FaultName } from './faults.ts';
 import type { Core } from './channel-simulator.ts';
 import { refundableMinor, type Refund, type RefundDraft, type RefundState, type Trade } from './trade.ts';
 
-/** Delay before the second state of a refund with a fault, in ms before the time factor. */
+/** How long a refund with a fault stays in its first state (ms), before the time factor is applied. */
 const LATER_MS = 60_000;
 
-/** WeChat Pay closes a refund that could not be made for a week ("申请退款": CLOSED). In ms, without the time factor. */
+/**
+ * WeChat Pay closes a refund that cannot be made for a week ("申请退款": CLOSED). In ms; the time factor is not applied.
+ */
 const CLOSED_AFTER_MS = 7 * 86_400_000;
 
-/** The first and second state of a refund with each fault. */
+/** For each fault: the first state of a refund, and the state that follows. */
 const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundState?]>>> = {
   'pending-refund': ['processing', 'succeeded'],
   'abnormal-refund': ['abnormal'],
@@ -17,7 +19,10 @@ const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundSt
   'success-after-failed': ['failed', 'succeeded'],
 };
 
-/** Makes a refund, applies the fault and notifies the merchant. Throws SimulatorRefusal `refund_too_much`. */
+/**
+ * Creates a refund, applies `fault` and notifies the merchant. Throws SimulatorRefusal `refund_too_much` if the refunds
+ * would exceed the payment.
+ */
 export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?: FaultName): Refund {
   const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs, notifiesBank, fromAvailable } = draft;
   const usual: readonly [RefundState, RefundState?] =
@@ -38,7 +43,7 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
     const isClosed = fault === 'closed-refund';
-    // If the merchant has set another state in its portal in the meantime, that state is kept.
+    // If the merchant has set another state in its portal before this time, that state is kept.
     const end = () => {
       if (refund.state !== state) return;
       if (isClosed) core.trades.moveRefund(trade, refund, next);
@@ -50,7 +55,7 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   return refund;
 }
 
-/** Makes a refund in the merchant's portal, unknown to the service. Minor units. */
+/** Makes a refund in the merchant's portal, so that the service does not know of it. `minor` is in minor units. */
 export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund {
   const channelSimulator = core.channelSimulator(trade.payWay);
   const number = channelSimulator.newRefundNumber(core);

@@ -3,7 +3,7 @@ import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import { issueWords } from '../issue-words.ts';
 
-/** The simulator refuses a request; `code` is stable. */
+/** A refusal by the simulator itself, which becomes a JSON error response; `code` is stable. */
 export class SimulatorRefusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -16,7 +16,7 @@ export class SimulatorRefusal extends Error {
 }
 
 const MOST_BYTES = 1024 * 1024;
-/** PayPal accepts 50 MB of files in one call. */
+/** Larger than the limit of other bodies, because PayPal accepts 50 MB of files in one call. */
 const MOST_BYTES_OF_FORM = 64 * 1024 * 1024;
 const KEY = Symbol('raw body');
 
@@ -34,28 +34,31 @@ export async function readBody(ctx: Context, next: Next): Promise<void> {
   await next();
 }
 
-/** Replaces the body of the request with these bytes. */
+/** Stores these bytes as the body of the request. */
 export function keepBody(ctx: Context, body: Buffer): void {
   (ctx.state as Record<symbol, Buffer>)[KEY] = body;
 }
 
-/** The exact bytes of the request's body. */
+/** Returns the exact bytes of the request's body. */
 export function rawBodyOf(ctx: Context): Buffer {
   return (ctx.state as Record<symbol, Buffer | undefined>)[KEY] ?? Buffer.alloc(0);
 }
 
-/** Refuses a Host that is not loopback, because a page could reach the simulator by DNS rebinding. */
+/** Refuses a Host header that is not a loopback name, because a web page could reach the simulator by DNS rebinding. */
 export function refuseForeignHost(ctx: Context): void {
   if (!/^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(ctx.get('host')))
-    throw new SimulatorRefusal(403, 'not_local', 'The control API only accepts requests with a loopback Host.');
+    throw new SimulatorRefusal(403, 'not_local', 'The Host header must be localhost, 127.0.0.1 or [::1].');
 }
 
-/** Refuses cross-site form posts by Sec-Fetch-Site, or by Origin in browsers without it. */
+/**
+ * Refuses cross-site form posts by the header Sec-Fetch-Site, or by Origin if the browser does not send Sec-Fetch-Site.
+ */
 export function refuseCrossSite(ctx: Context): void {
   const [site, origin] = [ctx.get('sec-fetch-site'), ctx.get('origin')];
   const isExternal =
     site === '' ? origin !== '' && URL.parse(origin)?.host !== ctx.get('host') : site !== 'same-origin';
-  if (isExternal) throw new SimulatorRefusal(403, 'cross_site', 'Cross-site requests are refused.');
+  if (isExternal)
+    throw new SimulatorRefusal(403, 'cross_site', 'The simulator refuses form posts from pages of other sites.');
 }
 
 /** Parses the JSON body of a control API call; throws SimulatorRefusal when it does not match the schema. */
@@ -78,7 +81,7 @@ export function queryText(ctx: Context, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** One part of a multipart/form-data body; only files have `fileName`. */
+/** One part of a multipart/form-data body. `fileName` is set only for files. */
 export interface Part {
   name: string;
   type: string;
@@ -88,7 +91,7 @@ export interface Part {
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Returns the parts of a form; undefined for another media type or an incomplete body. */
+/** Splits a multipart form into its parts. Returns undefined for another media type or an incomplete body. */
 export function readParts(contentType: string, body: Buffer): Part[] | undefined {
   const boundary = /^multipart\/form-data;\s*boundary="?([\w'()+,./:=? -]{1,70}?)"?\s*$/i.exec(contentType)?.[1];
   if (boundary === undefined) return undefined;
@@ -114,7 +117,7 @@ export function readParts(contentType: string, body: Buffer): Part[] | undefined
   return undefined;
 }
 
-/** The first bytes of each kind of file, in hexadecimal. */
+/** The first bytes of a file of each type, in hexadecimal. */
 const BEGINS = {
   jpg: ['ffd8ff'],
   png: ['89504e470d0a1a0a'],
@@ -122,10 +125,10 @@ const BEGINS = {
   bmp: ['424d'],
   pdf: ['255044462d'],
 } as const;
-/** The accepted kinds of files. */
+/** The file types that `isOfKind` knows. */
 type FileKind = keyof typeof BEGINS;
 
-/** Whether bytes and file name match one of these kinds; `jpeg` counts as `jpg`. */
+/** Whether the first bytes and the name of a file match one of these types; `jpeg` counts as `jpg`. */
 export function isOfKind(bytes: Buffer, fileName: string, kinds: readonly FileKind[]): boolean {
   const ending = fileName.toLowerCase().replace(/^.*\./, '').replace('jpeg', 'jpg');
   const start = bytes.subarray(0, 16).toString('hex');

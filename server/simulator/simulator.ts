@@ -1,4 +1,6 @@
-/** Starts the simulator: all channels, on their addresses, in this process or in its own. */
+/**
+ * Starts the simulator with all channels and their addresses, inside the calling process or as a process of its own.
+ */
 import Router from '@koa/router';
 import Koa, { type Context, type Next } from 'koa';
 import { once } from 'node:events';
@@ -18,23 +20,25 @@ import { wechatSimulator } from './wechat/simulator.ts';
 /** The simulated channels. */
 export const CHANNEL_SIMULATORS: readonly ChannelSimulator[] = [alipaySimulator, wechatSimulator, paypalSimulator];
 
-/** A listening address; port 0 = any free port. */
+/** An address to listen on; port 0 = any free port. */
 export interface Address {
   host: string;
   port: number;
 }
 
-/** How a simulator is started. */
+/** The options of `startSimulator`. */
 export interface SimulatorOptions {
   /** Folder of keys, accounts and ledger; created when missing. Used by one process at a time. */
   dir: string;
   listen: Address;
-  /** Addresses that serve one channel each, at the root. */
+  /** Addresses that serve only one channel each, without the `/<payWay>` prefix. */
   roots?: Partial<Record<PayWay, Address>>;
   log?: Core['log'];
-  /** Factor for the channels' delays (notifications, late payments); 1 = the channels' real delays. */
+  /**
+   * Factor by which the channels' delays are multiplied (notifications, late payments); 1 = the channels' real delays.
+   */
   timeFactor?: number;
-  /** Milliseconds that the simulated clock starts ahead; by default the stored offset. */
+  /** How far the simulated clock is ahead of real time at the start (ms); by default the stored offset. */
   clockOffset?: number;
   /** The channels to simulate; by default all. */
   channelSimulators?: readonly ChannelSimulator[];
@@ -43,12 +47,15 @@ export interface SimulatorOptions {
 /** A running simulator. */
 export interface RunningSimulator {
   url: string;
-  /** Base addresses of the channels with an address of their own. */
+  /** The base URL of each channel that has an address of its own. */
   roots: Partial<Record<PayWay, string>>;
   close(): Promise<void>;
 }
 
-/** Starts the simulator and resolves when it listens. Rejects when an address is in use or the folder cannot be used. */
+/**
+ * Starts the simulator and resolves when the simulator listens. Rejects if an address is in use or the folder cannot be
+ * used.
+ */
 export async function startSimulator(options: SimulatorOptions): Promise<RunningSimulator> {
   const {
     dir,
@@ -65,7 +72,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   const servers: Server[] = [];
   const open = (address: Address, listener: RequestListener) => {
     const server = createServer(listener);
-    // Connections stay open as long as at the channels, because a shorter time closes connections that a client is
+    // Connections stay open as long as at the real channels. A shorter time would close connections that a client is
     // about to reuse.
     server.keepAliveTimeout = 65_000;
     servers.push(server);
@@ -93,7 +100,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
 /** The simulator's app: channels, payer pages, control API and control page. */
 function createApp(core: Core): Koa {
   const app = new Koa();
-  // Clients disconnect when a fault delays the answer, so these errors are only logged.
+  // Clients disconnect when a fault delays the response, so these errors are only logged.
   app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));
   app.use(refuseReadably);
   app.use(leadToChannel(core.channelSimulators));
@@ -105,7 +112,7 @@ function createApp(core: Core): Koa {
   return app;
 }
 
-/** Converts refusals to JSON errors. */
+/** Converts a SimulatorRefusal into a JSON error response. */
 export async function refuseReadably(ctx: Context, next: Next): Promise<void> {
   try {
     await next();
@@ -134,7 +141,10 @@ function closeServer(server: Server): Promise<void> {
   });
 }
 
-/** Runs the simulator as its own process: reports its address once it listens, stops at SIGTERM or SIGINT. */
+/**
+ * Runs the simulator as a process of its own: reports the URL when the simulator listens, and stops at SIGTERM or
+ * SIGINT.
+ */
 export async function runSimulator(options: SimulatorOptions, tellReady: (url: string) => void): Promise<void> {
   const simulator = await startSimulator(options);
   tellReady(simulator.url);

@@ -1,47 +1,49 @@
-/** The data of a channel: orders, payments, refunds, holds, ledger entries, and actions on disputes. */
+/** The data of a channel: orders, payments, refunds, holds, ledger entries, and dispute actions. */
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
 import { type Money, majorText, readMajorText } from '../money.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/** `offered` = issued but not yet scanned (Alipay: no trade exists); `approved` = PayPal's payer approved. */
+/**
+ * `offered` = the code was issued but not scanned yet (at Alipay no trade exists yet); `approved` = the payer has
+ * approved the PayPal order.
+ */
 export type TradeState = 'offered' | 'open' | 'approved' | 'paid' | 'closed';
 
 /** The state of a refund at the channel. */
 export type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
 
 /**
- * The parts of an amount that parties other than the payer bear, in minor units; they are included in the amount of the
- * order or refund.
+ * The discounts and profit shares within an amount, in minor units. They are part of the amount of the order or refund.
  */
 export interface Offers {
   /**
-   * Discounts by the merchant, which the channel never pays out: 商家优惠 at Alipay (opendocs.alipay.com, "账单文件说明"),
-   * vouchers without a deposit (免充值代金券) at WeChat Pay (pay.weixin.qq.com, "交易账单详细说明": 应结订单金额 is the order amount less
-   * these vouchers).
+   * Discounts that the merchant gives and the channel never pays out. At Alipay: 商家优惠 (opendocs.alipay.com, "账单文件说明").
+   * At WeChat Pay: vouchers without a deposit (免充值代金券); 应结订单金额 is the order amount less these vouchers
+   * (pay.weixin.qq.com, "交易账单详细说明").
    */
   merchant: number;
   /**
-   * Paid by the channel for the payer, or bought before: 支付宝优惠 and red packets, 充值券. The channel pays it out like the
-   * payer's money.
+   * Discounts that the channel pays (支付宝优惠, red packets) or that were bought before (充值券). The channel pays them out to
+   * the merchant like the payer's money.
    */
   channel: number;
-  /** The share of the merchant's partners (分润); only Alipay's trade bill has it. */
+  /** The share that the merchant's partners receive (分润); only Alipay's trade bill shows it. */
   share: number;
 }
 
-/** The payer pays the whole amount. */
+/** No discounts and no profit shares: the payer pays the whole amount. */
 export const NO_OFFERS: Offers = { merchant: 0, channel: 0, share: 0 };
 
-/** An incoming payment (Alipay, WeChat) or capture (PayPal). Amounts are minor units. */
+/** A payment (Alipay, WeChat Pay) or a capture (PayPal). Amounts are minor units. */
 export interface Payment {
   number: string;
   minor: number;
   state: 'completed' | 'pending' | 'declined';
   at: number;
-  /** When a held payment was credited to the account (PayPal). */
+  /** When a pending capture was completed and credited to the account (PayPal). */
   completedAt?: number;
-  /** The caller's request number (PayPal-Request-Id). */
+  /** The PayPal-Request-Id of the capture request; null if the request had none. */
   requestNo: string | null;
 }
 
@@ -51,24 +53,32 @@ export interface Refund {
   refundNo: string;
   minor: number;
   state: RefundState;
-  /** `dispute` = money taken for a dispute, which the channel does not show as a refund. */
+  /** `dispute` = money taken for a dispute; the channel does not report this as a refund. */
   origin: 'merchant' | 'portal' | 'dispute';
   at: number;
   doneAt: number | null;
-  /** Each state with its time, oldest first. */
+  /** Each state that the refund had, with its time, oldest first. */
   moves: { state: RefundState; at: number }[];
-  /** The parts that parties other than the payer bear, and the refunded fee, fixed when the refund was made. */
+  /**
+   * The discounts and profit shares within the refund, and the fee that is returned (`feeBack`). Both are fixed when
+   * the refund is made.
+   */
   offers: Offers;
   feeBack: number;
   /** Paid from the merchant's available balance instead of the unsettled funds (WeChat Pay). */
   fromAvailable?: boolean;
   notifyUrl: string | null;
   reason: string;
-  /** The merchant requested a notification of the bank's answer (Alipay). */
+  /** The merchant requested a notification of the bank's result (Alipay). */
   notifiesBank?: boolean;
-  /** The bank's answer: S = accepted, F = refused, so the channel credited the payer's balance (Alipay). */
+  /**
+   * The bank's result (Alipay). S = the bank accepted the refund. F = the bank refused it, so Alipay credited the
+   * payer's balance.
+   */
   bankSaid?: 'S' | 'F';
-  /** Paid to the merchant's own bank account, because the payer's could not be credited (WeChat Pay). */
+  /**
+   * The refund went to the merchant's own bank account, because the payer's account could not be credited (WeChat Pay).
+   */
   toMerchant?: boolean;
 }
 
@@ -81,8 +91,8 @@ export interface Hold {
 }
 
 /**
- * A refund request of the merchant. `settleMs` = the channel completes it after this time (multiplied by the time
- * factor), as WeChat Pay does. Minor units.
+ * A refund request of the merchant, in minor units. `settleMs` = the channel completes the refund after this time,
+ * multiplied by the time factor, as WeChat Pay does.
  */
 export interface RefundDraft {
   refundNo: string;
@@ -99,10 +109,10 @@ export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 
 
 /** An order at the channel. Times are milliseconds on the simulated clock, amounts minor units. */
 export interface Trade {
-  /** The simulator's own random id, used in payer page addresses; PayPal: the order id. */
+  /** The simulator's random id, which is part of the URL of the payer page. At PayPal it is the order id. */
   id: string;
   payWay: PayWay;
-  /** Name of the account. */
+  /** Name of the account in the simulator. */
   account: string;
   /** The merchant's number: out_trade_no; PayPal: invoice_id or custom_id. */
   orderNo: string;
@@ -119,12 +129,12 @@ export interface Trade {
   createdAt: number;
   expiresAt: number | null;
   closedAt: number | null;
-  /** The parts of the amount that parties other than the payer bear. */
+  /** The discounts and profit shares within the amount. */
   offers?: Offers;
   payments: Payment[];
   refunds: Refund[];
   holds?: Hold[];
-  /** Data of one channel only; JSON. */
+  /** Data that only one channel uses, stored as JSON. */
   details: Record<string, unknown>;
 }
 
@@ -176,7 +186,7 @@ export function paymentOf(trade: Trade): Payment | undefined {
   return trade.payments.find((payment) => payment.state === 'completed');
 }
 
-/** Returns the state of a refund at a time; before its creation, its first state. */
+/** Returns the state of a refund at the time `at`; before the refund was created, its first state. */
 export function stateAt({ moves, state }: Refund, at: number): RefundState {
   return (moves.findLast((move) => move.at <= at) ?? moves[0])?.state ?? state;
 }
@@ -197,26 +207,29 @@ export function majorOf(trade: Pick<Trade, 'currency'>, minor: number): string {
   return majorText(money);
 }
 
-/** The actions of a payer or the channel on a dispute. */
+/** The dispute actions of a payer, a merchant or the channel. */
 const DISPUTE_ACTIONS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
-/** One action. Amounts are major units; `refund`: how a loss is reported, see `server/simulator/README.md`. */
+/**
+ * One dispute action. `amount` is in major units. `refund` says how a loss is reported, see
+ * `server/simulator/README.md`.
+ */
 export const DisputeAction = z.object({
   act: z.enum(DISPUTE_ACTIONS),
   amount: z.union([z.string(), z.number()]).optional(),
   reason: z.string().max(64).optional(),
   dueDays: z.number().min(0).max(180).default(10),
   refund: z.enum(['told', 'untold', 'payout']).default('untold'),
-  /** For `open` at PayPal: the money is held until the dispute ends. */
+  /** For `open` at PayPal: PayPal holds the money until the dispute is resolved. */
   hold: z.boolean().optional(),
 });
 export type DisputeAction = z.infer<typeof DisputeAction>;
 
-/** The amount of an action in minor units; by default the whole payment. */
+/** Returns the amount of a dispute action in minor units; by default the whole payment. */
 export function disputedMinor(trade: Trade, { amount }: DisputeAction): number {
   if (amount === undefined) return trade.minor;
   const money = readMajorText(String(amount), trade.currency);
   if (money === undefined || money.minor <= 0n || money.minor > BigInt(trade.minor))
-    throw new SimulatorRefusal(400, 'amount_invalid', 'amount must be in major units, at most the payment.');
+    throw new SimulatorRefusal(400, 'amount_invalid', 'The field amount must be in major units, at most the payment.');
   return Number(money.minor);
 }

@@ -1,6 +1,6 @@
 /**
- * Creates and changes trades, with the outcomes that are fixed for exact amounts and the parts that parties other than
- * the payer bear.
+ * Creates and changes trades, with the outcomes that exact amounts fix, and with discounts and profit shares
+ * (`Offers`).
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
@@ -36,19 +36,25 @@ export function fixedOutcome(minor: number, currency: string): FixedOutcome | nu
   return Object.hasOwn(OUTCOMES, text) ? OUTCOMES[text]! : null;
 }
 
-/** Sets the parts of an unpaid order that parties other than the payer bear. Throws SimulatorRefusal. */
+/**
+ * Sets the discounts and profit shares of an unpaid order. Throws SimulatorRefusal if the order is paid, or if its
+ * channel or amount does not allow them.
+ */
 export function offer(rules: Pick<BillRules, 'offers'>, trade: Trade, offers: Offers): void {
   if (trade.state === 'paid')
     throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is already paid.`);
   for (const name of ['merchant', 'channel', 'share'] as const)
     if (offers[name] > 0 && !rules.offers.includes(name))
-      throw new SimulatorRefusal(400, 'offer_unknown_here', `The bills of ${trade.payWay} have no ${name}.`);
+      throw new SimulatorRefusal(400, 'offer_unknown_here', `The bills of ${trade.payWay} cannot show ${name}.`);
   if (offers.merchant + offers.channel > trade.minor || offers.share > trade.minor - offers.merchant)
-    throw new SimulatorRefusal(400, 'offer_too_much', `The parts exceed the amount of order ${trade.orderNo}.`);
+    throw new SimulatorRefusal(400, 'offer_too_much', `Discounts or shares are larger than order ${trade.orderNo}.`);
   trade.offers = offers;
 }
 
-/** Splits a refund in the proportions of the order; the last refund takes the remainder. */
+/**
+ * Returns the part of an order's discounts and profit shares that a refund contains, in proportion to its amount. The
+ * last refund takes the remainder.
+ */
 function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Offers {
   const paid = paymentOf(trade)?.minor ?? 0;
   const before = trade.refunds.filter(({ state }) => state !== 'failed');
@@ -60,21 +66,24 @@ function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Off
   return { merchant: back('merchant'), channel: back('channel'), share: back('share') };
 }
 
-/** Narrows a search by order number. */
+/** Limits a search by order number to one channel or one account. */
 interface TradeFilter {
   payWay?: PayWay;
   account?: string;
 }
 
-/** All trades. Only these functions change them, and each change is in the ledger before the call returns. */
+/**
+ * All trades of the simulator. Trades are changed only by these functions, and each change is in the ledger before the
+ * function returns.
+ */
 export interface Trades {
   create(draft: TradeDraft): Trade;
   byId(id: string): Trade | undefined;
-  /** Returns the newest trade of this number, after closing it if it has expired. */
+  /** Returns the newest trade with this order number. A trade that has expired is closed first. */
   find(orderNo: string, filter?: TradeFilter): Trade | undefined;
-  /** Returns every trade of this number without an expiry check, oldest first. */
+  /** Returns every trade with this order number, oldest first, without closing expired trades. */
   ofOrder(orderNo: string): readonly Trade[];
-  /** Stores a change that a channel simulator made to `trade`, with a ledger entry. */
+  /** Writes a ledger entry for a change that a channel simulator made to `trade`. */
   record(
     trade: Trade,
     type: EntryType,
@@ -89,13 +98,13 @@ export interface Trades {
   ): Payment;
   decline(trade: Trade): void;
   close(trade: Trade, type?: 'closed' | 'expired'): void;
-  /** Reopens a closed trade without expiry, for a payment that arrives after the close. */
+  /** Reopens a closed trade and removes its expiry, for a payment that arrives after the close. */
   reopen(trade: Trade): void;
   /** Adds a refund in the given state; throws SimulatorRefusal when the refunds would exceed the payment. */
   refund(trade: Trade, refund: Omit<Refund, 'at' | 'doneAt' | 'moves' | 'offers' | 'feeBack'>): Refund;
   /** Changes the state of a refund: processing → succeeded, succeeded → failed … */
   moveRefund(trade: Trade, refund: Refund, state: Refund['state']): void;
-  /** Calls `draw` until it returns an unused number. */
+  /** Calls `draw` until it returns an unused number, and reserves that number. */
   newNumber(draw: () => string): string;
 }
 
@@ -106,7 +115,7 @@ const REFUND_ENTRY = {
   abnormal: 'refund-abnormal',
 } as const satisfies Record<Refund['state'], EntryType>;
 
-/** The trades of `ledger`, loaded from it. */
+/** Creates the functions that read and change the trades in `ledger`. */
 export function createTrades(ledger: Ledger, now: () => number, rulesOf: (payWay: PayWay) => BillRules): Trades {
   const { trades, numbers } = ledger;
   const byOrderNo = new Map<string, Trade[]>();
@@ -179,7 +188,7 @@ export function createTrades(ledger: Ledger, now: () => number, rulesOf: (payWay
         throw new SimulatorRefusal(
           409,
           'refund_too_much',
-          `Order ${trade.orderNo} has only ${refundableMinor(trade)} (minor units) left to refund.`,
+          `Order ${trade.orderNo} has only ${refundableMinor(trade)} minor units left to refund.`,
         );
       }
       const at = now();
@@ -212,7 +221,7 @@ export function createTrades(ledger: Ledger, now: () => number, rulesOf: (payWay
   return self;
 }
 
-/** `count` random decimal digits, the first not zero. */
+/** Returns `count` random decimal digits; the first digit is not zero. */
 export function randomDigits(count: number): string {
   return Array.from({ length: count }, (_, place) => randomInt(place === 0 ? 1 : 0, 10)).join('');
 }

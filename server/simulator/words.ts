@@ -8,7 +8,7 @@ export interface SimulatorWords {
   channels: Readonly<Record<PayWay, string>>;
   title: string;
   subtitle: string;
-  /** The payer's page of a trade. */
+  /** From here on: texts of the payer page. */
   payment: string;
   missing: { title: string; text: string };
   simulated(channel: string): string;
@@ -23,7 +23,7 @@ export interface SimulatorWords {
   order: string;
   refunded: string;
   noMoney: string;
-  /** The control page. */
+  /** From here on: texts of the control page. */
   clock: string;
   advance: Readonly<Record<'minute' | 'quarter' | 'hour' | 'day', string>>;
   open: string;

@@ -8,7 +8,7 @@ import type { Actor } from '../identity/ports.ts';
 import type { Mode } from '../payments/channel.ts';
 import { agentKeyPlace, type AskCode } from './schemes/wechat.ts';
 
-/** A change by an administrator; absent fields keep their value. */
+/** A change of the settings by an administrator. Absent fields keep their value. */
 interface AgentPayChange {
   developerId?: string | undefined;
   keyId?: string | undefined;
@@ -17,13 +17,13 @@ interface AgentPayChange {
   skills?: Record<string, { id: string; version: string }> | undefined;
 }
 
-/** The settings without the private key. */
+/** The settings of a project without the private key. */
 type AgentPayView = Omit<AgentPayRow, 'encrypted' | Moment> &
   Record<Exclude<Moment, 'updatedAt'>, string | null> & { updatedAt: string };
 
 type Moment = 'lastSuccessAt' | 'lastFailureAt' | 'updatedAt';
 
-/** The result of a test. */
+/** The result of a test of the settings. */
 interface AgentPayTest {
   ok: boolean;
   message: string;
@@ -33,21 +33,24 @@ interface SettingPorts {
   store: Store;
   now: () => Date;
   simulated: boolean;
-  /** Throws when the mode is not used in this service. */
+  /** Throws if this service must not use the mode. */
   requireMode: (mode: Mode) => void;
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
   audit: Audit;
-  /** Reads an RSA key; the message of an error never quotes the key. */
+  /** Reads an RSA key from PEM text. Error messages never quote the key. */
   readKey: (pem: string) => KeyObject;
   ask: AskCode;
 }
 
 type Acting = { actor: Actor; project: string };
 
-/** Per project: the developer account that requests payment codes for agents from WeChat. */
+/**
+ * The operations on a project's settings for WeChat's agents. The settings name the developer account that requests
+ * payment codes from WeChat.
+ */
 export type AgentPaySettings = ReturnType<typeof agentPaySettings>;
 
-/** Creates the operations; each change and its audit entry are one transaction. */
+/** Creates the operations on the settings. Each change is written together with its audit entry in one transaction. */
 export function agentPaySettings({
   store,
   now,
@@ -59,7 +62,7 @@ export function agentPaySettings({
   ask,
 }: SettingPorts) {
   return {
-    /** Returns the settings; throws NotFound if there are none. */
+    /** Returns the settings of a project. Throws NotFound if the project has none. */
     show: (project: string): Promise<AgentPayView> => store.read(async (tx) => viewOf(await read(tx, project))),
     /** Creates or changes the settings of a project. */
     async set({ actor, project }: Acting, change: AgentPayChange): Promise<AgentPayView> {
@@ -89,7 +92,7 @@ export function agentPaySettings({
         return viewOf(row);
       });
     },
-    /** Deletes the settings of a project; codes that were already issued stay valid. */
+    /** Deletes the settings of a project. Payment codes that WeChat issued before stay valid. */
     remove: ({ actor, project }: Acting): Promise<AgentPayView> =>
       store.transaction(async (tx) => {
         const row = await read(tx, project);
@@ -98,13 +101,13 @@ export function agentPaySettings({
         return viewOf(row);
       }),
     /**
-     * Tests the stored key: requests a code for payment data that does not exist, and WeChat's error shows whether the
-     * key is valid.
+     * Tests the stored key by requesting a payment code for payment data that does not exist. If the key is valid,
+     * WeChat responds with `PAY_DATA_UNKNOWN`.
      */
     async test(project: string): Promise<AgentPayTest> {
       const row = await store.read((tx) => read(tx, project));
       const [skill] = Object.values(row.skills);
-      if (!skill) return { ok: false, message: 'No product has a skill id.' };
+      if (!skill) return { ok: false, message: 'The settings have no skill id of WeChat in `skills`.' };
       const key = readKey(encryption.open(agentKeyPlace(project), row.encrypted));
       const nothing = { type: 'code_url', value: 'weixin://wxpay/bizpayurl?pr=test' } as const;
       const request = { orderNo: '', mode: row.mode, skill, payData: nothing, seconds: 60 };
@@ -148,7 +151,10 @@ export function agentPaySettings({
   }
 }
 
-/** The stored values for fields that a change omits. The key of another mode or developer is never kept. */
+/**
+ * The stored values of the fields that a change omits. If the change is for another mode or developer account, the
+ * stored key is left out.
+ */
 function kept(before: AgentPayRow | undefined, mode: Mode, developerId: string | undefined): Partial<AgentPayRow> {
   if (!before) return { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} };
   if (before.mode === mode && (developerId ?? before.developerId) === before.developerId) return before;

@@ -5,7 +5,7 @@ import { type Call, type PaymentScheme, type Failed, type Failure, askAll } from
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './errors.ts';
 
-/** The result of a paid call: the content, or the message that the call failed and the money was refunded. */
+/** The result of a paid call: the content, or a message that the handler failed and the payment was refunded. */
 export interface Redeemed {
   data: {
     outTradeNo: string;
@@ -14,27 +14,30 @@ export interface Redeemed {
     contentType?: string;
     alreadyFulfilled?: boolean;
     receipt?: string;
-    /** The price in coins, for a call paid with coins. */
+    /** The price in coins. Only for calls that were paid with coins. */
     coin?: { code: string; amount: number };
     status?: 'refunded';
     refundReason?: string;
   };
   headers: Record<string, string>;
-  /** Fields that are sent next to `data`, for clients that read them there. */
+  /** Fields that are sent beside `data`, because clients of some payment schemes read them there. */
   beside?: Record<string, unknown>;
 }
 
-/** Why a call gets a 402. */
+/** Why a call is answered with a 402. */
 interface Occasion {
-  /** Why the call gets no content; absent = the order is unpaid. */
+  /** Why the proof of the call is not accepted. Absent = the order is not paid. */
   why?: Failure;
-  /** The expired order that the call named, and that the new order replaces. */
+  /** The expired order that the caller named. The order in the 402 replaces it. */
   ended?: SkillPair;
-  /** Additional fields of the error response (problem document). */
+  /** Additional fields of the problem document. */
   members?: object;
 }
 
-/** Creates the 402 of an order, with the data of every payment scheme. A repeat has the same order number and codes. */
+/**
+ * Creates the 402 for an order, with the data of every payment scheme. A repeated call gets the same order number and
+ * payment code.
+ */
 export async function paymentRequired(
   { publicUrl, schemes }: Pick<SkillPorts, 'publicUrl' | 'schemes'>,
   unprepared: SkillPair,
@@ -71,8 +74,8 @@ export async function paymentRequired(
 }
 
 /**
- * The headers and `type` that the payment schemes add to a response that refuses a proof: headers of all schemes,
- * `type` of the scheme of the proof.
+ * Returns what the payment schemes add to a response that refuses a proof. All schemes add their headers, and the
+ * scheme of the proof sets `type`.
  */
 export function failedBy(schemes: readonly PaymentScheme[], { proofs }: Call, pair: SkillPair, why: Failure): Failed {
   if (proofs.length === 0) return {};
@@ -94,7 +97,7 @@ function merged<Value>(parts: readonly (Record<string, Value> | undefined)[]): R
   return Object.assign({}, ...parts) as Record<string, Value>;
 }
 
-/** The 200 with the stored content. Content and receipt are the same on every repeat. */
+/** Creates the 200 with the stored content. Every repeated call gets the same content and receipt. */
 export function contentAnswer(
   { schemes }: Pick<SkillPorts, 'schemes'>,
   pair: SkillPair,
@@ -122,7 +125,7 @@ export function contentAnswer(
   };
 }
 
-/** The 200 of a call paid with coins. */
+/** Creates the 200 for a call that was paid with coins. */
 export function coinAnswer(row: CoinCallRow, { replayed }: { replayed: boolean }): Redeemed {
   const { orderNo, coin, amount } = row;
   const contentType = row.contentType ?? 'text/plain';
@@ -140,7 +143,7 @@ export function coinAnswer(row: CoinCallRow, { replayed }: { replayed: boolean }
   };
 }
 
-/** The 200 of a failed call whose coins were refunded. */
+/** Creates the 200 for a call whose handler failed and whose coins were refunded. */
 export function coinsBackAnswer({ orderNo, coin, amount, failureCode, failureMessage }: CoinCallRow): Redeemed {
   return {
     data: {
@@ -154,7 +157,7 @@ export function coinsBackAnswer({ orderNo, coin, amount, failureCode, failureMes
   };
 }
 
-/** The 200 of a failed call that was refunded in full. */
+/** Creates the 200 for a call whose handler failed and whose payment was refunded in full. */
 export function refundedAnswer({ schemes }: Pick<SkillPorts, 'schemes'>, pair: SkillPair): Redeemed {
   const { order, skill } = pair;
   return {
@@ -176,7 +179,7 @@ function devMode(scanSkipped: boolean): Record<string, string> {
   return scanSkipped ? { 'X-Dev-Mode': 'scan-skipped' } : {};
 }
 
-/** JSON content is returned as JSON, any other as text. */
+/** Parses JSON content, so that the response contains it as JSON. Other content is returned as text. */
 function readContent(text: string, contentType: string): unknown {
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) return text;
   try {

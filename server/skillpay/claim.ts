@@ -1,5 +1,5 @@
-// Claims: before a process runs a paid order's handler, it leases the work. Also the limits of retries, and the wait of
-// a call for a result.
+// Claims: before a process runs the handler of a paid order, it leases the work. This file also has the limits of
+// retries, and the time that a call waits for a result.
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import { offerPair } from '../db/queries/skillpay.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -7,27 +7,27 @@ import { NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/** How long a claim is valid (seconds); longer than any handler may take. */
+/** Time for which a claim is valid (seconds). It is longer than any handler may take. */
 const LEASE_SECONDS = 30;
-/** Attempts before the order is refunded. */
+/** Maximum number of attempts. If all fail, the order is refunded. */
 export const MAX_ATTEMPTS = 5;
 /**
- * Time limit of the work from the first attempt (seconds). If no call fetches paid content, an exception is opened
- * after the same time.
+ * Time limit for all attempts, from the first one on (seconds). If no call fetches paid content within the same time,
+ * an exception (a case for an operator) is opened.
  */
 export const PATIENCE_SECONDS = 86_400;
-/** Seconds between a failed attempt and the next. */
+/** Pauses between a failed attempt and the next attempt (seconds). */
 const BACKOFF = [2, 10, 60, 600] as const;
 
-/** A claim, or why the work cannot be claimed. */
+/** The claimed work, or the reason why the work cannot be claimed. */
 export type Claimed =
   | { kind: 'claimed'; pair: SkillPair }
   | { kind: 'done' | 'running' | 'failed' | 'refunded' | 'unpaid' | 'exhausted'; pair: SkillPair }
   | { kind: 'later'; pair: SkillPair; seconds: number };
 
 /**
- * Locks the order and its pay-per-call row. Refunds also lock the order, so a claim and a refund cannot be made at the
- * same time.
+ * Locks an order and its pay-per-call row. Refunds lock the same order, so a claim and a refund never run at the same
+ * time.
  */
 export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
   const order = await tx.orders.lock({ orderNo });
@@ -37,7 +37,7 @@ export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
 }
 
 /**
- * Reads the order and its pay-per-call row in one snapshot, without a lock. With `owner`, only an order of that
+ * Reads an order and its pay-per-call row in one snapshot, without locks. With `owner`, the order must belong to that
  * application. Throws NotFound.
  */
 export async function readPair(tx: ReadTx, orderNo: string, owner?: { clientId: string }): Promise<SkillPair> {
@@ -46,19 +46,19 @@ export async function readPair(tx: ReadTx, orderNo: string, owner?: { clientId: 
   return pair;
 }
 
-/** Whether the whole payment is refunded or being refunded. */
+/** Whether the whole payment was refunded or is being refunded. */
 export function isRefunded({ order }: SkillPair): boolean {
   return order.paid > 0n && order.refunded + order.refunding >= order.paid;
 }
 
-/** States of a refund that was paid or can still be paid. */
+/** States of a refund that succeeded or may still succeed. */
 const ALIVE = ['pending', 'processing', 'succeeded', 'abnormal'] as const;
 
 /**
- * Whether content that is not delivered yet must never be delivered. That is so if the payment is refunded in full (or
- * is being refunded), if a part was refunded on the application's request, or if the payer won a dispute. A partial
- * refund by an administrator or in the channel's portal does not count, and after a failed refund the content may be
- * delivered again.
+ * Whether content that was not delivered yet must never be delivered. That is the case if the payment is refunded in
+ * full or is being refunded, if the application requested a partial refund, or if the payer won a dispute. A partial
+ * refund by an administrator or in the channel's portal does not prevent the delivery. If a refund fails, the content
+ * may be delivered again.
  */
 export async function isForfeited(tx: ReadTx, pair: SkillPair): Promise<boolean> {
   const { order, skill } = pair;
@@ -70,14 +70,15 @@ export async function isForfeited(tx: ReadTx, pair: SkillPair): Promise<boolean>
   return lost.some(({ amountLost }) => amountLost > 0n);
 }
 
-/** Whether a claim's lease is still running. */
+/** Whether the lease of a claim has not expired yet. */
 export function isLive(skill: Pick<SkillOrderRow, 'fulfilment' | 'leasedUntil'>, now: Date): boolean {
   return skill.fulfilment === 'running' && skill.leasedUntil !== null && skill.leasedUntil > now;
 }
 
 /**
- * Claims the work under the order's lock: one claim at a time, each with its own fencing number, which must be current
- * to store a result. `due`: called by the job at the retry time, so the pause between attempts is over.
+ * Claims the work of an order while the order is locked. Only one claim is valid at a time. Each claim has its own
+ * fencing number, and only the claim with the current number may store a result. `due` is set by the job, which runs
+ * when the pause between attempts is over.
  */
 export async function claimWork(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,
@@ -105,16 +106,16 @@ function obstacleOf(pair: SkillPair, forfeited: boolean, now: Date, due: boolean
   return obstacle && { ...obstacle, pair };
 }
 
-/** The columns that record the progress of the work. */
+/** The columns in which the progress of the work is stored. */
 type Progress = Pick<
   SkillOrderRow,
   'fulfilment' | 'fencing' | 'attempts' | 'firstAttemptAt' | 'leasedUntil' | 'nextAttemptAt'
 >;
 
-/** Why work that is neither done nor failed cannot be claimed. */
+/** Why work that has neither succeeded nor failed permanently cannot be claimed. */
 export type Obstacle = { kind: 'running' | 'exhausted' } | { kind: 'later'; seconds: number };
 
-/** Returns why the work cannot be claimed now; undefined = it can. */
+/** Returns why the work cannot be claimed now. Returns undefined if it can be claimed. */
 export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | undefined {
   if (isLive(work, now)) return { kind: 'running' };
   if (work.attempts >= MAX_ATTEMPTS || isOverdue(work, now)) return { kind: 'exhausted' };
@@ -124,7 +125,7 @@ export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | 
   return undefined;
 }
 
-/** The columns that a claim writes, with the next fencing number. */
+/** Returns the columns that a claim writes. The fencing number is increased. */
 export function claimPatch(work: Progress, now: Date): Progress {
   const leasedUntil = later(now, LEASE_SECONDS);
   return {
@@ -142,15 +143,15 @@ export function isOverdue({ firstAttemptAt }: Pick<SkillOrderRow, 'firstAttemptA
   return firstAttemptAt !== null && now >= later(firstAttemptAt, PATIENCE_SECONDS);
 }
 
-/** The time of the next attempt after `attempts` failed ones. */
+/** Returns the time of the next attempt, after the given number of failed attempts. */
 export function nextAttempt(attempts: number, now: Date): Date {
   return later(now, BACKOFF[Math.min(attempts, BACKOFF.length) - 1] ?? BACKOFF[0]);
 }
 
-/** How often a waiting call checks for the result of another replica (ms). */
+/** Interval in which a waiting call checks whether another replica has stored the result (ms). */
 export const LOOK_MS = 100;
 
-/** Waits until the work ends, at most `ms`. */
+/** Waits until the work ends, but at most for the given time (ms). Without `work`, waits for the whole time. */
 export async function pause(work: Promise<void> | undefined, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);

@@ -1,4 +1,5 @@
-// Calls that are paid with coins: the operations, the running of handlers, the coin fields of a 402, and the view.
+// Calls that are paid with coins: the operations on them, running their handlers, the coin fields of a 402, and how the
+// API shows them.
 import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
@@ -19,21 +20,24 @@ import {
 } from './errors.ts';
 import { type Skill, findSkill } from './resource.ts';
 
-/** The operations on calls paid with coins. */
+/** The operations on calls that are paid with coins. */
 export interface CoinCalls {
   /**
-   * Debits the coins and creates the order in one commit; for a static product also the content and the receipt.
-   * Returns undefined and writes nothing if the call must be paid with money.
+   * Debits the coins and creates the order in one transaction. For a static product, the content and the receipt are
+   * stored in the same transaction. Returns undefined and writes nothing if the call must be paid with money.
    */
   pay(caller: SkillCaller, request: SkillRequest, claim?: KeyClaim): Promise<Redeemed | undefined>;
   /**
-   * Returns the content of a call that the application paid with coins; undefined if the order number belongs to no
-   * such call.
+   * Returns the content of a call that the application paid with coins. Returns undefined if no such call has this
+   * order number.
    */
   replay(caller: SkillCaller, orderNo: string, request: SkillRequest | undefined): Promise<Redeemed | undefined>;
-  /** Returns the current state of a call; undefined if the order number belongs to no such call. */
+  /** Returns the current state of a call. Returns undefined if no call paid with coins has this order number. */
   query(caller: SkillCaller, orderNo: string): Promise<CoinCallView | undefined>;
-  /** Refunds all coins of a call once; a repeat returns the same. undefined if the order number belongs to no such call. */
+  /**
+   * Refunds all coins of a call once. A repeated request returns the same result. Returns undefined if no call paid
+   * with coins has this order number.
+   */
   refund(caller: SkillCaller, orderNo: string, how: RefundHow): Promise<CoinCallView | undefined>;
 }
 
@@ -42,7 +46,7 @@ interface RefundHow {
   claim: KeyClaim | undefined;
 }
 
-/** Creates the operations. */
+/** Creates the operations on calls that are paid with coins. */
 export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   const { store, now, codes } = ports;
   const find = ({ clientId }: SkillCaller, orderNo: string) =>
@@ -92,8 +96,8 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   };
 
   /**
-   * Refunds the coins. If a claim with an expired lease exists, its fencing number becomes invalid, so that it can no
-   * longer store a result.
+   * Refunds the coins of a call. If the lease of a claim has expired, its fencing number becomes invalid, so that the
+   * claim can no longer store a result.
    */
   async function giveBack(tx: Tx, row: CoinCallRow): Promise<CoinCallRow> {
     const { orderNo, fulfilment, fencing } = row;
@@ -106,12 +110,12 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     return { ...row, ...patch };
   }
 
-  /** Returns the stored result if there is one; otherwise starts the work unless another process already has it. */
+  /** Returns the stored result of a call. If there is none, starts the work, or waits while another process does it. */
   async function deliver(orderNo: string, { mine }: { mine: boolean }): Promise<Redeemed> {
     const end = performance.now() + ports.patience.work;
     for (;;) {
       const row = await store.read((tx) => tx.coinCalls.find({ orderNo }));
-      if (!row) throw new Error('a coin call was not kept');
+      if (!row) throw new Error('The call was paid with coins, but its row was not found.');
       if (row.fulfilment === 'failed') return coinsBackAnswer(row);
       if (row.refundedAt) throw new OrderRefunded(orderNo);
       if (row.fulfilment === 'done') return coinAnswer(row, { replayed: !mine });
@@ -129,8 +133,8 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   }
 
   /**
-   * Whether the application's project may take coin payments. If not, the call continues as one paid with money, which
-   * returns the error.
+   * Whether the application's project accepts payments with coins. If not, the call continues as a call that is paid
+   * with money, which returns the error to the caller.
    */
   async function isOpen({ clientId, project }: SkillCaller): Promise<boolean> {
     return store.read(async (tx) => {
@@ -177,8 +181,8 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
 }
 
 /**
- * Throws unless the request is for the paid call. An empty body stands for the stored one; fields that are sent must be
- * equal.
+ * Throws if a repeated request does not match the paid call. The resource and input may be omitted; if they are sent,
+ * they must equal those of the paid call.
  */
 function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void {
   if (!request) return;
@@ -188,24 +192,33 @@ function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void 
   if (userId !== row.userId || !isSame) throw new ResourceMismatch();
 }
 
-/** The started work, or why it could not be started. `over`: it is done, or the coins were refunded. */
+/**
+ * The work that was started, or why it was not started. `over` means that the result is stored or the coins were
+ * refunded.
+ */
 type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' };
 
-/** Runs the handlers of calls paid with coins, one result per call, under the same rules as for calls paid with money. */
+/**
+ * Runs the handlers of calls that are paid with coins, under the same rules as for calls that are paid with money. Each
+ * call gets one result.
+ */
 interface CoinWork {
-  /** Runs the work of a claimed row. Resolves when the attempt has ended, and never rejects. */
+  /** Runs the handler of a call that is already claimed. Resolves when the attempt has ended, and never rejects. */
   perform(row: CoinCallRow): Promise<void>;
-  /** Claims the work and starts it. `due`: called by the job at the retry time, so the pause between attempts is over. */
+  /** Claims the work and starts it. `due` is set by the job, which runs when the pause between attempts is over. */
   begin(orderNo: string, options?: { due?: boolean }): Promise<Begun>;
-  /** The running work of a call; undefined if none is running in this process. */
+  /** Returns the promise of a call's running work. undefined = no work for this call is running in this process. */
   underWay(orderNo: string): Promise<void> | undefined;
-  /** Runs the next step of one leased row. */
+  /** Runs the next step of a call that the job has leased. */
   resume(orderNo: string): Promise<void>;
-  /** Resolves when no work is running in this process. */
+  /** Resolves when this process runs no work for calls paid with coins. */
   idle(): Promise<void>;
 }
 
-/** Creates the work. If the handler fails permanently, the failure and the refund of the coins are stored in one commit. */
+/**
+ * Creates the functions that run handlers. If a handler fails permanently, the failure and the refund of the coins are
+ * stored in one transaction.
+ */
 export function coinWork(ports: SkillPorts): CoinWork {
   const { store, now, codes, log } = ports;
   const running = new Map<string, Promise<void>>();
@@ -307,14 +320,14 @@ export function coinWork(ports: SkillPorts): CoinWork {
   }
 }
 
-/** Locks the row of a call until the transaction ends. Always lock it before the coin account. */
+/** Locks the row of a call until the transaction ends. Lock it before the coin account, never after. */
 async function lockCall(tx: Tx, orderNo: string): Promise<CoinCallRow> {
   const row = await tx.coinCalls.lock({ orderNo });
   if (!row) throw new NotFound('order');
   return row;
 }
 
-/** Stores the content of a call and records `skillpay.fulfilled`. */
+/** Stores the content of a call and records the event `skillpay.fulfilled`. */
 async function keepContent(
   { now, recordEvent }: Pick<SkillPorts, 'now' | 'recordEvent'>,
   tx: Tx,
@@ -360,7 +373,10 @@ function brokenOff({ failureCode, failureMessage }: CoinCallRow): HandlerFailed 
   return new HandlerFailed(failureCode ?? 'broken_off', message, { transient: false });
 }
 
-/** The coin price of a call and the packages that sell the coin, for the 402 to a user without enough coins. */
+/**
+ * The coin price of a resource, and the packages with which the user can buy this coin. A 402 contains them if the user
+ * has too few coins.
+ */
 interface CoinsWanted {
   code: string;
   price: number;
@@ -368,7 +384,7 @@ interface CoinsWanted {
   packs: { product: string; name: string; price: number; currency: string; payWays: string[]; coins: number }[];
 }
 
-/** Returns the coin fields of a 402; empty if the resource has no coin price or the call names no user. */
+/** Returns the coin fields of a 402. Empty if the resource has no coin price, or if the call contains no `userId`. */
 export async function coinsWanted(
   ports: SkillPorts,
   { project }: SkillCaller,
@@ -403,7 +419,7 @@ export async function coinsWanted(
   });
 }
 
-/** The JSON view of a call paid with coins. */
+/** Returns a call that was paid with coins in the form in which the API shows it. */
 function viewCoinCall(row: CoinCallRow) {
   const createdAt = row.createdAt.toISOString();
   return {

@@ -13,10 +13,10 @@ interface EffectPorts {
 }
 
 /**
- * The effects of state changes of orders and refunds on pay-per-call. `refundReserved` runs in the commit that creates
- * a refund, under the order's lock. It rejects every refund while the handler is running. Unless the product allows
- * more, it also rejects a merchant's refund after delivery, and a merchant's partial refund before. `isForfeited` in
- * `claim.ts` decides whether the content is still delivered.
+ * The effects of state changes of orders and refunds on pay-per-call. `refundReserved` runs in the transaction that
+ * creates a refund, while the order is locked. It rejects every refund while the handler is running. If the product
+ * forbids refunds after delivery, it also rejects a merchant's refund after delivery, and a merchant's partial refund
+ * before delivery. `isForfeited` in `claim.ts` decides whether the content may still be delivered.
  */
 export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {
@@ -46,15 +46,15 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
       await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: null });
     },
     async refundFailed(tx, { orderNo }) {
-      // No work was scheduled while the refund was open; now the work is due again.
+      // While the refund was open, no work was scheduled. Because the refund failed, the work is scheduled again.
       const rested = { orderNo, fulfilment: 'none', nextAttemptAt: null } as const;
       await tx.skillOrders.update(rested, { nextAttemptAt: later(now(), PATIENCE_SECONDS) });
     },
   };
 
   /**
-   * Opens an exception (a case for an operator) if a failed refund succeeds after all, but the content was delivered
-   * meanwhile.
+   * Opens an exception (a case for an operator) if a refund that was reported as failed succeeds after all, although
+   * the content was delivered meanwhile.
    */
   async function listDelivered(tx: Tx, order: OrderRow, { refundNo, createdAt }: RefundRow): Promise<void> {
     const skill = await tx.skillOrders.find({ orderNo: order.orderNo });

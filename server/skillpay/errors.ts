@@ -1,11 +1,11 @@
 import { AppError, Conflict, InvalidRequest, TooManyRequests, Unavailable } from '../errors.ts';
 
-/** Seconds after which a retry makes sense. */
+/** Seconds that a client should wait before a retry. */
 const RETRY_SECONDS = 3;
 
-/** The parts of a 402: `data`, and the fields, headers and `type` that payment schemes add. */
+/** The parts of a 402: `data`, and the fields, headers and `type` that the payment schemes add. */
 interface Ask {
-  /** The number of the ended offer that this one replaces: the caller knows only that number. */
+  /** The number of the expired offer that the new offer replaces. The caller knows only this number. */
   inPlaceOf?: string | undefined;
   data: Record<string, unknown>;
   members: Record<string, unknown>;
@@ -14,16 +14,16 @@ interface Ask {
 }
 
 const FIRST = 'Payment required: pay the order, then repeat the request.';
-const RENEWED = 'The offer has expired without a payment; a new one has taken its place.';
+const RENEWED = 'The offer has expired without a payment; a new offer has replaced it.';
 
-/** A payment is required (402); `data` describes the order, the headers carry the payment codes. */
+/** A payment is required (402). `data` describes the order, and the headers contain the payment codes. */
 export class PaymentRequired extends AppError {
   constructor({ data, members, headers, type, inPlaceOf }: Ask) {
     const isFresh = inPlaceOf !== undefined;
     super(isFresh ? 'payment_expired' : 'payment_required', 402, isFresh ? RENEWED : FIRST, {
       hint: isFresh
-        ? 'After the payer has paid the new order in `data`, repeat the same request with its X-Out-Trade-No, or with the former one.'
-        : 'After the payer has paid, repeat the same request with the header X-Out-Trade-No.',
+        ? 'After the payer has paid the new order in `data`, repeat the same request. X-Out-Trade-No may contain the number of the new or of the former order.'
+        : 'After the payer has paid, repeat the same request with the order number in the header X-Out-Trade-No.',
       retryable: true,
       retryAfter: RETRY_SECONDS,
       headers: { 'Cache-Control': 'no-store', ...headers },
@@ -34,8 +34,8 @@ export class PaymentRequired extends AppError {
 }
 
 /**
- * The offer ended unpaid, and no new one can be made now (402). The response has no order number and no code, so the
- * caller must call again.
+ * The offer expired without a payment, and no new offer can be created now (402). The response contains no order number
+ * and no payment code, so the caller must start a new call.
  */
 export class PaymentExpired extends AppError {
   constructor({ headers, type }: Pick<Ask, 'type'> & Partial<Pick<Ask, 'headers'>> = {}) {
@@ -47,7 +47,7 @@ export class PaymentExpired extends AppError {
   }
 }
 
-/** The request names no resource and the project has no default (400). */
+/** The request names no resource, and the project has no default resource (400). */
 export class ResourceRequired extends InvalidRequest {
   constructor() {
     super(
@@ -58,16 +58,16 @@ export class ResourceRequired extends InvalidRequest {
   }
 }
 
-/** The body differs from the body of the offer (409). */
+/** The body of a repeated call differs from the body with which the offer was created (409). */
 export class ResourceMismatch extends Conflict {
   constructor() {
     super('resource_mismatch', 'The order was created for another resource or input.', {
-      hint: 'Send the same body as in the first call, or none.',
+      hint: 'Send the same body as in the first call, or no body.',
     });
   }
 }
 
-/** The order was closed by the merchant or an administrator, or its channel refused it (409). */
+/** The merchant or an administrator closed the order, or the channel refused it (409). */
 export class OrderClosed extends Conflict {
   constructor(orderNo: string) {
     super('order_closed', 'The order is closed and can no longer be paid or redeemed.', {
@@ -84,7 +84,7 @@ export class OrderRefunded extends AppError {
   }
 }
 
-/** The handler of the order is running at this moment (409). */
+/** The handler of the order is still running (409). */
 export class FulfilmentInProgress extends Conflict {
   constructor(orderNo: string, retryAfter = 1) {
     super('fulfilment_in_progress', 'The order is being fulfilled.', {
@@ -95,7 +95,7 @@ export class FulfilmentInProgress extends Conflict {
   }
 }
 
-/** The handler failed temporarily (503). The order stays paid, and a retry costs nothing. */
+/** The handler failed temporarily (503). The order stays paid, and a retry of the call is free of charge. */
 export class FulfilmentUnavailable extends Unavailable {
   constructor(orderNo: string, retryAfter: number) {
     super('fulfilment_unavailable', 'The order could not be fulfilled yet; retrying is free of charge.', {
@@ -128,14 +128,14 @@ export class FulfilmentNotRefunded extends AppError {
   }
 }
 
-/** The product forbids refunds after delivery (409). */
+/** The product forbids refunds after the delivery of the content (409). */
 export class RefundAfterFulfilment extends Conflict {
   constructor(orderNo: string) {
     super('refund_after_fulfilment', 'This resource cannot be refunded after delivery.', { extra: { orderNo } });
   }
 }
 
-/** The product forbids refunds after delivery, and therefore partial refunds before it (409). */
+/** The product forbids refunds after delivery. Therefore only full refunds are allowed before delivery (409). */
 export class PartialRefundBeforeDelivery extends Conflict {
   constructor(orderNo: string) {
     super('partial_refund_before_delivery', 'Before delivery this resource can only be refunded in full.', {
@@ -144,11 +144,11 @@ export class PartialRefundBeforeDelivery extends Conflict {
   }
 }
 
-/** Coins can only be refunded in full (400). */
+/** A payment with coins can only be refunded in full (400). */
 export class CoinsWhole extends InvalidRequest {
   constructor() {
     super('refundAmount is not allowed: coins are refunded in full.', [
-      { pointer: '/refundAmount', code: 'invalid', detail: 'is not allowed for an order that coins paid' },
+      { pointer: '/refundAmount', code: 'invalid', detail: 'is not allowed, because coins are refunded in full' },
     ]);
   }
 }
@@ -162,7 +162,7 @@ export class TooManyOffers extends TooManyRequests {
   }
 }
 
-/** The client's own key of a payment was sent before with another payload (409). */
+/** The client used its `payment-identifier` before with another payload (409). */
 export class PaymentIdUsed extends Conflict {
   constructor() {
     super('payment_id_used', 'This payment identifier was already used with another payment.', {
@@ -171,7 +171,7 @@ export class PaymentIdUsed extends Conflict {
   }
 }
 
-/** The channel did not verify a proof of payment (503); a retry may succeed. */
+/** The channel did not confirm the proof of payment (503). A retry may succeed. */
 export class ProofUnverified extends Unavailable {
   constructor() {
     super('proof_unverified', 'The channel did not confirm the proof of payment; repeat the same request.', {
@@ -180,7 +180,7 @@ export class ProofUnverified extends Unavailable {
   }
 }
 
-/** The proof of payment is malformed, or contradicts the offer or another proof (400). */
+/** A proof of payment is malformed, does not match the offer, or contradicts another proof of the same call (400). */
 export class ProofInvalid extends InvalidRequest {
   constructor(header: string, detail: string) {
     super(

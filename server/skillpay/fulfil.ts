@@ -1,4 +1,4 @@
-// Fulfilment: runs the handler of a paid order to get its content. Each order gets one result; a job resumes
+// Fulfilment: runs the handler of a paid order, which returns the content. Each order gets one result. A job resumes
 // interrupted work.
 import { claimDueRefund } from '../db/queries/due.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -18,27 +18,33 @@ import {
 import { type Content, HandlerFailed, asFailure, runHandler } from './handlers.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/** Seconds until the refund is tried again while an exception (a case for an operator) blocks refunds of the order. */
+/**
+ * Seconds until the next attempt to refund, while an open exception (a case for an operator) blocks refunds of the
+ * order.
+ */
 const BLOCKED_SECONDS = 3600;
 
-/** Runs the handlers of paid orders, one result per order. */
+/** Runs the handlers of paid orders. Each order gets one result. */
 export interface Fulfilment {
   /**
-   * Claims the work and starts it, or returns why it cannot be claimed. `work` resolves when the attempt has ended, and
-   * never rejects.
+   * Claims the work of an order and starts it. If the work cannot be claimed, returns the reason. `work` resolves when
+   * the attempt has ended, and never rejects.
    */
   begin(orderNo: string, options?: { due?: boolean }): Promise<{ claimed: Claimed; work?: Promise<void> }>;
-  /** The running fulfilment of an order; undefined if none is running in this process. */
+  /** Returns the promise of an order's running work. undefined = no work for this order is running in this process. */
   underWay(orderNo: string): Promise<void> | undefined;
-  /** Marks an order as failed permanently and refunds it. If it failed before and its refund was blocked, creates the refund. */
+  /**
+   * Marks the order as failed permanently and refunds it. If the order failed before and its refund was blocked,
+   * creates the refund now.
+   */
   giveUp(orderNo: string): Promise<void>;
-  /** Sends a due refund now instead of waiting for its job. */
+  /** Sends a refund to the channel immediately if it is due, instead of waiting for the job. */
   hurryRefund(refundNo: string): Promise<void>;
-  /** Resolves when no fulfilment is running in this process. */
+  /** Resolves when this process runs no handlers of paid orders. */
   idle(): Promise<void>;
 }
 
-/** Creates the fulfilment. It does not depend on the HTTP request, so a closed connection does not stop it. */
+/** Creates the fulfilment. It runs independently of the HTTP request, so a closed connection does not stop it. */
 export function createFulfilment(ports: SkillPorts): Fulfilment {
   const { store, now, payments, codes, log } = ports;
   const running = new Map<string, Promise<void>>();
@@ -76,7 +82,10 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     ports.checkpoint('fulfil.kept');
   }
 
-  /** Stores the content. Only the newest claim may do so, and only if the order may still be delivered (see `isForfeited`). */
+  /**
+   * Stores the content. Only the claim with the current fencing number may store it, and only if the content may still
+   * be delivered (`isForfeited`).
+   */
   async function keep(tx: Tx, orderNo: string, fencing: number, { text, contentType }: Content): Promise<void> {
     const pair = await lockPair(tx, orderNo);
     const { order, skill } = pair;
@@ -162,7 +171,10 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     if (refundNo) await hurryRefund(refundNo);
   }
 
-  /** Stores the failure and creates the refund in one commit. Returns the number of the refund if one was created. */
+  /**
+   * Stores the failure and creates the refund in one transaction. Returns the number of the refund, or undefined if no
+   * refund was created.
+   */
   async function failForGood(tx: Tx, pair: SkillPair, failure: HandlerFailed): Promise<string | undefined> {
     const { order, skill } = pair;
     const { orderNo } = order;
@@ -180,7 +192,10 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     return giveBack(tx, pair);
   }
 
-  /** Creates the refund once, under a fixed number. While an exception blocks refunds, the job tries again later. */
+  /**
+   * Creates the refund of a failed order. The refund number is derived from the order number, so the refund is created
+   * only once. While an exception (a case for an operator) blocks refunds, the job tries again later.
+   */
   async function giveBack(tx: Tx, pair: SkillPair): Promise<string | undefined> {
     const { order } = pair;
     const { orderNo } = order;
@@ -215,8 +230,8 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
 }
 
 /**
- * Job for one leased order: resumes work after a crash, retries after a pause, or gives up. For paid content that no
- * call has fetched, it opens the exception `unclaimed`.
+ * Job for one order that it has leased: resumes the work after a crash, retries after a pause, or gives up. If no call
+ * has fetched paid content in time, opens the exception `unclaimed`.
  */
 export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilment: Fulfilment) {
   return async (orderNo: string): Promise<void> => {
@@ -232,7 +247,7 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
     await work;
   };
 
-  /** Opens the exception `unclaimed` (a case for an operator). The content can still be fetched. */
+  /** Opens the exception `unclaimed` (a case for an operator). The caller can still fetch the content. */
   async function unclaimed(orderNo: string): Promise<void> {
     await store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });
@@ -242,8 +257,8 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
   }
 
   /**
-   * Ends the schedule of an order that needs no more work. Checked again under the lock, because a refund that fails
-   * meanwhile makes the work due again. An expired claim also ends here.
+   * Ends the schedule of an order that needs no more work, and removes an expired claim. The state is checked again
+   * under the lock, because a refund that fails meanwhile makes the work due again.
    */
   async function rest(orderNo: string): Promise<void> {
     await store.transaction(async (tx) => {
@@ -256,7 +271,7 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
   }
 }
 
-/** Whether the order needs neither work nor, if the work failed, a refund. */
+/** Whether the order needs no more work. If the handler failed permanently, the order must also have a refund. */
 async function isOver(tx: ReadTx, pair: SkillPair): Promise<boolean> {
   const { order, skill } = pair;
   if (skill.fulfilment === 'failed') return skill.refundNo !== null || isRefunded(pair);

@@ -1,13 +1,13 @@
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 
-/** The content that a handler returned: text and its media type. */
+/** The content that a handler returned: a text and its media type. */
 export interface Content {
   text: string;
   contentType: string;
 }
 
-/** The handler returned no content. `transient`: a retry may succeed. */
+/** The handler returned no content. `transient` = a retry may succeed. */
 export class HandlerFailed extends Error {
   readonly code: string;
   readonly transient: boolean;
@@ -19,16 +19,16 @@ export class HandlerFailed extends Error {
   }
 }
 
-/** Largest content that is stored, and sent again on repeated calls (bytes). */
+/** Maximum size of content (bytes). Content is stored, and repeated calls get it again. */
 const MAX_CONTENT = 64 * 1024;
 
-/** The part of an order that a handler receives. */
+/** The part of an order that its handler receives. */
 type HandledCall = Pick<SkillOrderRow, 'orderNo' | 'resource' | 'input' | 'handler'>;
 
-/** Faults of the HTTP sender that a retry cannot fix. */
+/** Failures of an HTTP request that a retry cannot fix. */
 const TERMINAL: ReadonlySet<string> = new Set(['url_invalid', 'scheme_refused', 'address_refused', 'too_large']);
 
-/** Runs the handler that was stored with the order; throws HandlerFailed. */
+/** Runs the handler that was stored when the order was created. Throws HandlerFailed. */
 export async function runHandler(send: SendOutgoing, call: HandledCall): Promise<Content> {
   const { handler } = call;
   return checkedSize(handler.handler === 'static' ? staticContent(handler) : await callUpstream(send, call, handler));
@@ -40,7 +40,7 @@ function checkedSize(content: Content): Content {
   return content;
 }
 
-/** The content of a static product; undefined for other handlers and for content that is too large. */
+/** Returns the content of a static product. Returns undefined for HTTP handlers and for content that is too large. */
 export function readyContent(handler: SkillOrderRow['handler']): Content | undefined {
   const content = handler.handler === 'static' ? staticContent(handler) : undefined;
   return content && Buffer.byteLength(content.text) <= MAX_CONTENT ? content : undefined;
@@ -61,8 +61,8 @@ function staticContent({ content, contentType }: Static): Content {
 }
 
 /**
- * POSTs the caller's input to the URL of the resource's handler. The order number is sent as `Idempotency-Key`, so that
- * the receiver can recognise a retry.
+ * Sends the caller's input to the URL of the HTTP handler with POST. The order number is sent as `Idempotency-Key`, so
+ * that the receiver can recognise a retry.
  */
 async function callUpstream(
   send: SendOutgoing,
@@ -97,7 +97,10 @@ function sendFailed(error: unknown): HandlerFailed {
   });
 }
 
-/** Redirects are never followed. After overload, a timeout or a server error of the receiver, a retry may succeed. */
+/**
+ * Converts an HTTP status of the receiver to HandlerFailed. Redirects are not followed. A retry may succeed after
+ * overload, a timeout or a server error.
+ */
 function refusedBy(status: number): HandlerFailed {
   const transient = status >= 500 || status === 408 || status === 425 || status === 429;
   const code = status >= 300 && status < 400 ? 'upstream_redirected' : 'upstream_refused';

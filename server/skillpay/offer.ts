@@ -1,5 +1,5 @@
-// Offers: an offer is the unpaid order that a first call creates. Also the order that replaces an offer that ended
-// unpaid (its successor).
+// Offers. An offer is the unpaid order that the first call of a resource creates. If an offer ends unpaid, a new order
+// may replace it (its successor).
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { OfferEntry, SkillOrderRow } from '../db/entities/skillpay.ts';
 import { countOpenOffers } from '../db/queries/skillpay.ts';
@@ -18,7 +18,7 @@ import type { SkillCaller, SkillPair, SkillPorts, SkillRequest } from './ports.t
 import { TooManyOffers } from './errors.ts';
 import { type Skill, findSkill, payableWays } from './resource.ts';
 
-/** The facts that are stored with an offer's order. */
+/** The inputs of the pay-per-call row that is stored with an offer's order. */
 interface Offered {
   request: SkillRequest;
   entries: OfferEntry[];
@@ -27,24 +27,27 @@ interface Offered {
 }
 
 /**
- * If the number of unpaid offers of an application is within this distance of the limit, new offers are counted one
- * after another.
+ * If an application's number of unpaid offers is at most this far below the limit, a lock is taken before the offers
+ * are counted.
  */
 const NEAR = 100;
 
-/** Further writes in the transaction that creates an offer. */
+/** Additional values that are stored in the transaction that creates an offer. */
 interface OfferOptions {
   claim?: KeyClaim | undefined;
-  /** The number of the ended offer that this one replaces. */
+  /** The number of the ended offer that the new offer replaces. */
   inPlaceOf?: string;
 }
 
-/** Creates the order of a first call. Its commit fixes price, handler and payment code. */
+/**
+ * Creates the order of a first call. The transaction also stores the price, the handler and the payment code, which
+ * then never change.
+ */
 export type MakeOffer = (caller: SkillCaller, request: SkillRequest, options?: OfferOptions) => Promise<SkillPair>;
 
 /**
- * Whether the order is open but has no payment data for the payer yet, so that the channel must be called again under
- * the same number.
+ * Whether an order is open but has no payment data for the payer yet. The channel must then be called again with the
+ * same order number.
  */
 export function isUnplaced({ state, credential, expiresAt }: OrderRow, now: Date): boolean {
   return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now;
@@ -77,7 +80,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       { kind: 'skillpay', active, claim, also },
     );
     const { orderNo } = order;
-    // The stored offer of a pending order never changes, so it need not be read again.
+    // The offer of a pending order does not change, so the rows need not be read again.
     if (written && order.state === 'pending') return { order, skill: written };
     return afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
   };
@@ -151,8 +154,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
   }
 
   /**
-   * Returns the bill for Alipay's agents. A failure is only logged: the offer can be paid in every other way, and the
-   * next 402 tries again.
+   * Returns the bill with which Alipay's agents pay. A failure is only logged, because the offer can also be paid in
+   * other ways. The next 402 tries again.
    */
   async function billOf(channel: Channel, order: OrderRow, resource: string): Promise<string | null> {
     return agentBill(channel, order, resource).catch((error: unknown) => {
@@ -164,7 +167,10 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     });
   }
 
-  /** Stores the successor in the ended offer, under the order's lock. A paid offer gets no successor, and no offer gets two. */
+  /**
+   * Stores the number of the successor in the row of the ended offer, while its order is locked. Throws if the offer
+   * was paid or already has a successor.
+   */
   async function replace(tx: Tx, ended: string, successor: string): Promise<void> {
     const { order, skill } = await lockPair(tx, ended);
     const isEnded = order.state === 'closed' || (order.state === 'closing' && order.closeReason === 'payer');
@@ -177,8 +183,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
   }
 
   /**
-   * Throws if the application has too many unpaid offers; the new one is included. The lock is taken only near the
-   * limit, so that most offers need not wait.
+   * Throws if the application has too many unpaid offers, including the new one. Near the limit a lock is taken, so
+   * that concurrent offers cannot exceed it. Other offers need not wait for a lock.
    */
   async function requireRoom(tx: Tx, clientId: string): Promise<void> {
     const limit = ports.unpaidOffersPerApp;
@@ -193,18 +199,21 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
 
 const route = 'offer in place of another';
 
-/** The channels with which a successor may be paid. */
+/** Restricts the channels with which a successor may be paid. */
 interface Wanted {
-  /** Only this channel; absent = all channels of the product. */
+  /** The only channel with which the successor may be paid. Absent = all channels of the product. */
   payWay?: PayWay | undefined;
 }
 
-/** Returns the order that replaces an offer that ended unpaid; the same on every call. undefined if none can be created. */
+/**
+ * Returns the order that replaces an offer that ended unpaid. Every call returns the same order. Returns undefined if
+ * no new order can be created.
+ */
 export type SuccessorOf = (caller: SkillCaller, ended: SkillPair, wanted: Wanted) => Promise<SkillPair | undefined>;
 
 /**
- * Creates the operation. The number of the new order is stored in the ended offer's row, in the transaction that
- * creates the new order.
+ * Creates the function that creates successors. The transaction that creates the new order also stores its number in
+ * the row of the ended offer.
  */
 export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf {
   const { store, now, log } = ports;
@@ -218,7 +227,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       log('info', 'an ended offer could not be replaced', { orderNo, code: error.code });
-      // Another request may have created it meanwhile.
+      // A concurrent request may have created the successor.
       return find((await store.read((tx) => tx.skillOrders.find({ orderNo })))?.successor ?? null);
     }
   };
@@ -233,7 +242,9 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     return offer(caller, request, { claim, inPlaceOf: orderNo });
   }
 
-  /** Returns undefined if the offer was deleted, which happens to old unpaid offers. */
+  /**
+   * Returns an offer with its order. Returns undefined if the offer was deleted, because old unpaid offers are deleted.
+   */
   async function find(orderNo: string | null): Promise<SkillPair | undefined> {
     if (orderNo === null) return undefined;
     return store

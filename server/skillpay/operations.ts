@@ -1,5 +1,5 @@
-// The pay-per-call operations that routes and jobs call. Also the first call, the choice of another channel, and the
-// view of an order.
+// The pay-per-call operations that routes and jobs call. This file also has the first call, the payer's choice of
+// another channel, and how the API shows an order.
 import { hash } from 'node:crypto';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
@@ -23,20 +23,23 @@ import { type Redeem, redeemOffer } from './redeem.ts';
 import { ProofInvalid } from './errors.ts';
 import { findSkill, skillsOnSale } from './resource.ts';
 
-/** The headers, body and key of the HTTP request of a call. */
+/** The parts of a call's HTTP request that payment schemes and the Idempotency-Key need. */
 interface CallFacts {
-  /** The headers that the payment schemes read. */
+  /** The request headers, which may contain proofs of payment. */
   headers: CallHeaders;
-  /** The raw body bytes. */
+  /** The bytes of the request body before parsing. */
   rawBody: Uint8Array;
-  /** Returns the request's Idempotency-Key. Called only if no proof of payment names an order; throws if the key is malformed. */
+  /**
+   * Returns the Idempotency-Key of the request. Called only if no proof of payment contains an order number. Throws if
+   * the key is malformed.
+   */
   idempotencyKey: () => string | undefined;
 }
 
 /** A refund request of a merchant application. */
 interface SkillRefundRequest {
   outTradeNo: string;
-  /** Major units; omitted = the whole remaining amount. */
+  /** The amount to refund in major units. Absent = the whole amount that is not refunded yet. */
   refundAmount?: number | string | undefined;
   reason?: string | undefined;
   merchantRefundNo?: string | undefined;
@@ -67,13 +70,13 @@ export function skillOperations(ports: SkillPorts) {
       const call = { headers, proofs, bodyDigest };
       if (outTradeNo === undefined) return first(caller, request ?? {}, facts.idempotencyKey(), call);
       return redeem(caller, outTradeNo, request, call).catch(async (error: unknown) => {
-        // Orders paid with coins are looked up second, because most calls are paid with money.
+        // This look-up comes second, because most calls are paid with money.
         const paid = error instanceof NotFound ? await coins.replay(caller, outTradeNo, request) : undefined;
         if (!paid) throw error;
         return paid;
       });
     },
-    /** Returns one order with its refunds; queries the channel while the order is open. */
+    /** Returns one order with its refunds. If the order is open, the channel is queried first. */
     async query(caller: SkillCaller, outTradeNo: string) {
       const paidWithCoins = await coins.query(caller, outTradeNo);
       if (paidWithCoins) return paidWithCoins;
@@ -85,7 +88,7 @@ export function skillOperations(ports: SkillPorts) {
         return viewSkillOrder(pair, refunds, stale);
       });
     },
-    /** Refunds an order on request of its application; refused while its handler is running. */
+    /** Refunds an order at the request of its application. Refused while the handler of the order is running. */
     async refund(caller: SkillCaller, { outTradeNo, ...request }: SkillRefundRequest, claim?: KeyClaim) {
       const isPart = request.refundAmount !== undefined;
       const back = await coins.refund(caller, outTradeNo, { isPart, claim });
@@ -94,7 +97,7 @@ export function skillOperations(ports: SkillPorts) {
       const refund = await payments.refund(requesterOf(caller), { orderNo: outTradeNo, ...request }, claim);
       return { outTradeNo, ...refund };
     },
-    /** Returns the resources that can be called in a project now, with prices. */
+    /** Returns the resources of a project that can be called now, with their prices. */
     async resources({ project }: { project: string }) {
       const skills = await skillsOnSale(store, project, now());
       return skills.map(({ code, name, description, priceMinor, currency, payWays, offerTtlSeconds, ...skill }) => {
@@ -114,7 +117,7 @@ export function skillOperations(ports: SkillPorts) {
         };
       });
     },
-    /** Returns the figures by app and resource. */
+    /** Returns pay-per-call statistics per application and resource. */
     async stats(filter: SkillStatsFilter) {
       const rows = await ports.reports.read((tx) => skillStats(tx, filter));
       return rows.map(({ revenueMinor, ...row }) => ({
@@ -123,27 +126,29 @@ export function skillOperations(ports: SkillPorts) {
         revenueMinor: Number(revenueMinor),
       }));
     },
-    /** Lets the payer choose another channel. */
+    /** Lets the payer of an order choose another channel. */
     choice: chooseWay(ports, successorOf),
-    /** Job: resumes the fulfilment of one claimed order. */
+    /** Job: resumes the fulfilment of one order that the job has leased. */
     resume: resumeFulfilment(ports, fulfilment),
     /** Job: confirms to Alipay that the content was delivered. */
     confirmDelivery: (orderNo: string) => ports.confirmDelivery(orderNo),
-    /** Job: resumes the fulfilment of one call paid with coins. */
+    /** Job: resumes the fulfilment of one call that was paid with coins. */
     resumeCoinCall: (orderNo: string) => work.resume(orderNo),
-    /** Resolves when no fulfilment is running in this process. */
+    /** Resolves when this process runs no handlers. */
     idle: async () => {
       await Promise.all([fulfilment.idle(), work.idle()]);
     },
   };
 }
 
-/** Completes a proof that does not name its order: the channel finds the order. */
+/** Adds the order number to a proof that does not contain it. The channel finds the order. */
 async function found(proof: Proof): Promise<Proof> {
   return proof.find ? { ...proof, outTradeNo: await proof.find() } : proof;
 }
 
-/** Returns the order number of the proofs; throws ProofInvalid when two proofs name different orders. */
+/**
+ * Returns the order number that the proofs contain. Throws ProofInvalid if two proofs contain different order numbers.
+ */
 function numberOf(proofs: readonly Proof[]): string | undefined {
   const [first, ...others] = proofs.filter(({ outTradeNo }) => outTradeNo !== undefined);
   for (const { header, outTradeNo } of others)
@@ -152,7 +157,7 @@ function numberOf(proofs: readonly Proof[]): string | undefined {
   return first?.outTradeNo;
 }
 
-/** The pay-per-call operations. */
+/** The pay-per-call operations that routes and jobs call. */
 export type SkillOperations = ReturnType<typeof skillOperations>;
 
 function priceOf(minor: bigint, currency: string): number {
@@ -162,19 +167,22 @@ function priceOf(minor: bigint, currency: string): number {
 const route = 'POST /api/v2/skillpay/resource';
 
 /**
- * Throws a 402 with the payment terms of a new order. If the Idempotency-Key was used before, returns the current
- * response for that order.
+ * Handles the first call of a resource: throws a 402 with the payment terms of a new order. If the Idempotency-Key was
+ * used before, returns the current response for the order of that key.
  */
 type FirstCall = (caller: SkillCaller, request: SkillRequest, key: string | undefined, call: Call) => Promise<Redeemed>;
 
-/** The operations with which a first call may continue. */
+/** The operations that a first call uses. */
 interface Ways {
   offer: MakeOffer;
   redeem: Redeem;
   coins: CoinCalls;
 }
 
-/** Creates the operation. A 402 is never stored as the response of an Idempotency-Key; the key only refers to the order. */
+/**
+ * Creates the function that handles first calls. The Idempotency-Key refers only to the order. The 402 itself is not
+ * stored, so a repeat gets the current response.
+ */
 function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall {
   const { store, now } = ports;
   return async (caller, request, key, call) => {
@@ -248,7 +256,7 @@ function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
     });
   }
 
-  /** Closes the order; returns undefined if it was paid first. */
+  /** Closes the order at the payer's request. Returns undefined if the order was paid before it could be closed. */
   async function close({ order }: SkillPair) {
     if (!isOpen(order.state)) return order;
     try {
@@ -259,7 +267,7 @@ function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
     }
   }
 
-  /** Whether the price is still the one that the payer saw. */
+  /** Whether the price of the resource is still the price that the payer saw. */
   async function isSamePrice({ order, skill }: SkillPair): Promise<boolean> {
     const found = await findSkill(ports, order.project, skill.resource).catch((error: unknown) => {
       if (error instanceof AppError) return undefined;
@@ -273,7 +281,7 @@ function otherWays(pair: SkillPair): PayWay[] {
   return pair.skill.entries.flatMap(({ payWay }) => (payWay === pair.order.payWay ? [] : [payWay]));
 }
 
-/** The JSON view of a pay-per-call order. */
+/** Returns a pay-per-call order in the form in which the API shows it. */
 function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly RefundRow[], stale: boolean) {
   const major = (minor: bigint) => majorNumber({ minor, currency: order.currency });
   return {

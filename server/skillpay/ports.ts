@@ -14,27 +14,27 @@ import type { PaymentCodes } from './schemes/code.ts';
 
 export type { SkillCaller, SkillPair } from './schemes/scheme.ts';
 
-/** The payment operations that pay-per-call uses; its orders are ordinary orders. */
+/** The payment operations that pay-per-call uses. Orders of pay-per-call are ordinary orders. */
 export interface SkillPayments {
   /** Marks an order as paid by a payment that the channel has just confirmed. */
   settleProven: (order: OrderRow, outcome: Extract<Outcome, { kind: 'paid' }>) => Promise<OrderRow>;
   close: ClosePayment;
   place: PlacePayment;
-  /** Queries the channel if the order is open and its last response is not fresh. */
+  /** Queries the channel if the order is open and the channel's last response is too old. */
   query: QueryPayment;
-  /** Queries the channel in any state of the order and stores the result. */
+  /** Queries the channel about an order in any state, and stores the result. */
   refresh: (order: OrderRow, via: { cause: string; actor: string }) => Promise<Seen>;
-  /** Captures a payment that the payer approved (PayPal). */
+  /** Captures a payment that the payer has approved (PayPal). */
   capture: (order: OrderRow, cause: string) => Promise<unknown>;
   refund: PaymentOperations['refund'];
-  /** Creates the refund in the caller's transaction, under the order's lock. */
+  /** Creates the refund in the caller's transaction. The caller must have locked the order. */
   openRefund: (tx: Tx, order: OrderRow, intent: RefundIntent) => Promise<unknown>;
-  /** Runs the next step of a refund that the caller has leased. */
+  /** Runs the next step of a refund. The caller must have leased the refund. */
   checkRefund: (refundNo: string) => Promise<void>;
   raise: (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 }
 
-/** A debit of a user's coins for one call. */
+/** A debit of a user's coins for one pay-per-call request. */
 interface CoinCharge {
   project: string;
   coin: string;
@@ -45,50 +45,50 @@ interface CoinCharge {
   memo: string;
 }
 
-/** Debits and credits coins in the caller's transaction. */
+/** Debits and refunds coins in the caller's transaction. */
 interface CoinCharges {
-  /** Returns false and writes nothing when the balance is too low. */
+  /** Debits the coins. Returns false and writes nothing if the balance is too low or the coin is disabled. */
   take: (tx: Tx, charge: CoinCharge) => Promise<boolean>;
   giveBack: (tx: Tx, charge: CoinCharge) => Promise<void>;
 }
 
-/** What the operations of this folder need from other folders. */
+/** The dependencies of the pay-per-call operations. */
 export interface SkillPorts extends Pick<
   Ports,
   'store' | 'reports' | 'now' | 'recordEvent' | 'publicUrl' | 'patience' | 'checkpoint' | 'log'
 > {
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew' | 'forNewAmong' | 'forOrder'>;
-  /** Job: confirms to the channel that the agent's payer has received the content. */
+  /** Job: confirms to Alipay that the payer's agent has received the content. */
   confirmDelivery: (orderNo: string) => Promise<void>;
   codes: PaymentCodes;
   terms: SignedTerms;
   charges: CoinCharges;
-  /** Sends a request to an address that an operator configured. */
+  /** Sends an HTTP request to the address of a handler, which an administrator configured. */
   send: SendOutgoing;
-  /** The payment schemes; each 402 contains all of them. */
+  /** The payment schemes. Each 402 contains the payment data of every scheme. */
   schemes: readonly PaymentScheme[];
-  /** Seconds in which an offer can be paid, unless its product sets another time. */
+  /** Seconds for which an offer can be paid. A product may set another time. */
   offerTtlSeconds: number;
   unpaidOffersPerApp: number;
-  /** With Debug, a call without a resource name calls the skill `demo`. */
+  /** If true, a call that names no resource calls the skill `demo`. */
   debug: boolean;
-  /** DevMode: makes the simulator pay an order; undefined = DevMode is off. */
+  /** Only with DevMode: makes the simulator pay an order. undefined = DevMode is off. */
   paySimulated: ((orderNo: string) => Promise<void>) | undefined;
-  /** Whether the simulator is enabled. If not, content for orders of the simulator cannot be fetched. */
+  /** Whether the simulator is enabled. If it is disabled, the content of simulator orders cannot be fetched. */
   simulated: boolean;
 }
 
-/** The body of a call. */
+/** The body of a pay-per-call request. */
 export interface SkillRequest {
   resource?: string | undefined;
   input?: unknown;
   payWay?: PayWay | undefined;
-  /** The user whose coins may pay. */
+  /** The user whose coins are used if the resource has a coin price. */
   userId?: string | undefined;
 }
 
-/** Returns the requester for an application: it may act on its own orders. */
+/** Returns the requester for an application. It may act only on its own orders. */
 export function requesterOf({ clientId }: { clientId: string }): Requester {
   return { owner: { clientId }, actor: `app:${clientId}` };
 }

@@ -1,5 +1,5 @@
-// Repeated calls with an order number: they return the content after payment. Also the client's own key of a payment
-// (`payment-identifier`).
+// Repeated calls that contain an order number. After the payment they return the content. This file also checks the
+// client's own key of a payment (`payment-identifier`).
 import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError } from '../errors.ts';
 import { afterIntent } from '../payments/call-channel.ts';
@@ -22,10 +22,13 @@ import {
   ResourceMismatch,
 } from './errors.ts';
 
-/** Most successors (replacing orders) that are followed, starting from the offer that the caller named. */
+/** Maximum number of successors (replacing orders) that are followed, starting from the offer that the caller named. */
 const MAX_LINKS = 8;
 
-/** Handles a repeated call with its order number: returns the content, or throws why there is none. */
+/**
+ * Handles a repeated call that contains an order number. Returns the content, or throws the reason why the content is
+ * not returned.
+ */
 export type Redeem = (
   caller: SkillCaller,
   outTradeNo: string,
@@ -33,7 +36,7 @@ export type Redeem = (
   call: Call,
 ) => Promise<Redeemed>;
 
-/** An offer in its current state at the channel. */
+/** An offer with its current state at the channel. */
 interface Look extends Omit<Seen, 'order'> {
   pair: SkillPair;
 }
@@ -46,20 +49,20 @@ interface Seen {
 
 interface Refused {
   call: Call;
-  /** The offer that the caller named. */
+  /** The offer whose number the caller sent. */
   named: SkillPair;
 }
 
-/** Creates the operation. */
+/** Creates the function that handles repeated calls. */
 export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successorOf: SuccessorOf): Redeem {
   const { store, payments, now } = ports;
 
   return async (caller, outTradeNo, request, call) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
-    // Throws for an order of the simulator if the simulator is disabled.
+    // If the simulator is disabled, `forOrder` throws for a simulator order.
     if (stored.order.mode === 'simulator' && !ports.simulated) await ports.channels.forOrder(stored.order);
     requireSameBody(stored, request);
-    // Refuses a proof for another offer. Whether the order is paid is decided by the channel below.
+    // Refuses a proof that belongs to another offer. Whether the order is paid is decided later, by the channel.
     const fault = firstFault(call, stored, now());
     if (fault !== 'unpaid') throw await paymentRequired(ports, stored, call, { why: fault });
     for (const { once } of call.proofs) if (once) await bindPaymentId(ports, caller, once, outTradeNo);
@@ -77,14 +80,16 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
 
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
     if (!request) return;
-    // `userId` selects a coin account and is not part of an offer in money.
+    // `userId` selects a coin account. It is not compared, because this offer is paid with money.
     const { userId: _, ...sent } = request;
     if (Object.values(sent).every((member) => member === undefined)) return;
     const named = { resource: request.resource ?? skill.resource, input: request.input ?? null };
     if (digest(named) !== skill.bodyDigest) throw new ResourceMismatch();
   }
 
-  /** Reads the order's state from the channel and its notifications, never from the caller. */
+  /**
+   * Reads the state of the order from the channel and from the stored notifications, never from the caller's request.
+   */
   async function look(caller: SkillCaller, { order, skill }: SkillPair): Promise<Look> {
     const { order: now, ...seen } = await lookAt(caller, order);
     return { pair: { order: now, skill }, ...seen };
@@ -97,14 +102,14 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (ports.paySimulated && order.mode === 'simulator' && !order.closeAsked)
       return skipScan(ports.paySimulated, order);
     const seen = await payments.query(requesterOf(caller), order.orderNo);
-    // The query may have found that the order is closed.
+    // The query may have closed the order.
     if (seen.order.state === 'closed') return { ...(await lookLate(seen.order)), ...skipped };
     return { order: seen.order, silent: seen.stale, ...skipped };
   }
 
   /**
-   * Queries the channel for an order that expired, because it may have been paid. An order that the merchant or an
-   * administrator closed is not queried.
+   * Queries the channel about an order that expired, because it may have been paid late. An order that the merchant or
+   * an administrator closed is not queried.
    */
   async function lookLate(order: OrderRow): Promise<{ order: OrderRow; silent: boolean }> {
     if (isOnPurpose(order) || order.paid > 0n) return { order, silent: false };
@@ -112,7 +117,10 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return { order: seen.order, silent: seen.stale };
   }
 
-  /** DevMode: makes the simulator pay the order; then everything is the same as for any payer. */
+  /**
+   * DevMode: makes the simulator pay the order, so that no code must be scanned. Then the order is handled like any
+   * other paid order.
+   */
   async function skipScan(pay: (orderNo: string) => Promise<void>, order: OrderRow): Promise<Seen> {
     const { orderNo } = order;
     await pay(orderNo).catch((error: unknown) => ports.log('warn', 'the simulator did not pay', { orderNo, error }));
@@ -134,7 +142,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return paymentRequired(ports, pair, call, isSame ? {} : { why: 'expired', ended: named });
   }
 
-  /** Runs the handler, or waits for the process that runs it. Every call returns the stored result. */
+  /** Runs the handler, or waits while another process runs it. Every call returns the stored result. */
   async function deliver(found: SkillPair, scanSkipped: boolean, call: Call): Promise<Redeemed> {
     const { orderNo } = found.order;
     const end = performance.now() + ports.patience.work;
@@ -157,7 +165,9 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     }
   }
 
-  /** Throws why the work cannot be claimed. Returns if the row must be read again. */
+  /**
+   * Throws the reason why the work cannot be claimed. Returns without an error if the caller must read the row again.
+   */
   async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>, call: Call): Promise<void> {
     const { order, skill } = claimed.pair;
     if (claimed.kind === 'refunded') throw new OrderRefunded(order.orderNo);
@@ -167,7 +177,10 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (claimed.kind === 'failed' && order.refunded < order.paid) throw await notRefunded(order, skill);
   }
 
-  /** Returns the error for a failed order whose money was not refunded: the refund is in progress, or it failed as well. */
+  /**
+   * Returns the error for an order whose handler failed and whose payment is not refunded yet. Either the refund is in
+   * progress, or it failed too.
+   */
   async function notRefunded({ orderNo }: OrderRow, { refundNo, failureMessage }: SkillPair['skill']): Promise<Error> {
     const reason = failureMessage ?? '';
     const refund = refundNo === null ? undefined : await store.read((tx) => tx.refunds.find({ refundNo }));
@@ -183,8 +196,8 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
   }
 
   /**
-   * Whether another order may replace this one: it ended unpaid, and neither merchant nor administrator closed it. If
-   * its payer chose another channel, the order for that channel replaces it.
+   * Whether another order may replace this one. That is the case if the order ended unpaid and was not closed by the
+   * merchant or an administrator, or if its payer chose another channel.
    */
   function isReplaceable({ order, skill }: SkillPair, silent: boolean): boolean {
     if (order.paid > 0n || isOnPurpose(order)) return false;
@@ -196,8 +209,8 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
 const route = 'payment-identifier';
 
 /**
- * Binds the client's own key of a payment to the first payload sent with it, per application; throws PaymentIdUsed if
- * the payload differs. No response is stored, because the order determines it.
+ * Binds a client's own key of a payment to the first payload that the application sends with it. Throws PaymentIdUsed
+ * if a later payload differs. No response is stored with the key, because the response depends on the order.
  */
 async function bindPaymentId(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,

@@ -1,4 +1,5 @@
-// Resources that can be called: skills on sale, the channels that can pay for them, and the demo skill.
+// Resources that can be called: skills on sale, and the demo skill. Also the channels with which a resource can be
+// paid.
 import type { ProductRow } from '../db/entities/catalog.ts';
 import type { OfferEntry } from '../db/entities/skillpay.ts';
 import type { Store } from '../db/store.ts';
@@ -8,10 +9,10 @@ import type { ActiveChannel } from '../payments/ports.ts';
 import type { SkillPorts } from './ports.ts';
 import { ResourceRequired } from './errors.ts';
 
-/** A product of kind skill. */
+/** A product of the kind `skill`, which can be called as a resource. */
 export type Skill = ProductRow & { resource: NonNullable<ProductRow['resource']> };
 
-/** Returns the skills of a project that are on sale now, by code. */
+/** Returns the skills of a project that are on sale now, sorted by code. */
 export async function skillsOnSale(store: Store, project: string, now: Date): Promise<Skill[]> {
   const rows = await store.read((tx) =>
     tx.products.list({ project, kind: 'skill', enabled: true }, { orderBy: { code: 'asc' }, limit: 1000 }),
@@ -19,7 +20,10 @@ export async function skillsOnSale(store: Store, project: string, now: Date): Pr
   return rows.filter((row): row is Skill => isSkill(row) && isOnSale(row, now));
 }
 
-/** Returns the named skill; without a name `demo` in Debug, or else the project's only skill. */
+/**
+ * Returns the skill with the given code. Without a code, returns the skill `demo` if Debug is on, otherwise the only
+ * skill of the project. Throws if the skill cannot be called.
+ */
 export async function findSkill(
   { store, debug, now }: Pick<SkillPorts, 'store' | 'debug' | 'now'>,
   project: string,
@@ -38,14 +42,14 @@ export async function findSkill(
   return product;
 }
 
-/** A channel that can take the payment of a resource now. */
+/** A channel with which a resource can be paid now. */
 interface PayableWay extends OfferEntry {
   active: ActiveChannel;
 }
 
 /**
- * Returns the requested channel, or all channels of the product that accept orders, in the sequence of the product and
- * with their current mode. Throws if there is none.
+ * Returns the requested channel. If none is requested, returns all channels of the product that accept orders, in the
+ * sequence in which the product lists them. Throws if no channel accepts orders.
  */
 export async function payableWays(
   { channels }: Pick<SkillPorts, 'channels'>,
@@ -76,14 +80,14 @@ function isOnSale({ saleFrom, saleTo }: ProductRow, now: Date): boolean {
   return (saleFrom === null || now >= saleFrom) && (saleTo === null || now < saleTo);
 }
 
-/** Code of the skill that exists while Debug is on. */
+/** Code of the demo skill, which exists only while Debug is on. */
 const DEMO = 'demo';
 
-/** The id of the row that Debug created, to distinguish it from a merchant's product with the code `demo`. */
+/** The id of the demo skill. It distinguishes the demo skill from a merchant's product with the code `demo`. */
 const DEMO_ID = '00000000-0000-4000-8000-0000000de000';
 
 /**
- * With Debug, creates the skill `demo` (0.10 CNY) in the project `default`. Without Debug, deletes it. May run at every
+ * With Debug, creates the demo skill (0.10 CNY) in the project `default`. Without Debug, deletes it. Called at every
  * start.
  */
 export async function seedDemo(store: Store, debug: boolean, now: Date): Promise<void> {

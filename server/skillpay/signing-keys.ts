@@ -4,21 +4,24 @@ import type { ReadTx, Store } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
 
-/** The keys that sign payment codes and receipts: one Ed25519 pair per mode, private keys encrypted. */
+/**
+ * The keys that sign payment codes and receipts. Each mode has its own Ed25519 key pair, and the private keys are
+ * stored encrypted.
+ */
 export interface SigningKeys {
   /**
-   * Creates the key of a mode if it has none, and loads it. Must not be called inside a transaction, because the key
-   * must be committed first.
+   * Loads the key of a mode, and creates it if the mode has none. Must not be called inside a transaction, because a
+   * new key must be committed before it signs anything.
    */
   ensure(mode: Mode): Promise<void>;
   /**
-   * Returns a compact JWS of the claims. Throws `changed_meanwhile` (409) if `ensure` was not called for the mode.
-   * `signer`: the DID for the `kid`.
+   * Signs claims and returns a compact JWS. Throws a 409 `changed_meanwhile` if `ensure` was not called for the mode.
+   * With `signer` (a DID), the `kid` is a DID URL.
    */
   sign(mode: Mode, typ: string, claims: object, signer?: string): Promise<string>;
   /**
-   * Returns all public keys ever used, newest first (RFC 7517). Keys of the simulator are included only if the
-   * simulator is enabled.
+   * Returns the public keys of all keys that were ever used, the newest first (RFC 7517). Simulator keys are included
+   * only if the simulator is enabled.
    */
   publicKeys(): Promise<{ keys: Record<string, unknown>[] }>;
 }
@@ -29,10 +32,13 @@ interface LoadedKey {
   until: number;
 }
 
-/** A replica uses another replica's newer key after at most this time (ms). */
+/**
+ * A loaded key is used for this time (ms). After that it is read again, because another replica may have created a
+ * newer key.
+ */
 const KEPT_MS = 60_000;
 
-/** Creates the signing of payment codes and receipts. */
+/** Creates the functions that sign payment codes and receipts. */
 export function createSigningKeys({
   store,
   encryption,
@@ -72,7 +78,7 @@ export function createSigningKeys({
     },
   };
 
-  /** Creates the first key of a mode, under a lock, so that only one of several replicas does. */
+  /** Creates the first key of a mode. A lock prevents several replicas from each creating a key. */
   async function make(mode: Mode) {
     const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
     const { kty, crv, x } = await exportJWK(pair.publicKey);

@@ -7,7 +7,7 @@ export type Ending = 'stop' | 'leave';
 /** The facts that a ready service logs or prints. */
 export interface ReadyFacts {
   version: string;
-  /** URL of the address that it listens on. */
+  /** The URL on which the service listens. */
   address: string;
   publicUrl: string;
   /** URL of the API explorer; null = it is not served. */
@@ -15,13 +15,13 @@ export interface ReadyFacts {
   metrics: string;
   /** URL of the simulator; null = none. */
   simulator: string | null;
-  /** The folder of the embedded database, or host and port. */
+  /** The folder of the embedded database, or the host and port of PostgreSQL. */
   database: string;
   schema: string | null;
   debug: boolean;
   /** The number of workers, if there are several. */
   workers?: number;
-  /** The missing requirement of the first payment; null = none. */
+  /** The setup step that is missing before the first payment; null = none. */
   lacks: 'administrator' | 'channel' | null;
   pid: number;
 }

@@ -12,15 +12,21 @@ import type { Figures, FirstWord, ReadyFacts, SupervisorWord, StartError, Worker
 
 /** The dependencies of a supervisor. */
 interface SupervisorParts {
-  /** Reloads the configuration as new workers will; throws if it is invalid. */
+  /**
+   * Reloads the configuration, so that the supervisor has the same settings as new workers. Throws if the configuration
+   * is invalid.
+   */
   load: () => LoadedConfig;
   /** URL of the simulator that runs in this process. */
   simulatorUrl?: string | undefined;
-  /** Prints that all workers are ready, instead of a log line. */
+  /** Prints that all workers are ready. If absent, the supervisor logs a line instead. */
   tell?: ((facts: ReadyFacts) => void) | undefined;
 }
 
-/** Delays before a crashed worker is replaced (s); the first is 0, because the worker may have been killed. */
+/**
+ * Delays before a crashed worker is replaced (s). The first delay is 0, because the cause of a single crash may be
+ * outside the worker, such as a kill.
+ */
 const PAUSES = [0, 1, 2, 5, 10, 30] as const;
 /** A worker that ran for this long resets the count of crashes. */
 const SOUND_MS = 60_000;
@@ -89,7 +95,9 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     return word;
   }
 
-  /** Starts workers until `wanted` serve. Calls may overlap, so starts in progress count. */
+  /**
+   * Starts workers until `wanted` workers serve. Calls may overlap, so workers that are still starting are counted too.
+   */
   async function fillUp(): Promise<void> {
     while (!stopping && serving.size < wanted) {
       if (areComing()) {
@@ -116,7 +124,8 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     try {
       ({ workers: wanted } = load().server);
       logger.info({ workers: serving.size, wanted }, 'replacing all workers');
-      // Starting workers may have loaded the previous configuration.
+      // Waits for workers that are still starting, so that they are replaced too: they may have loaded the previous
+      // configuration.
       await Promise.all(starting);
       const old = [...serving];
       for (const worker of old) {
@@ -156,7 +165,7 @@ function killLate(worker: Worker, logger: Logger): void {
   worker.process.kill('SIGKILL');
 }
 
-/** How long a worker may take to end before it is killed; it normally enforces its own deadline. */
+/** How long a worker may take to end before it is killed (ms). Normally the worker's own deadline ends it earlier. */
 function endingMs({ drainSeconds, shutdownSeconds }: Config['server']): number {
   return (drainSeconds + 2 * shutdownSeconds) * 1000 + PATIENCE_MS;
 }
@@ -182,7 +191,7 @@ function rebuilt({ name, message, code, status, options }: StartError): Error {
 /** The summed metrics of all workers. */
 interface GatheredFigures {
   readonly contentType: string;
-  /** Includes a worker's metrics from now on; its counters stay included after its end. */
+  /** Includes a worker's metrics from now on. After the worker ends, its counters stay included. */
   watch(worker: Worker): void;
   metrics(): Promise<string>;
 }
@@ -207,7 +216,7 @@ export function gatherFigures(patienceMs = FIGURES_PATIENCE_MS): GatheredFigures
       last.set(worker, word.figures);
       answered(worker);
     });
-    // The disconnect comes after the worker's last message.
+    // Node emits `disconnect` after the worker's last message, so the counters are complete.
     worker.once('disconnect', () => {
       const counted = (last.get(worker) ?? []).filter(({ type }) => /^(counter|histogram)$/.test(String(type)));
       last.delete(worker);

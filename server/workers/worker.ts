@@ -16,7 +16,7 @@ export async function work(config: Config, serve: (life: Life) => Promise<void>)
   const life: Life = {
     name: cluster.worker!.id,
     ends: untilEnding(),
-    // Simulator and metrics belong to the supervisor.
+    // The supervisor runs the simulator and serves the metrics, so a worker does neither.
     openSimulator: async () => undefined,
     async openMetrics(registry) {
       sendFigures = async () => {
@@ -48,13 +48,16 @@ export async function work(config: Config, serve: (life: Life) => Promise<void>)
   if (process.connected) process.disconnect();
 }
 
-/** Resolves when the worker must end: on a message, a signal, or when the supervisor is gone and could not replace it. */
+/**
+ * Resolves when the worker must end: on a message or signal, or when the supervisor has ended. Without a supervisor, a
+ * crashed worker would not be replaced.
+ */
 async function untilEnding(): Promise<Ending> {
   const left = Promise.withResolvers<Ending>();
   process.on('message', (word: Partial<SupervisorWord>) => {
     if (word.pay === 'leave') left.resolve('leave');
   });
-  // The supervisor handles SIGHUP.
+  // Ignored, because the supervisor handles SIGHUP.
   process.on('SIGHUP', () => {});
   return Promise.race([
     left.promise,

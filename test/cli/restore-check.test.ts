@@ -108,13 +108,13 @@ const stepsWith = (tip: string): Step[] => [
   {
     name: 'a newer release',
     sql: `insert into schema_migrations (name, executed_at) values ('9999-later', now())`,
-    found: [['schema', /^written by a newer release \(9999-later\)/, /^check it with that release$/]],
+    found: [['schema', /^written by a newer release \(9999-later\)/, /^check the copy with the newer release$/]],
   },
   {
     name: 'a truncated audit log',
     sql: `delete from schema_migrations where name = '9999-later'; delete from audit_log where id = (select max(id) from audit_log)`,
     args: ['--tip', tip],
-    found: [['audit log', /^the tip that you kept is not in it/, /^use a newer backup$/]],
+    found: [['audit log', /^the tip given with --tip is not in the audit log/, /^use a newer backup$/]],
   },
   {
     name: 'all other faults together',
@@ -131,7 +131,7 @@ const stepsWith = (tip: string): Step[] => [
       ['ledger refunded', /: 1 violations, first P\d{14}\w{10}: order 100, refunds 0$/, /payctl audit/],
       ['ledger coins', /1 violations, first gold\/u1/, /payctl audit/],
       ['sequences', /^public\.events_sequence_seq is at 1, but events has \d+/, /^psql -c "select setval\(.*, \d+\)"$/],
-      ['event log', /^readers see events up to 1, but the highest is \d+$/, /repair the sequence/],
+      ['event log', /^readers see events up to number 1, but the highest event has number \d+$/, /repair the sequence/],
       ['clock', /^1 rows of orders have a created_at in the future, up to \S+$/, /timedatectl/],
     ],
   },

@@ -219,7 +219,7 @@ test('a certificate of a private authority is refused with a hint to trust it; t
   const refused = await place.payctl([...login, '--json'], PASSWORD);
   t.is(refused.code, 7);
   t.like(JSON.parse(refused.stderr.trim().split('\n').at(-1) ?? ''), {
-    error: { hint: 'name the certificate of its authority with --ca-file FILE or NODE_EXTRA_CA_CERTS' },
+    error: { hint: 'give the CA certificate of the server with --ca-file FILE or NODE_EXTRA_CA_CERTS' },
   });
   t.is((await place.payctl([...login, '--ca-file', 'gone.pem'], PASSWORD)).code, 2);
   t.deepEqual(place.api.seen, []);

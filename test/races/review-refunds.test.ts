@@ -38,7 +38,7 @@ test('a refund of another amount waits for an operator, stays listed, and can be
   const repairs = operatorRepairs(service.app.ports);
   const open = await service.app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
   for (const { id } of open)
-    await t.throwsAsync(repairs.resolveException(ADMIN, id, 'acknowledge', 'seen'), { message: /is not done/ });
+    await t.throwsAsync(repairs.resolveException(ADMIN, id, 'acknowledge', 'seen'), { message: /has not ended/ });
   await repairs.resolveRefund(ADMIN, refundNo, 'paid_elsewhere', 'counted by hand');
   t.is((await refundOf(service, refundNo)).state, 'succeeded');
   t.is(await service.app.store.read((tx) => tx.exceptions.count({ orderNo, state: 'open' })), 0);

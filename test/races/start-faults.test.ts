@@ -98,7 +98,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (_, { as }) => database(as('postgres', null)),
     code: 'database_refused',
     exit: 7,
-    says: /refuses the connection: it requires a password, and none is set/,
+    says: /refuses the connection: the server requires a password, and none is set/,
     next: /Add the password to Database\.Url/,
   },
   {
@@ -106,7 +106,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (t) => database(await fakePostgres(t, SAYS.scram)),
     code: 'database_refused',
     exit: 7,
-    says: /it requires a password, and none is set/,
+    says: /the server requires a password, and none is set/,
     next: /Add the password to Database\.Url/,
   },
   {
@@ -150,14 +150,14 @@ const FAULTS: readonly StartFault[] = [
     code: 'database_refused',
     exit: 7,
     says: /the database system is starting up/,
-    next: /try again in a moment/,
+    next: /Try again in a few seconds/,
   },
   {
     name: 'a server without the required TLS',
     env: async (_, { url }) => database(`${url}?sslmode=verify-full`),
     code: 'database_refused',
     exit: 7,
-    says: /it offers no TLS/,
+    says: /the server offers no TLS/,
     next: /sslmode in Database\.Url/,
   },
   {
@@ -216,7 +216,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (t) => database(await fakePostgres(t, SAYS.nothing, `pay:${SECRET}`)),
     code: 'database_unavailable',
     exit: 7,
-    says: /no answer in time/,
+    says: /the server did not respond in time/,
     next: /Database\.Url/,
   },
   {

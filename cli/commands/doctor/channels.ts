@@ -24,8 +24,8 @@ import {
 const SILENT = new Set(['timeout', 'network', 'busy', 'http_status']);
 
 /**
- * For every enabled channel: checks that its configuration is complete, that it answers a signed test request, and that its
- * notifications can arrive.
+ * Checks every enabled channel: whether its configuration is complete, whether the channel answers a signed test
+ * request, and whether its notifications can arrive.
  */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
   const configs = await ofEveryProject(api, (project) =>
@@ -73,7 +73,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   if (SILENT.has(plain(test['code'])))
     return failed(
       name,
-      `does not answer, which no setting of the channel heals; look at the network of the server: ${lack}`,
+      `does not answer, and no setting of the channel is the cause; check the network of the server: ${lack}`,
       `payctl channel test ${payWay}${inProject(project)}`,
     );
   return failed(
@@ -95,7 +95,7 @@ function waitingForTrust(row: Row): Finding[] {
   );
 }
 
-/** Refused notifications are the most frequent cause of late payments. */
+/** Warns about notifications that the service refused, because they are the most frequent cause of late payments. */
 function refusedNotices(row: Row): Finding[] {
   const refused = row['refusedNotices'] as Row | null | undefined;
   if (refused?.['isOpen'] !== true) return [];
@@ -114,7 +114,7 @@ function rowsOf(value: unknown): Row[] {
   return Array.isArray(value) ? (value as Row[]) : [];
 }
 
-/** Uses the recent health of the channel, because a viewer may not send test requests. */
+/** Reports the recent health of a channel instead of a test result, because a viewer may not send test requests. */
 function known(name: string, row: Row): Finding {
   const status = plain(row['status']);
   if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
@@ -122,7 +122,10 @@ function known(name: string, row: Row): Finding {
   return make(name, plain(row['lastFailure']) || status, `payctl channel test ${plain(row['payWay'])}`);
 }
 
-/** Compares the public URL of the service, which is the start of the token endpoint's address. */
+/**
+ * Checks that the channels can reach the public URL of the service. The public URL is taken from the address of the
+ * token endpoint.
+ */
 async function checkNotices(api: Context['api'], configs: readonly Row[]): Promise<Finding[]> {
   const real = configs.filter(({ mode, enabled }) => mode !== 'simulator' && enabled === true);
   if (real.length === 0) return [];
@@ -137,7 +140,7 @@ async function checkNotices(api: Context['api'], configs: readonly Row[]): Promi
   return noticesArrive(new URL(endpoint).origin, names);
 }
 
-/** Checks the expiry of the certificates in use, and finds keys that belong to another mode than the channel's. */
+/** Checks the expiry of the certificates in use, and finds keys whose mode differs from the mode of their channel. */
 export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   const certs = await ofEveryProject(api, async (project) => {
     const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });

@@ -21,7 +21,7 @@ interface Due {
 }
 
 const LATE_SECONDS = 60;
-/** Same threshold as the alert in config/deploy/alert-rules.yml. */
+/** After this time work counts as stuck. The alert in config/deploy/alert-rules.yml has the same threshold. */
 const STUCK_SECONDS = 300;
 
 /** Reads the self-diagnosis of a running service, and converts it into check results. */
@@ -32,7 +32,7 @@ export async function checkDiagnosis({ api }: Context): Promise<Finding[]> {
   return [...dueFindings(due), ...diagnosisFindings(diagnosed)];
 }
 
-/** The check results that `payctl doctor --offline` also prints. */
+/** Converts the self-diagnosis into check results. `payctl doctor --offline` prints the same results. */
 export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
   return [
     ...links(diagnosed),
@@ -98,7 +98,7 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
   return failingWebhooks.map(({ clientId, retrying, givenUp, lastError }) =>
     degraded(
       'webhooks',
-      `${clientId}: ${retrying} failed and are tried again, ${givenUp} were given up within a day (${lastError ?? 'unknown'})`,
+      `${clientId}: ${retrying} deliveries failed and are retried, ${givenUp} were given up within a day (${lastError ?? 'unknown'})`,
       `payctl app webhook deliveries ${clientId}`,
     ),
   );
@@ -124,7 +124,7 @@ function approverFindings({ approvers }: Diagnosed): Finding[] {
 function silent({ project, payWay, payments }: Diagnosed['silentNotices'][number]): Finding {
   return failed(
     'notices',
-    `${channelName(project, payWay)}: the channel notified none of the last ${payments} payments, and the service found them only by queries; Server.PublicUrl with /notify/${payWay}/${project} must be reachable from outside and registered at the channel`,
+    `${channelName(project, payWay)}: the channel notified none of the last ${payments} payments, so the service learned of them only by queries; Server.PublicUrl with /notify/${payWay}/${project} must be reachable from the internet and registered at the channel`,
     `payctl channel test ${payWay}${inProject(project)}`,
   );
 }

@@ -15,7 +15,7 @@ export function handlerFinding(code: string, fault: string, project: string): Fi
     fault === 'https_required' ? 'its URL does not use https' : 'its URL leads to a private address or is invalid';
   return failed(
     `skill ${code}`,
-    `the handler cannot be called, so payers pay and are refunded: ${why}`,
+    `the service cannot call the handler, so it refunds paid calls: ${why}`,
     `payctl product update ${code}${inProject(project)} --resource JSON, or ${fault === 'https_required' ? `payctl product disable ${code}${inProject(project)}` : 'allow its network: Webhook.AllowedNetworks'}`,
   );
 }
@@ -41,7 +41,7 @@ export function degraded(check: string, detail: string, fix: string): Finding {
   return { check, status: 'degraded', detail, fix };
 }
 
-/** Returns the result or the error. A cancelled run still throws. */
+/** Returns the result of `work`, or its CliError. If the operator cancels the command, the function still throws. */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> {
   try {
     return await work();
@@ -51,13 +51,16 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> 
   }
 }
 
-/** A warning that a part could not be read. Empty if the login or the service is missing, because another check reports that. */
+/**
+ * A warning that the data of a check could not be read. Empty if the login or the service failed, because another check
+ * already reports that failure.
+ */
 export function unreadable(check: string, error: CliError): Finding[] {
   if (error.exitCode === EXIT.notLoggedIn || error.exitCode === EXIT.tryAgain) return [];
   return [degraded(check, error.message, error.options.hint ?? 'payctl whoami')];
 }
 
-/** The permission bits that the file grants within `mask`; 0 for a missing file. */
+/** The permission bits of a file that are also in `mask`; 0 for a missing file. */
 export async function openTo(path: string, mask: number): Promise<number> {
   return stat(path).then(
     (found) => found.mode & mask,
@@ -84,7 +87,10 @@ export function channelName(project: string, payWay: string): string {
   return project === 'default' ? payWay : `${project}/${payWay}`;
 }
 
-/** A warning about a key that belongs to another mode (e.g. sandbox) than its channel. The operator should delete such a key. */
+/**
+ * A warning about a key whose mode (e.g. sandbox) differs from the mode of its channel. The operator should delete or
+ * distrust the key.
+ */
 export function otherMode({ id, project, payWay, kind, mode, present, trusted }: OtherModeKey): Finding {
   const name = channelName(project, payWay);
   const what = `${kind} ${id} came with mode ${mode}`;
@@ -138,7 +144,7 @@ export function noticesArrive(publicUrl: string, channels: readonly string[]): F
     failed(
       'notices',
       `${channels.join(', ')} cannot reach ${publicUrl}`,
-      'set Server.PublicUrl to the https address of the service and restart it: payctl server start',
+      'set Server.PublicUrl to the https address of the service and restart the service: payctl server start',
     ),
   ];
 }
@@ -146,10 +152,13 @@ export function noticesArrive(publicUrl: string, channels: readonly string[]): F
 /** A failed check for a service without an enabled channel. */
 export function nothingConfigured(enabled: number): Finding[] {
   if (enabled > 0) return [];
-  return [failed('channels', 'none is configured and enabled, so nothing can be paid', SET_A_CHANNEL)];
+  return [failed('channels', 'no channel is configured and enabled, so no payment is possible', SET_A_CHANNEL)];
 }
 
-/** Reports a clock difference. A few seconds are only a warning, because signatures are valid for minutes. */
+/**
+ * Reports a clock difference of at least 5 s as a warning. From 60 s the check fails, because signatures are valid only
+ * for minutes.
+ */
 export function clockFinding(between: string, seconds: number): Finding[] {
   const skew = Math.round(Math.abs(seconds));
   if (skew < SKEW_WARN_SECONDS) return [];

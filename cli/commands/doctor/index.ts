@@ -25,7 +25,10 @@ import {
   unreadable,
 } from './finding.ts';
 
-/** The hint for an error while the service may be running, so that the operator does not start a second process. */
+/**
+ * Hints for errors after which the service may still be running. The default hint `payctl server start` would start a
+ * second process.
+ */
 const HINTS: Readonly<Record<string, string>> = {
   timeout: 'look at the network in between, and at the load and the log of the server',
 };
@@ -40,7 +43,10 @@ async function checkSettings({ sessions: { folder } }: Context): Promise<Finding
   return [ok('files', `${folder} is private`)];
 }
 
-/** Checks that the service is up and uses HTTPS on another machine. Also checks its clock and its database. */
+/**
+ * Checks that the service runs, that payctl uses HTTPS for a server on another machine, and that clock and database are
+ * in order.
+ */
 async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
   const { server, label } = await target();
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
@@ -67,7 +73,10 @@ function clock({ headers }: Answer, now: Date): Finding {
   return off ?? ok('clock', 'in sync with the server');
 }
 
-/** Checks the login, and that Debug mode is off on another machine. */
+/**
+ * Checks that the login is valid, that a server on another machine does not run in Debug mode, and that the database
+ * has disk space.
+ */
 async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
   const place = await target();
   const token = await attempt(() => findToken(terminal, sessions, place));
@@ -89,7 +98,7 @@ async function checkLogin({ api, target, terminal, sessions }: Context): Promise
     findings.push(
       failed(
         'storage',
-        'the disk of the database is full: nothing can be written, no payment can begin',
+        'the disk of the database is full, so the service can neither store data nor start payments',
         'df -h, on the machine of the database',
       ),
     );
@@ -165,7 +174,7 @@ async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
   return [
     failed(
       'orders',
-      `${stuck.length} overdue by more than an hour`,
+      `${stuck.length} open for more than an hour after their expiry`,
       `payctl explain ${plain(first['orderNo'])}, then payctl order sync ${plain(first['orderNo'])}`,
     ),
   ];
@@ -175,7 +184,10 @@ function countText(rows: readonly Row[], nextCursor: string | null): string {
   return `${rows.length}${nextCursor === null ? '' : ' or more'}`;
 }
 
-/** Checks that the handler of every skill on sale can be called. If a handler is missing, paid calls are refunded. */
+/**
+ * Checks that the service can call the handler of every skill on sale. If the handler cannot be called, paid calls are
+ * refunded.
+ */
 async function checkHandlers({ api }: Context): Promise<Finding[]> {
   const skills = await ofEveryProject(api, async (project) => {
     const rows = [];

@@ -47,7 +47,7 @@ export async function checkServerFiles({ terminal }: Context, flags: OfflineFlag
   ];
 }
 
-/** Checks the configuration and the database, while the service may be stopped. */
+/** Checks the configuration and the database directly, without requests to the service. */
 export async function checkDatabase(context: Context, flags: OfflineFlags): Promise<Finding[]> {
   const result = await attempt(() => withOffline(context, flags, examine, { mustExist: true }));
   if (!(result instanceof CliError)) return result;
@@ -101,14 +101,14 @@ export function seals({ encrypted: { total, underOldKeys, broken } }: Pick<Exami
       failed(
         'master key',
         `${broken.filter((one) => one.keyId === keyId).length} encrypted records need the key ${keyId ?? ''}`,
-        `add the key ${keyId ?? ''} to Security.MasterKey after the newest one`,
+        `add the key ${keyId ?? ''} to Security.MasterKey after the newest key`,
       ),
     ),
     ...damaged.map(({ record }) =>
       failed(
         'sealed records',
         `${record} is damaged or was tampered with`,
-        'set it again: payctl channel set, payctl cert upload',
+        'store the record again: payctl channel set, payctl cert upload',
       ),
     ),
     ...(underOldKeys > 0
@@ -163,7 +163,7 @@ function waiting({ openExceptions, abnormalRefunds, overdueOrders }: Examination
       ? degraded('refunds', `${abnormalRefunds} abnormal`, 'payctl refund list --status abnormal')
       : ok('refunds', 'none abnormal'),
     overdueOrders > 0
-      ? degraded('orders', `${overdueOrders} overdue by more than an hour`, 'payctl server start')
+      ? degraded('orders', `${overdueOrders} open for more than an hour after their expiry`, 'payctl server start')
       : ok('orders', 'none overdue'),
   ];
 }

@@ -16,7 +16,7 @@ interface PageSpace {
 }
 
 const LABEL = 7;
-/** Maximum width, for readability. */
+/** Maximum width of the texts in columns, for readability. */
 const PROSE = 100;
 
 /** Draws the sections as a page: labels on the left, wrapped sentences on the right, the timeline at the end. */
@@ -42,7 +42,10 @@ function draw({ label, cells, look, command }: Line, { columns, style }: PageSpa
   return lines.map((text, index) => `${style('dim', padTo(index === 0 ? head : '', LABEL))}  ${text}`);
 }
 
-/** A number (e.g. of a refund) and its state in one line. In a narrow terminal further facts wrap to the next lines. */
+/**
+ * Formats a number (e.g. a refund number), its state and further facts in one line. If the line is too long, the
+ * further facts wrap to the next lines.
+ */
 function headed(first: string, look: string, [state = '', ...more]: string[], room: number, style: Style): string[] {
   const start = `${style('bold', first)}  ${painted(style, look, state)}`;
   const tail = more.join('  ');
@@ -67,7 +70,10 @@ function painted(style: Style, look: string | undefined, text: string): string {
   return color ? style(color, text) : text;
 }
 
-/** One line per step of the timeline. The time is omitted if it equals the time above. In a narrow terminal details wrap. */
+/**
+ * Formats each step of the timeline as one line. A step with the same time as the previous step shows no time. If the
+ * line is too long, the details wrap.
+ */
 function story(lines: readonly Line[], { columns, style }: PageSpace): string[] {
   const steps = lines.map(({ cells }) => cells.map(visible));
   const times = Math.max(...steps.map(([at = '']) => displayWidth(at)));
@@ -127,7 +133,9 @@ async function find(api: ApiClient, orderNo: string): Promise<Found> {
   return { explanation, timeline, order } as unknown as Found;
 }
 
-/** Prints the explanation: a page on a terminal, labelled lines in a pipe, or the response and its timeline as JSON. */
+/**
+ * Prints the explanation: a page on a terminal, labelled lines in a pipe, or the explanation and the timeline as JSON.
+ */
 async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
   if (!words) return print.item(await bare(api, orderNo), ORDER_VIEW);
@@ -137,7 +145,7 @@ async function run({ api, print, terminal, flags }: Context, orderNo: string): P
   await terminal.out.write(isPage ? drawPage(sections, { columns, style }) : sections.flatMap(labelled).join(''));
 }
 
-/** The service's explanation and timeline for JSON output. The order itself is not queried. */
+/** Returns the explanation and the timeline of the service for JSON output, without the order. */
 async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   const path = `${ORDERS}/${segment(orderNo)}`;
   const [explanation, { rows: timeline }] = await Promise.all([

@@ -127,7 +127,7 @@ export interface Line {
   cells: readonly string[];
   /** A status word that colours the line's first cell. */
   look?: string;
-  /** A command that the operator copies; it is never wrapped. */
+  /** Whether the line is a command that the operator copies. A command is never wrapped. */
   command?: boolean;
 }
 
@@ -137,7 +137,10 @@ export interface Section {
   lines: readonly Line[];
 }
 
-/** Splits the explanation into sections, most important first. With `now` times are relative, otherwise ISO. */
+/**
+ * Splits the explanation into sections, most important first. If `now` is given, times are relative; otherwise they are
+ * ISO timestamps.
+ */
 export function sectionsOf({ explanation, timeline, order }: Found, now?: Date): Section[] {
   const { currency } = explanation.equation;
   const time = (at: unknown): string => (now ? relativeTime(at, now) : plain(at));
@@ -173,7 +176,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
       title: 'exceptions',
       lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
         { label: 'exception', cells: [kind, id] },
-        // Not printed if the order's fix, printed above, starts with the same command.
+        // If the fix of the order, printed above, starts with the same command, the command is not printed again.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
     },
@@ -186,7 +189,10 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
   return sections.filter(({ lines }) => lines.length > 0);
 }
 
-/** The lines of the channel's bills about this order, and the differences between the bills and the order. */
+/**
+ * Output lines for the entries of the channel's bills about this order, and for the differences between the bills and
+ * the order.
+ */
 function billed({ bills = [], differences = [] }: Explanation): Line[] {
   return [
     ...bills.map(({ billNo, day, kind, amountMinor, feeMinor, currency }) => ({
@@ -244,7 +250,9 @@ function why({ reason, next: step, fix }: Explanation, time: (at: unknown) => st
   return [{ label: 'why', cells: [reason] }, step ? next(step, time) : nothing, ...help(fix)];
 }
 
-/** Notifications that the service refused. The payment may be unknown for that reason. */
+/**
+ * Output lines for notifications that the service refused. The service may not know of a payment because of a refusal.
+ */
 function refused({ refusedNotices }: Explanation, time: (at: unknown) => string): Line[] {
   if (!refusedNotices) return [];
   const { why: reason, detail, change, count, at } = refusedNotices;
@@ -256,12 +264,18 @@ function next({ action, at }: Next, time: (at: unknown) => string): Line {
   return { label: 'next', cells: [action, at === null ? 'now' : time(at)] };
 }
 
-/** A fix that is not a command is printed as advice. */
+/**
+ * The output line for a fix. Only a fix that starts with `payctl ` is formatted as a command; other fixes are plain
+ * advice.
+ */
 function help(fix: string | null): Line[] {
   return fix ? [{ label: 'do', cells: [fix], command: fix.startsWith('payctl ') }] : [];
 }
 
-/** Computes the equation `paid + overrun = refunded + refunding + kept`. `overrun` is printed only if more was refunded than paid. */
+/**
+ * The output line for the amounts: `paid + overrun = refunded + refunding + kept`. `overrun` is printed only if more
+ * was refunded than paid.
+ */
 function sums({ equation }: Explanation): Line[] {
   const { currency, paid, refunded, refunding, kept, refundable } = equation;
   const amount = (minor: number): string => minorMoney(minor, currency).replace(` ${currency}`, '');

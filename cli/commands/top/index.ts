@@ -15,7 +15,7 @@ async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: n
     wasLost = feed.isLost;
     if (feed.board.at !== null) first.resolve();
   });
-  // If reading the live feed fails, the wait must also end.
+  // If the live feed ends or fails, waiting for the next line must also end.
   const ended = reading.then(() => Promise.reject(new Cancelled('Stopped.')));
   ended.catch(() => {});
   try {
@@ -34,7 +34,7 @@ async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: n
   }
 }
 
-/** A JSON line: the state, with only the events that are not in an earlier line. */
+/** One JSON line: the state of the service, with only the events that no earlier line contains. */
 function lineOf(board: Board, connected: boolean, lastPrinted: number) {
   const { trail: _trail, rows, passed, types, ...sections } = board;
   const perSecond = Number(rateOf(board, performance.now()).toFixed(1));
@@ -68,10 +68,10 @@ export function define(command: Command, context: ContextOf): void {
 async function run(context: Context, { interval, count }: TopFlags): Promise<void> {
   const { print, terminal, flags } = context;
   if (flags.quiet || print.fields || print.format === 'env' || print.format === 'name')
-    throw new UsageError('payctl top shows a screen or prints JSON.', 'use -o jsonl');
+    throw new UsageError('payctl top can only show a full screen or print JSON.', 'use -o jsonl');
   if (print.format !== 'table' || !terminal.out.isTerminal)
     return runLines(context, createLiveFeed(context), interval * 1000, count ?? Number.POSITIVE_INFINITY);
   if (terminal.env['TERM'] === 'dumb')
-    throw new UsageError('This terminal cannot show a screen (TERM=dumb).', 'use -o jsonl');
+    throw new UsageError('This terminal cannot show a full screen (TERM=dumb).', 'use -o jsonl');
   return runScreen(context, createLiveFeed(context, count), count !== undefined);
 }

@@ -182,7 +182,7 @@ export function helpLines(columns: number): string[] {
   return ['Keys', ...list(HELP_KEYS), '', 'Sections', ...list(HELP_SECTIONS), '', ...wrap(HELP_PIPE, columns)];
 }
 
-/** Messages redraw the screen at most this often. A key redraws it immediately. */
+/** Minimum time in milliseconds between two redraws for messages. A key redraws the screen immediately. */
 const DRAW_EVERY_MS = 200;
 /** Without messages the screen is redrawn this often, because it shows relative times. */
 const TICK_MS = 1_000;

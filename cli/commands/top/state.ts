@@ -26,7 +26,7 @@ export interface State {
   notice: string;
 }
 
-/** An action outside the screen that a key requests. */
+/** An action that a key requests and that does not only change the state of the screen, e.g. quit. */
 export type SideEffect =
   | { kind: 'quit' }
   | { kind: 'suspend' }
@@ -112,7 +112,10 @@ export function chosenAt({ chosen }: State, { name, rows, id }: Section): number
       );
 }
 
-/** If the first row is selected, no id is stored. The selection then stays on the first row when a new row arrives above. */
+/**
+ * Selects the row at the index `wanted`. For the first row no id is stored, so that the selection stays on the first
+ * row when a new row arrives above.
+ */
 function choose(state: State, { name, rows, id }: Section, wanted: number): State {
   const at = Math.max(0, Math.min(wanted, rows.length - 1));
   const { [name]: _before, ...chosen } = state.chosen;

@@ -1,6 +1,7 @@
 /**
- * Payments by Alipay's agents for single API calls. The names are those of Alipay's product document and interface
- * contract (repository alipay/ai on GitHub: `A2M智能收产品对接文档`, `aipay-interface-contract`); no other file uses them.
+ * Payments by Alipay's AI agents for single API calls. The field names are those of Alipay's product document and
+ * interface contract (repository alipay/ai on GitHub: `A2M智能收产品对接文档`, `aipay-interface-contract`). The Alipay calls for
+ * agents are only in this file.
  */
 import type { KeyObject } from 'node:crypto';
 import type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from '../../payments/channel.ts';
@@ -12,7 +13,10 @@ import { requestText, signRsa2 } from './signature.ts';
 const VERIFY = 'alipay.aipay.agent.payment.verify';
 const CONFIRM = 'alipay.aipay.agent.fulfillment.confirm';
 
-/** The seller for agents: the app, the merchant, and the service that Alipay registered. */
+/**
+ * The seller that agents pay: the app, the merchant, and the id of the service that Alipay registered for agent
+ * payments.
+ */
 export interface AgentSeller {
   appId: string;
   sellerId: string;
@@ -27,7 +31,10 @@ interface Needs {
   now: () => Date;
 }
 
-/** Creates the interface `AgentDesk` (bills for agents and their proofs of payment) of a configured service. */
+/**
+ * Creates the adapter for agent payments (`AgentDesk`): it writes bills for agents and verifies their proofs of
+ * payment.
+ */
 export function alipayAgents({ seller, key, ask, now }: Needs): AgentDesk {
   return {
     bill: (order) => billText(seller, key, order),
@@ -48,7 +55,10 @@ export function alipayAgents({ seller, key, ask, now }: Needs): AgentDesk {
   };
 }
 
-/** The value of `Payment-Needed`: base64url of JSON; eight of its fields are signed, sorted like those of a request. */
+/**
+ * Builds the value of the header `Payment-Needed`: a JSON bill in base64url. The signature covers eight fields of the
+ * bill, sorted by name as in a request.
+ */
 async function billText(
   { appId, sellerId, serviceId, sellerName }: AgentSeller,
   key: KeyObject,
@@ -84,15 +94,15 @@ async function billText(
 }
 
 /**
- * The answer names no seller. Alipay signs the answer to this account's own request, so the payment belongs to this
- * account.
+ * Reads Alipay's response to the verification of a payment proof. The response contains no seller. The payment belongs
+ * to this account, because Alipay signs the response to a request of this account.
  */
 function readVerified(said: Said, proof: AgentProof, receivedAt: Date): AgentVerdict | Unknown {
   const { content, code, subCode, message } = said;
   if (code !== CODE.ok) return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
   const { active, amount: yuan, out_trade_no: orderNo, trade_no: tradeNo, resource_id: resourceId } = content;
   if (active !== true && active !== 'true')
-    return { kind: 'refused', code: 'not_active', reason: 'The proof is not active.' };
+    return { kind: 'refused', code: 'not_active', reason: 'Alipay reports that the payment proof is not active.' };
   const amount = readMajorText(yuan, 'CNY');
   if (!amount || typeof orderNo !== 'string' || typeof resourceId !== 'string')
     return unknown('unparsable', 'The response has no amount, out_trade_no or resource_id.');

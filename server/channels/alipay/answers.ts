@@ -1,4 +1,7 @@
-/** The meaning of verified answers: to a create, a query, a close, a refund, and a certificate download. */
+/**
+ * Interprets Alipay's verified responses: to create, query, close, cancel and refund calls, and to a certificate
+ * download.
+ */
 import type { X509Certificate } from 'node:crypto';
 import type {
   CloseOutcome,
@@ -28,12 +31,13 @@ import { type CertificateFile, type Measure, isIssuedBy, leadsTo } from './setti
 import { certSerial, readCertificates } from './signature.ts';
 
 type Content = Said['content'];
-/** The fields that a new refund and a stored refund share. */
+/** The fields of a refund that `readRefunded` needs. */
 type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
 
 /**
- * Reads the answer to a query. A payment has Alipay's amount, even if it differs from the order's; payments/core
- * compares the amounts. `receivedAt` replaces a missing time of payment.
+ * Reads the response to alipay.trade.query. The outcome contains the amount that Alipay reports, even if it differs
+ * from the amount of the order; payments/core compares the two amounts. `receivedAt` is used if Alipay reports no time
+ * of payment.
  */
 export function readQueried(said: Said, order: OrderRef, receivedAt: Date, sellerId = ''): Outcome {
   const { content, code, subCode } = said;
@@ -49,8 +53,9 @@ export function readQueried(said: Said, order: OrderRef, receivedAt: Date, selle
 }
 
 /**
- * Reads the state of a trade in an answer or a notification. TRADE_CLOSED with a time of payment was paid and refunded in full; without one
- * it was never paid. With `expected`, an unpaid trade of another amount is a mismatch.
+ * Reads the state of a trade from a response or a notification. A TRADE_CLOSED trade with a time of payment was paid
+ * and then refunded in full. A TRADE_CLOSED trade without a time of payment was never paid. If `expected` is given, an
+ * unpaid trade with another amount is a mismatch.
  */
 export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, expected?: Money): Outcome {
   const { trade_status: word } = content;
@@ -73,7 +78,10 @@ export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, e
   return { kind: meaning === 'closed' ? 'closed' : 'pending' };
 }
 
-/** Reads the answer to a close; after a business refusal the order is queried immediately. */
+/**
+ * Reads the response to alipay.trade.close. If Alipay refuses the close with a business error, the caller queries the
+ * order immediately.
+ */
 export function readClosed(said: Said, order: OrderRef): CloseOutcome {
   const { content, code, subCode, message } = said;
   if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherThing(content);
@@ -82,9 +90,9 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
 }
 
 /**
- * Reads the answer to the cancel of a payment by payer's code (the code that a payer shows at the till). `action` is
- * `close`, or `refund` if a payment was returned. A success without an action means that there is no such trade;
- * `retry_flag` Y requires the same call again.
+ * Reads the response to alipay.trade.cancel for a payment by payer's code (the code that a payer shows at the till).
+ * `action` is `close` if the trade was unpaid, or `refund` if Alipay returned the money. A success without `action`
+ * means that the trade does not exist. `retry_flag=Y` means that the same cancel must be sent again.
  */
 export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): CloseOutcome {
   const { content, code, subCode, message } = said;
@@ -103,11 +111,12 @@ export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): Cl
 }
 
 /**
- * Reads the answer to a refund. A business refusal refuses this call only: an earlier call of the same number may have
- * succeeded, so the service queries twice before the refund ends. The refund succeeded only with `fund_change=Y`.
- * Otherwise this call moved no money, but an earlier call may have, so the refund is queried, and sent again if Alipay
- * does not have it. `refund_fee` is the sum of all refunds so far, so it is checked as a bound and never used as this
- * refund's amount.
+ * Reads the response to alipay.trade.refund. A business refusal refuses only this call: an earlier call with the same
+ * refund number may have succeeded. So the service queries the refund twice before it marks the refund as failed. The
+ * refund succeeded only if the response has `fund_change=Y`. Otherwise this call moved no money, but an earlier call
+ * may have moved it, so the service queries the refund. If Alipay does not know the refund, the service sends the
+ * refund again. `refund_fee` is the sum of all refunds of the order, so it is checked only as a bound and is not the
+ * amount of this refund.
  */
 export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date): RefundOutcome {
   const { content, code, subCode, message } = said;
@@ -127,9 +136,10 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
 }
 
 /**
- * Reads the answer to a refund query; a success has Alipay's amount and time (`gmt_refund_pay`, a query option in
- * requests.ts). If the answer has no status, Alipay did not receive the refund or it failed: the outcome is `absent`,
- * and the same number may be sent again. Unlisted states are pending.
+ * Reads the response to a refund query. A success contains Alipay's amount and time (`gmt_refund_pay`, which
+ * requests.ts asks for with a query option). A response without a status means that Alipay did not receive the refund,
+ * or that the refund failed: the outcome is `absent`, and the same refund number may be sent again. Any status that is
+ * not in the documents is pending.
  */
 export function readRefundQueried(
   said: Said,
@@ -158,9 +168,9 @@ export function readRefundQueried(
 }
 
 /**
- * Reads the answer to a query about a refund that was not made through this service. The outcome names the refunded
- * payment (`trade_no`), because an order may have been paid twice. The caller compares this payment and its amount with
- * the order.
+ * Reads the response to a query about a refund that was not made through this service. The outcome contains the
+ * refunded payment (`trade_no`), because an order may have been paid twice. The caller compares the payment and its
+ * amount with the order.
  */
 export function readRefundLookedUp(
   said: Said,
@@ -174,14 +184,17 @@ export function readRefundLookedUp(
   return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
 }
 
-/** Reads `yyyy-MM-dd HH:mm:ss` (fractions allowed) in UTC+8; undefined for anything else. */
+/**
+ * Reads a time `yyyy-MM-dd HH:mm:ss` in UTC+8; fractions of a second are allowed. Returns undefined for any other
+ * value.
+ */
 export function readChinaTime(text: unknown): Date | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?$/.test(text)) return undefined;
   const at = new Date(`${text.replace(' ', 'T')}+08:00`);
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-/** An answer about another order is unknown. */
+/** Builds the unknown outcome of a response about a different order. */
 function otherThing(content: Content): Unknown {
   return unknown('mismatch', `The response is about order ${String(content.out_trade_no)}.`);
 }
@@ -199,8 +212,9 @@ function hasText(value: unknown): value is string {
 }
 
 /**
- * sub_codes (without `ACQ.`) of a refused precreate, create or pay after which no trade of this number can be paid.
- * They are the codes of the three calls in Alipay's own Java SDK (API definition of 2026-09-23), except `KNOWN_CODES`.
+ * sub_codes (without the prefix `ACQ.`) of a refused precreate, create or pay call. After one of these codes no trade
+ * with this order number can be paid. The codes come from Alipay's Java SDK (API definition of 2026-09-23), without
+ * those in `KNOWN_CODES`.
  */
 const CODES = `
   ACCESS_FORBIDDEN AGREEMENT_ERROR AGREEMENT_INVALID AGREEMENT_NOT_EXIST AGREEMENT_STATUS_NOT_NORMAL
@@ -233,7 +247,8 @@ const CODES = `
 `;
 
 /**
- * sub_codes that mean that a trade exists. Those in the second line mean that a trade may exist and may still be paid.
+ * sub_codes of a refused create call. The codes in the first line mean that a trade with this order number exists; the
+ * codes in the second line mean that a trade may exist and may still be paid.
  */
 const KNOWN_CODES = `
   TRADE_HAS_SUCCESS TRADE_HAS_CLOSE CONTEXT_INCONSISTENT TRADE_BUYER_NOT_MATCH
@@ -250,17 +265,20 @@ const subCodes = (codes: string): ReadonlySet<string> =>
 const REFUSED = subCodes(CODES);
 const KNOWN = subCodes(KNOWN_CODES);
 
-/** Whether no trade can be paid after a create was refused with this sub_code. */
+/** Whether this sub_code of a refused create call means that no trade with the order number can be paid. */
 function isRefusedForGood(subCode: string): boolean {
   return REFUSED.has(subCode);
 }
 
-/** Why a refusal with another sub_code does not decide the order. */
+/**
+ * Returns why a refused create call leaves the state of the order open: the trade may exist, or the sub_code is not
+ * listed.
+ */
 function createDoubt(subCode: string): RefusalDoubt {
   return KNOWN.has(subCode) ? 'trade_may_exist' : 'unlisted';
 }
 
-/** Reads the answer to precreate: pending with the QR text. */
+/** Reads the response to alipay.trade.precreate. A success is a pending order with the text of the QR code. */
 export function readCode(said: Said, order: PlaceOrder): Outcome {
   const { content } = said;
   const refused = refusalOf(said, order);
@@ -270,13 +288,19 @@ export function readCode(said: Said, order: PlaceOrder): Outcome {
   return { kind: 'pending', pay: { type: 'qr', qrCode: content.qr_code } };
 }
 
-/** Alipay's message; it does not name the missing product, so the reason refers to the configuration test. */
+/**
+ * Returns Alipay's message. If the product is not signed for, a hint to test the configuration is added, because
+ * Alipay's message does not name the product.
+ */
 function reasonOf(said: Said): string {
   if (!saysNoProduct(said)) return said.message;
   return `${said.message} The merchant has not signed for the product of this scene; test the configuration to find out which one.`;
 }
 
-/** Reads the answer to the create of a mini program: pending with the trade number that the program passes to Alipay's `tradePay`. */
+/**
+ * Reads the response to alipay.trade.create of a mini program. A success is a pending order with the trade number that
+ * the mini program passes to Alipay's `tradePay`.
+ */
 export function readCreated(said: Said, order: PlaceOrder): Outcome {
   const refused = refusalOf(said, order);
   if (refused) return refused;
@@ -286,8 +310,9 @@ export function readCreated(said: Said, order: PlaceOrder): Outcome {
 }
 
 /**
- * Reads the answer to a payment by payer's code: 10000 = paid, 10003 = the payer must still confirm it. A payment has
- * Alipay's amount, even if it differs from the order's; payments/core compares the amounts.
+ * Reads the response to alipay.trade.pay, a payment by payer's code. Code 10000 means paid; code 10003 means that the
+ * payer must still confirm. The outcome contains the amount that Alipay reports, even if it differs from the amount of
+ * the order; payments/core compares the two amounts.
  */
 export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date): Outcome {
   const { content, code } = said;
@@ -303,8 +328,9 @@ export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date):
 }
 
 /**
- * The outcome of any answer but a success of this order. A refusal is definite (no trade can be paid) only for a listed
- * code, or for a code of the gateway, which refuses a request before it can create a trade.
+ * The outcome of a refused create call; undefined if the call succeeded for this order. A refusal is definite (no trade
+ * can be paid) only if its code is listed, or if it comes from the gateway, which refuses a request before a trade is
+ * created.
  */
 function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
   const { content, code, subCode } = said;
@@ -318,19 +344,20 @@ function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
 }
 
 /**
- * The authority that issues only Alipay's own certificates; the certificates of apps come from "Class 1" below the same
- * root. The names are those of the certificates in the test fixtures of Alipay's own Node SDK; the sandbox reportedly
- * adds " test".
+ * The issuer of Alipay's own certificates. App certificates come from a different authority, "Class 1", below the same
+ * root. The names are those in the test certificates of Alipay's Node SDK; according to reports, the sandbox adds "
+ * test".
  */
 const ISSUER = /^CN=Ant Financial Certification Authority Class 2\b/m;
-/** Alipay's company and the PID of the app's merchant. */
+/** The subject of Alipay's certificate: Alipay's company name and the merchant id (PID) of the app. */
 const HOLDER = /^CN=(支付宝\(中国\)网络技术有限公司-\d{1,32})$/m;
 
 /**
- * Reads the answer to `alipay.open.app.alipaycert.download`: the PEM text of the certificate with this serial; throws
- * if it cannot be verified. The answer is signed, if at all, with the requested key, so the certificate must prove
- * itself: it leads to a pinned root, was issued by Alipay's authority for its own certificates, is valid, and names the
- * same holder as a trusted certificate. An attacker cannot add a certificate this way.
+ * Reads the response to `alipay.open.app.alipaycert.download` and returns the PEM text of the certificate with this
+ * serial. Throws if the certificate cannot be verified. Alipay may sign this response with the requested key itself, so
+ * its signature proves nothing. Instead the certificate is checked: it leads to a pinned root, its issuer issues only
+ * Alipay's own certificates, it is valid now, and it has the same subject as a trusted certificate. So an attacker
+ * cannot add a certificate.
  */
 export function readDownloaded(body: Uint8Array, method: string, serial: string, measure: Measure): string {
   const { text } = readEnvelope(body, method);
@@ -338,14 +365,18 @@ export function readDownloaded(body: Uint8Array, method: string, serial: string,
   if (code !== CODE.ok || typeof base64 !== 'string') throw new Error('Alipay refused the certificate download.');
   const file = readCertificates(Buffer.from(base64, 'base64').toString('latin1'));
   const certificate = file.find((one) => certSerial(one) === serial);
-  if (!certificate) throw new Error('The downloaded file does not contain the certificate of this serial.');
+  if (!certificate) throw new Error('The downloaded file does not contain the requested certificate.');
   const others = file.filter((one) => one !== certificate);
   const chain = chainOf({ certificate, others }, measure);
-  if (!chain) throw new Error("The downloaded certificate is not Alipay's for this app.");
+  if (!chain) throw new Error("The downloaded certificate is not Alipay's certificate for this app.");
   return [certificate, ...chain].map(String).join('');
 }
 
-/** The certificates between this one and a root, if it is Alipay's; the downloaded file may contain only the certificate itself. */
+/**
+ * Returns the issuer of a downloaded certificate and the other known certificates of its chain; undefined if the
+ * certificate is not Alipay's. The downloaded file may contain only the certificate, so the certificates in trusted
+ * files are also used.
+ */
 function chainOf(
   { certificate, others }: CertificateFile,
   { anchors, trusted, now }: Measure,
@@ -360,7 +391,7 @@ function chainOf(
   return issuer && [issuer, ...known.filter((one) => !one.raw.equals(issuer.raw))];
 }
 
-/** The authorities of Alipay in `among` that issued the certificate. */
+/** Returns the certificates in `among` that belong to Alipay's authority and issued the certificate. */
 function issuersOf(certificate: X509Certificate, among: readonly X509Certificate[]): X509Certificate[] {
   return among.filter((one) => one.ca && ISSUER.test(one.subject) && isIssuedBy(certificate, one));
 }

@@ -1,4 +1,4 @@
-/** Reads the file of a bill: the details and the sums by shop. */
+/** Reads the file of an Alipay bill: its detail table (one row per payment or refund) and the sums of each shop. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { fileBytes, firstBytes, textBlocks } from '../bill-bytes.ts';
 import {
@@ -16,10 +16,13 @@ import {
 } from '../bill-rows.ts';
 import { openBillArchive } from './bill-zip.ts';
 
-/** A day of Alipay is a day in Beijing. */
+/** Alipay's bill days are days in Beijing (UTC+8). */
 export const UTC_OFFSET_MINUTES = 480;
 
-/** The columns of the details (业务明细) that are read: opendocs.alipay.com, "账单文件说明" of alipay.data.dataservice.bill.downloadurl.query. */
+/**
+ * The columns of the detail table (业务明细) that this service reads. Source: opendocs.alipay.com, "账单文件说明" of
+ * alipay.data.dataservice.bill.downloadurl.query.
+ */
 const DETAILS = [
   '支付宝交易号',
   '商户订单号',
@@ -31,36 +34,41 @@ const DETAILS = [
   '退款批次号/请求号',
   '服务费',
 ] as const;
-/** Shared amounts (分账); old bills do not have this column. */
+/** The column of amounts shared with other receivers (分账). Old bills do not have this column. */
 const SHARE = '分润';
-/** The name of a column of the details. */
+/** The name of a column of the detail table. */
 type Column = (typeof DETAILS)[number];
 
-/** The columns of the sums by shop (业务汇总), from the same document as `DETAILS`. */
+/** The columns of the summary by shop (业务汇总), from the same document as `DETAILS`. */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
-/** The net amount of the day (same document as above); not every file has it. */
+/** The column of the net amount of the day, from the same document as `DETAILS`. Not every file has this column. */
 const NET = '实收净额';
-/** The name of a column of the sums. */
+/** The name of a column of the summary. */
 type SumColumn = (typeof SUMMARY)[number];
 
-/** The number of lines before the header. */
+/** The number of lines before the column header of a bill. */
 const PREAMBLE_LINES = 4;
 
-/** Reads one of the first four lines: title, account, period, start of the table. Returns the account of the second; throws BillMalformed. */
+/**
+ * Checks one of the first four lines of a bill: title, account, period, and start of the table. Returns the account if
+ * it is the second line. Throws BillMalformed.
+ */
 function readPreamble(text: string, line: number, day: string, title: string): string | undefined {
   if (!text.startsWith('#'))
-    throw new BillMalformed('not_a_bill', 'The file does not begin with the first lines of a bill.', { line });
+    throw new BillMalformed('not_a_bill', 'One of the first four lines of the bill does not begin with #.', { line });
   if (line === 1 && !text.includes(title))
-    throw new BillMalformed('not_a_bill', `The title is not ${title}.`, { line });
+    throw new BillMalformed('not_a_bill', `The title in the first line does not contain ${title}.`, { line });
   if (line === 2) return accountIn(text, line);
   if (line === 3) requirePeriod(text, line, day);
   return undefined;
 }
 
-/** The account in the second line: the seller's number followed by more digits; throws BillMalformed. */
+/**
+ * Returns the account number in the second line of a bill: the seller id followed by more digits. Throws BillMalformed.
+ */
 function accountIn(text: string, line: number): string {
   const [, account] = /账号[：:]\s*\[(\d{16,32})\]/.exec(text) ?? [];
-  if (account === undefined) throw new BillMalformed('not_a_bill', 'The account is missing.', { line });
+  if (account === undefined) throw new BillMalformed('not_a_bill', 'The second line has no account (账号).', { line });
   return account;
 }
 
@@ -69,27 +77,31 @@ function requirePeriod(text: string, line: number, day: string): void {
     ([, year, month, date, clock]) => readClock(`${year}-${month}-${date} ${clock}`),
   );
   if (begin === undefined || end === undefined)
-    throw new BillMalformed('not_a_bill', 'The period is missing.', { line });
+    throw new BillMalformed('not_a_bill', 'The third line has no period (begin and end).', { line });
   const span = daySpan(day, 0);
   const last = span.end.getTime();
   if (begin !== span.begin.getTime() || (end !== last && end !== last - 1000))
-    throw new BillMalformed('wrong_day', `The bill is not of ${day}: ${text.slice(0, 120)}`, { line });
+    throw new BillMalformed(
+      'wrong_day',
+      `The bill is not for the day ${day}. Its third line is: ${text.slice(0, 120)}`,
+      { line },
+    );
 }
 
-/** The cells of a row; padded with blanks and tabs. */
+/** The cells of a row, still padded with spaces and tabs. */
 type Cells = readonly string[];
 
-/** The columns of the details, and the reader of their cells. */
+/** The columns of the detail table, and the function that splits a row into cells. */
 interface DetailTable {
   cellsOf(text: string, line: number): Cells;
   columns: Columns<Column>;
-  /** The index of the column of shared amounts; -1 = none. */
+  /** The index of the column of shared amounts (分润); -1 if the bill has no such column. */
   share: number;
 }
 
 /**
- * The last free-text columns before the times, before the amounts and before the last amounts. 备注 is left out, because
- * it comes after every cell that is read.
+ * The last free-text column before the times, before the amounts, and before the last amounts. A comma in a free text
+ * moves only the cells after it. 备注 is not listed, because no cell after it is read.
  */
 const LAST_TEXTS = ['商品名称', '对方账户', '券名称'] as const;
 /** Columns that contain an amount in every row. */
@@ -108,13 +120,15 @@ const AMOUNTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The cells of a row with unquoted commas in the name of the goods, a shop, a payer or a voucher. Example: the name
- * `Tea, green` fills two cells, so that every later cell is one place further right. The positions of times and amounts
- * show how far each cell has moved. Third parties write these texts, so a row that can be read in two ways is rejected.
+ * Returns the cells of a row whose free texts contain unquoted commas (name of the goods, shop, payer or voucher).
+ * Example: the name `Tea, green` fills two cells, so every later cell moves one place to the right. The cells of times
+ * and amounts show how far the row has moved. The free texts come from third parties, so a row that can be read in two
+ * ways is rejected.
  */
 function cellsOfCommas(header: readonly string[], read: readonly number[], cells: Cells, line: number): Cells {
   const ends = LAST_TEXTS.map((name) => header.indexOf(name)).filter((at) => at >= 0);
-  // All cells between two of these texts move equally far, and never less far than the cells before them.
+  // All cells between two free-text columns of `LAST_TEXTS` move by the same distance. This distance is never smaller
+  // than that of the cells before them.
   const partOf = (at: number): number => ends.filter((end) => at > end).length;
   const cell = (at: number, moved: number): string => cells[at + moved]!.trim();
   const isRight = (at: number, moved: number): boolean => {
@@ -133,13 +147,15 @@ function cellsOfCommas(header: readonly string[], read: readonly number[], cells
   if (fitting.some(({ length }) => length === 0)) return cells;
   for (const at of read)
     if (new Set(fitting[partOf(at)]!.map((moved) => cell(at, moved))).size > 1)
-      throw new BillMalformed('wrong_columns', 'Commas in its texts let the row be read in more than one way.', {
-        line,
-      });
+      throw new BillMalformed(
+        'wrong_columns',
+        'The row contains unquoted commas and can be read in more than one way.',
+        { line },
+      );
   return header.map((_, at) => cell(at, fitting[partOf(at)]![0]!));
 }
 
-/** The table of the details under its header. */
+/** Reads the column header of the detail table. */
 function readDetailHeader(text: string, line: number): DetailTable {
   const header = headerCells(text);
   const columns = findColumns(header, DETAILS, line);
@@ -158,16 +174,19 @@ function readDetailHeader(text: string, line: number): DetailTable {
   };
 }
 
-/** One of the two lines with sums after the table, for payments or for refunds. */
+/** One of the two lines of sums after the detail table: the sum of the payments or the sum of the refunds. */
 interface Trailer {
   count: number;
-  /** The column of the sum: 商家实收 or, in older bills, 订单金额. */
+  /** The column that the sum adds up: 商家实收 or, in older bills, 订单金额. */
   of: 'received' | 'ordered';
-  /** Fen, without a sign. */
+  /** The sum in fen, without a sign. */
   amount: bigint;
 }
 
-/** Reads one of the two lines with sums after the details; undefined for other lines. Throws BillMalformed. */
+/**
+ * Reads one of the two lines of sums after the detail table. Returns undefined for any other line. Throws
+ * BillMalformed.
+ */
 function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; sums: Trailer } | undefined {
   const [, word, rest = ''] = /^#+(交易|退款)合计[：:](.*)$/.exec(text) ?? [];
   if (word === undefined) return undefined;
@@ -180,7 +199,7 @@ function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; 
   return { of: word === '交易' ? 'payments' : 'refunds', sums: { count: Number(count), of, amount } };
 }
 
-/** Reads the sums of all shops (合计) in the second file; amounts in fen. */
+/** Reads the row of totals over all shops (合计) in the summary file; amounts in fen. */
 function readSummaryRow(
   header: string,
   row: string,
@@ -202,22 +221,22 @@ function raise(error: Error): never {
   throw error;
 }
 
-/** The column names without their unit, （元） or (元). */
+/** Returns the column names without the unit （元） or (元). */
 function headerCells(text: string): string[] {
   return text.split(',').map((name) => name.replace(/[（(]元[）)]/, '').trim());
 }
 
-/** The sums of all shops in the second file. */
+/** The totals over all shops in the summary file. */
 interface BillSummary {
   account: string;
   sums: Record<SumColumn, bigint>;
-  /** The net amount of the day (实收净额); null = the file has none. */
+  /** The net amount of the day (实收净额); null if the file has no such column. */
   net: bigint | null;
-  /** The line of the sums. */
+  /** The line number of the row of totals (合计). */
   line: number;
 }
 
-/** Reads the second file of a bill (业务汇总); throws BillMalformed. */
+/** Reads the summary file of a bill (业务汇总). Throws BillMalformed. */
 async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string): Promise<BillSummary> {
   let account = '';
   let header = '';
@@ -232,11 +251,11 @@ async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string): Promi
       else if (text.startsWith('合计')) found = { ...readSummaryRow(header, text, line), line };
     }
   }
-  if (!isEnded || !found) throw new BillMalformed('cut_short', 'The file with the sums ends early.');
+  if (!isEnded || !found) throw new BillMalformed('cut_short', 'The file with the sums (汇总) is truncated.');
   return { account, ...found };
 }
 
-/** Reads a bill of trades (业务明细): the downloaded zip, or its file of details alone; throws BillMalformed. */
+/** Reads a trade bill (业务明细): either the zip as downloaded, or the unpacked detail file. Throws BillMalformed. */
 export async function* readBill(
   file: string,
   day: string,
@@ -258,10 +277,10 @@ export async function* readBill(
   }
 }
 
-/** The digits of a seller's number (PID), with which an account number begins. */
+/** The number of digits of a seller id (PID). Every account number begins with the seller id. */
 const PID_DIGITS = 16;
 
-/** The seller's number in the second line of a bill, zipped or not; throws BillMalformed. */
+/** Returns the seller id from the second line of a bill, zipped or not. Throws BillMalformed. */
 export async function readPayee(file: string): Promise<string> {
   const isZip = (await firstBytes(file, 2)).toString('latin1') === 'PK';
   const archive = isZip ? await openBillArchive(file) : undefined;
@@ -271,7 +290,7 @@ export async function readPayee(file: string): Promise<string> {
   } finally {
     archive?.close();
   }
-  throw new BillMalformed('not_a_bill', 'The bill is empty.');
+  throw new BillMalformed('not_a_bill', 'The bill file is empty.');
 }
 
 async function* readDetails(
@@ -317,14 +336,14 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
             ),
           );
         } else if (text.trim() !== '')
-          throw new BillMalformed('wrong_columns', 'There is a row after the end of the table.', { line });
+          throw new BillMalformed('wrong_columns', 'The bill has a row after the end of its table.', { line });
       }
       return read;
     },
     end(): BillTotals {
       const { payments, refunds } = trailers;
-      if (!table) throw new BillMalformed('cut_short', 'The bill ends before its table.');
-      if (!payments || !refunds) throw new BillMalformed('cut_short', 'The bill ends before its sums.');
+      if (!table) throw new BillMalformed('cut_short', 'The bill is truncated: it has no table.');
+      if (!payments || !refunds) throw new BillMalformed('cut_short', 'The bill is truncated: its sums are missing.');
       sums.requireCount('payments', BigInt(payments.count), '交易合计', payments.line);
       sums.require(payments.of === 'received' ? 'received' : 'paid', payments.amount, '交易合计', payments.line);
       sums.requireCount('refunds', BigInt(refunds.count), '退款合计', refunds.line);
@@ -345,15 +364,17 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
   function begin(text: string, line: number): void {
     const account = readPreamble(text, line, day, '明细');
     if (account === undefined) return;
-    // An account number is the seller's number followed by more digits.
+    // The account number in a bill begins with the seller id and has more digits after it.
     if (!account.startsWith(sellerId) || (summary && summary.account !== account))
-      throw new BillMalformed('wrong_account', `The bill is about the account ${account}.`, { line });
+      throw new BillMalformed('wrong_account', `The bill is of the account ${account}, not of the expected one.`, {
+        line,
+      });
   }
 
   /**
-   * Reads a payment or a refund; the amounts of a refund are negative. The merchant's net amount is 商家实收 + 服务费 + 分润,
-   * like the net amount of the day (实收净额). 商家实收 is the order amount less the merchant's own discounts (商家优惠, vouchers
-   * and red packets), including Alipay's discounts.
+   * Reads a row of the detail table: a payment or a refund. The amounts of a refund are negative. The merchant's net
+   * amount is 商家实收 + 服务费 + 分润, like the net amount of the day (实收净额). 商家实收 is the order amount minus the merchant's own
+   * discounts (商家优惠, vouchers and red packets); discounts paid by Alipay are not subtracted.
    */
   function readRow({ columns, share, cellsOf }: DetailTable, text: string, line: number): BillLine {
     const cells = cellsOf(text, line);
@@ -405,7 +426,7 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
     };
   }
 
-  /** The numbers of an unreadable row, if its cells match the columns. */
+  /** Returns the order, trade and refund numbers of an unreadable row, if the row has the right number of cells. */
   function unread({ columns, cellsOf }: DetailTable, text: string, line: number): Unread {
     count += 1;
     try {
@@ -423,8 +444,8 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
     sums.requireCount('payments', stated['交易订单总笔数'], '交易订单总笔数', line);
     sums.requireCount('refunds', stated['退款订单总笔数'], '退款订单总笔数', line);
     sums.require('fees', -stated['服务费'], '服务费', line);
-    // No document states whether these sums include refunds, so a sum with refunds and a sum without refunds are
-    // accepted.
+    // No document states whether the summary subtracts refunds from these two sums, so the service accepts either
+    // value.
     if (stated['订单金额'] !== sums.of('paid') - sums.of('refunded'))
       sums.require('paid', stated['订单金额'], '订单金额', line);
     if (stated['商家实收'] !== sums.of('received') - sums.of('returned'))

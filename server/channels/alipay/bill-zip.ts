@@ -3,18 +3,21 @@ import yauzl from 'yauzl';
 import { BillMalformed } from '../../payments/channel.ts';
 import { MOST_BYTES, refuseBomb, unpackingFault } from '../bill-bytes.ts';
 
-/** The two files of a bill: payments and refunds, and their sums by shop. */
+/** The two files in the zip of a bill: the detail file (payments and refunds) and the summary file (sums by shop). */
 interface BillArchive {
   details: () => AsyncIterable<Uint8Array>;
   summary: (() => AsyncIterable<Uint8Array>) | undefined;
   close: () => void;
 }
 
-/** Alipay packs two files. */
+/** The maximum number of files in a zip. Alipay packs two. */
 const MOST_ENTRIES = 16;
 const UTF8_NAME = 0x800;
 
-/** Opens a zip; throws BillMalformed if it is not a zip with one file of details. Nothing is unpacked to disk. */
+/**
+ * Opens the zip of a bill. Throws BillMalformed if the file is not a zip with exactly one detail file. The files are
+ * read from the zip and not written to disk.
+ */
 export async function openBillArchive(file: string): Promise<BillArchive> {
   const options = { autoClose: false, lazyEntries: true, decodeStrings: false, validateEntrySizes: true };
   const zip = await yauzl.openPromise(file, options).catch((error: unknown) => {
@@ -26,7 +29,10 @@ export async function openBillArchive(file: string): Promise<BillArchive> {
     const summaries = entries.filter(({ name }) => name.includes('汇总'));
     const [detail] = details;
     if (!detail || details.length > 1 || summaries.length > 1)
-      throw new BillMalformed('not_a_bill', `The zip has ${details.length} files of details.`);
+      throw new BillMalformed(
+        'not_a_bill',
+        `The zip has ${details.length} detail files (明细) instead of one, or several summary files (汇总).`,
+      );
     const [summary] = summaries;
     return {
       details: () => unpacked(zip, detail.entry),
@@ -41,16 +47,16 @@ export async function openBillArchive(file: string): Promise<BillArchive> {
 
 async function entriesOf(zip: yauzl.ZipFile): Promise<{ name: string; entry: yauzl.Entry }[]> {
   if (zip.entryCount > MOST_ENTRIES)
-    throw new BillMalformed('too_large', `The zip has ${zip.entryCount} files, more than ${MOST_ENTRIES}.`);
+    throw new BillMalformed('too_large', `The zip has ${zip.entryCount} files; the limit is ${MOST_ENTRIES}.`);
   const entries: { name: string; entry: yauzl.Entry }[] = [];
   let size = 0;
   try {
     for await (const entry of zip.eachEntry()) {
       const name = nameOf(entry);
       size += entry.uncompressedSize;
-      if (size > MOST_BYTES) throw new BillMalformed('too_large', `The zip holds more than ${MOST_BYTES} bytes.`);
+      if (size > MOST_BYTES) throw new BillMalformed('too_large', `The zip unpacks to more than ${MOST_BYTES} bytes.`);
       refuseBomb(entry.uncompressedSize, entry.compressedSize);
-      if (entry.isEncrypted()) throw new BillMalformed('not_a_bill', 'The zip is encrypted.');
+      if (entry.isEncrypted()) throw new BillMalformed('not_a_bill', 'The zip is encrypted; use an unencrypted zip.');
       entries.push({ name, entry });
     }
   } catch (error) {
@@ -59,20 +65,24 @@ async function entriesOf(zip: yauzl.ZipFile): Promise<{ name: string; entry: yau
   return entries;
 }
 
-/** Names are GBK unless their flag is UTF-8. Alipay writes no names with a path, so one is rejected. */
+/**
+ * Decodes the name of a file in the zip: UTF-8 if the entry has the UTF-8 flag, otherwise GBK. A name with a path is
+ * rejected, because Alipay does not write such names.
+ */
 function nameOf({ fileNameRaw, generalPurposeBitFlag }: yauzl.Entry): string {
   const charset = (generalPurposeBitFlag & UTF8_NAME) === 0 ? 'gb18030' : 'utf-8';
   let name: string;
   try {
     name = new TextDecoder(charset, { fatal: true }).decode(fileNameRaw);
   } catch {
-    throw new BillMalformed('wrong_charset', 'A name in the zip is neither GBK nor UTF-8.');
+    throw new BillMalformed('wrong_charset', 'The name of a file in the zip is neither GBK nor UTF-8.');
   }
-  if (/[\\/\p{Cc}]|^\.\.?$/u.test(name)) throw new BillMalformed('not_a_bill', 'The zip has a name with a path.');
+  if (/[\\/\p{Cc}]|^\.\.?$/u.test(name))
+    throw new BillMalformed('not_a_bill', 'The name of a file in the zip contains a path.');
   return name;
 }
 
-/** The bytes of one file; throws if its size or checksum differs from its header. */
+/** Reads the bytes of one file in the zip. Throws if its size or checksum differs from its header. */
 async function* unpacked(zip: yauzl.ZipFile, entry: yauzl.Entry): AsyncGenerator<Uint8Array> {
   let checksum = 0;
   try {
@@ -87,7 +97,10 @@ async function* unpacked(zip: yauzl.ZipFile, entry: yauzl.Entry): AsyncGenerator
   if (checksum !== entry.crc32) throw new BillMalformed('wrong_hash', 'A file in the zip does not match its checksum.');
 }
 
-/** Messages of yauzl for a truncated file, and for an entry that is longer than its header states. */
+/**
+ * Error messages of yauzl: `CUT` matches those for a truncated file, `LONG` that for a file larger than its header
+ * states.
+ */
 const CUT = /End of central directory|overflows file bounds|not enough bytes|unexpected EOF/;
 const LONG = /too many bytes/;
 
@@ -100,7 +113,9 @@ function zipFault(error: unknown): unknown {
   return new BillMalformed(why, `The zip cannot be read: ${fault.message.slice(0, 200)}`);
 }
 
-/** An error of the operating system, such as a failed disk, is not a fault of the bill. */
+/**
+ * Whether the operating system raised the error, for example a disk fault. Such an error is not a fault of the bill.
+ */
 function isOfSystem(error: Error): boolean {
   return 'syscall' in error;
 }

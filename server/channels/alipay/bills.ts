@@ -4,7 +4,10 @@ import { UTC_OFFSET_MINUTES, readBill, readPayee } from './bill-file.ts';
 import { CODE, type Reply, unknown, unknownRefusal } from './reply.ts';
 import type { AlipayCall } from './requests.ts';
 
-/** Alipay documents that a bill is ready at 9:00 of the next day, sometimes later. The first bills are of 2016. */
+/**
+ * The days for which Alipay has bills. Alipay's documents state that a bill is ready at 9:00 of the next day, sometimes
+ * later. The first bills are of 2016.
+ */
 export const ALIPAY_BILLS: BillCalendar = {
   utcOffsetMinutes: UTC_OFFSET_MINUTES,
   readyAfterMinutes: 630,
@@ -13,19 +16,22 @@ export const ALIPAY_BILLS: BillCalendar = {
 
 const METHOD = 'alipay.data.dataservice.bill.downloadurl.query';
 
-/** The calls to Alipay, and the configuration for bills. */
+/** The functions and settings that fetch an Alipay bill. */
 interface BillCalls {
   ask: (call: AlipayCall) => Promise<Reply>;
   download: Download;
   mode: Mode;
   gateway: string;
-  /** The configured payee; empty = the payee that the file names. */
+  /** The configured seller id, which the bill must have; empty if the seller id in the file is accepted. */
   sellerId: string;
   rate: FeeRate | undefined;
   now: () => Date;
 }
 
-/** The bills of trades (业务账单). The URL of a bill is valid for 30 seconds, so it is used immediately. */
+/**
+ * Creates the bill adapter (`BillDesk`) of Alipay for trade bills (业务账单). A bill's URL is valid for 30 seconds, so the
+ * download starts immediately.
+ */
 export function alipayBills(calls: BillCalls): BillDesk {
   const { rate, sellerId } = calls;
   return {
@@ -45,7 +51,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   if (code !== CODE.ok) {
     if (NO_BILL.test(subCode))
       return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
-    // An app without the permission for bills has correct keys, and a retry does not help.
+    // A missing permission for bills does not mean that the keys are wrong, and a retry does not help. So it is a
+    // refusal and not an unknown result.
     const unknownReply = code === CODE.permission ? undefined : unknownRefusal(reply.said);
     return unknownReply ?? { kind: 'refused', code: subCode || code, reason: message };
   }
@@ -58,14 +65,17 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
 const NO_BILL = /^(?:is[pv]\.)?(?:bill_not_exist|no_bill_data)$/i;
 
 /**
- * Alipay uses the same code for a day without payments and for a late bill, so "no bill" means an empty day only a day
- * later.
+ * Alipay returns the same code for a day without payments and for a bill that is not ready. So "no bill" means an empty
+ * day only 24 hours after the end of the day.
  */
 const EMPTY_AFTER_MINUTES = 24 * 60;
 
 const HOSTS = { live: /\.alipay\.com$/, sandbox: /\.alipay(?:dev)?\.com$/ } as const;
 
-/** Restricts downloads to Alipay's hosts, although the answer with the URL is signed. Alipay's own URLs are http or https. */
+/**
+ * Whether the URL of a bill leads to one of Alipay's hosts. The host is checked even though the response with the URL
+ * is signed. Both http and https are allowed, because Alipay uses both.
+ */
 function isTrusted(address: string, { mode, gateway }: BillCalls): boolean {
   if (!URL.canParse(address)) return false;
   const url = new URL(address);

@@ -50,7 +50,7 @@ import { probe } from './probe.ts';
 import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
 import { requestText, signRsa2 } from './signature.ts';
 
-/** Fixed by mode; never an address from the configuration. */
+/** The gateway URL of each mode. It is fixed here, so that no configuration can send requests to another host. */
 const GATEWAYS = {
   live: 'https://openapi.alipay.com/gateway.do',
   sandbox: 'https://openapi-sandbox.dl.alipaydev.com/gateway.do',
@@ -69,7 +69,7 @@ interface About {
   refundNo?: string;
 }
 
-/** Creates the channel of one Alipay account; throws ChannelMisconfigured with the unusable field. */
+/** Creates the channel of one Alipay account. Throws ChannelMisconfigured, which names the wrong field. */
 export function createAlipay(input: ChannelInput): Channel {
   const context = contextOf(input);
   const { caller, keys, seller } = context;
@@ -127,31 +127,36 @@ function contextOf(input: ChannelInput): Context {
   const { appId = '', sellerId = '', appAuthToken = '', qrProductCode = '', miniAppId = '' } = input.fields;
   if (appId === '') throw new ChannelMisconfigured('appId', 'appId is missing.');
   const gateway = gatewayOf(input);
-  // `download` is called only after an answer of Alipay, so `context` is assigned by then.
+  // `download` is called only after Alipay has sent a response, so `context` is assigned before it is used.
   const keys = readKeys(input, (serial, measure) => download(context, serial, measure));
   const { appCertSerial, rootCertSerial } = keys;
   const caller = { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial };
-  // The mini program may be another app than this one; it then takes payments with its own id.
+  // A mini program may have its own app id. It is sent in orders that are paid in the mini program.
   const seller = { sellerId, qrProductCode, miniAppId: miniAppId || appId };
   const context: Context = { gateway, caller, keys, seller, input };
   return context;
 }
 
-/** Undefined without a configured service id; with one, the seller id is required. */
+/**
+ * Returns the seller for agent payments; undefined if no service id is configured. A service id requires a seller id.
+ */
 function agentSellerOf({ fields }: ChannelInput, { appId, sellerId }: Caller): AgentSeller | undefined {
   const { agentServiceId: serviceId = '', agentSellerName: sellerName = '' } = fields;
   if (serviceId === '') return undefined;
-  if (sellerId === '') throw new ChannelMisconfigured('sellerId', 'sellerId is required for agentServiceId.');
+  if (sellerId === '') throw new ChannelMisconfigured('sellerId', 'sellerId is missing; agentServiceId requires it.');
   return { appId, sellerId, serviceId, sellerName };
 }
 
 function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
   if (mode !== 'simulator') return GATEWAYS[mode];
-  if (!simulatorUrl) throw new ChannelMisconfigured('mode', 'No simulator is configured.');
+  if (!simulatorUrl) throw new ChannelMisconfigured('mode', 'The mode is simulator, but no simulator is configured.');
   return `${simulatorUrl.replace(/\/+$/, '')}/alipay/gateway.do`;
 }
 
-/** The reader of the answer to a create, for the scenes that call Alipay; the other scenes give the payer a signed request. */
+/**
+ * The function that reads the response to a create, by scene. Scenes that are not listed send no create to Alipay: the
+ * payer's app or browser gets a signed request.
+ */
 const READ: Readonly<Partial<Record<PlaceOrder['scene'], (said: Said, order: PlaceOrder, now: Date) => Outcome>>> = {
   qr: readCode,
   jsapi: readCreated,
@@ -180,7 +185,10 @@ function query(context: Context, order: OrderRef): Promise<Outcome> {
   return ask(context, queryCall(order), order, (said) => readQueried(said, order, input.now(), caller.sellerId));
 }
 
-/** Alipay finds a refund only by its payment: the order's own, another payment of the order, or the payment of the order number. */
+/**
+ * Queries a refund that was not made through this service. Alipay finds a refund only together with its payment, so the
+ * service tries the order's payment, then the order's other payments, then the order number.
+ */
 async function lookUpRefund(
   context: Context,
   refund: OrderRef & { refundNo: string },
@@ -196,7 +204,10 @@ async function lookUpRefund(
   return outcome;
 }
 
-/** `again`: an earlier cancel may have returned the payment; a repeated cancel does not report that, so the order is queried. */
+/**
+ * Cancels a payment by payer's code. If `again` is true, an earlier cancel may have returned the money. The response to
+ * a repeated cancel does not report that, so the service also queries the order.
+ */
 async function cancel(context: Context, order: OrderRef, again: boolean): Promise<CloseOutcome> {
   const outcome = await ask(context, cancelCall(order), order, (one) => readCancelled(one, order, context.input.now()));
   if (!again || outcome.kind !== 'closed' || outcome.returned) return outcome;
@@ -204,7 +215,8 @@ async function cancel(context: Context, order: OrderRef, again: boolean): Promis
   if (after.kind === 'closed' || after.kind === 'absent' || after.kind === 'unknown')
     return after.kind === 'unknown' ? after : outcome;
   const isBack = after.kind === 'paid' && (after.refundedTotal ?? 0n) >= after.amount.minor;
-  // The query may lag behind the cancel, so its result does not decide about the money.
+  // A query shortly after a cancel may still return the old state, so this result does not show whether the money was
+  // returned.
   if (!isBack) return unknown('busy', `The order is cancelled, but the query still returns ${after.kind}.`);
   return { kind: 'closed', returned: { channelNo: after.channelNo, at: after.at } };
 }
@@ -229,7 +241,10 @@ async function send(context: Context, call: AlipayCall, about: About, at: Date):
   }
 }
 
-/** Sends a file as Alipay's own clients do: a form body, with the signed parameters in the URL. */
+/**
+ * Uploads a file in the same form as Alipay's own SDKs: the file is in a multipart body, and the signed parameters are
+ * in the URL.
+ */
 async function upload(context: Context, file: AlipayUpload, at: Date): Promise<Reply> {
   try {
     const { contentType, bytes } = multipartForm([file.part]);
@@ -247,7 +262,7 @@ async function upload(context: Context, file: AlipayUpload, at: Date): Promise<R
 }
 
 async function post(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<WireAnswer> {
-  // `charset` is in the URL, as in Alipay's own clients, because it is the charset of the body.
+  // `charset` is sent in the URL, as Alipay's own SDKs do, because it states the charset of the body.
   const { charset, ...params } = await signed(context, call, at);
   return context.input.send({
     method: 'POST',

@@ -15,10 +15,13 @@ import { CODE, type Reply, type Said, type Unknown, unknown, unknownRefusal } fr
 import { type AlipayCall, type AlipayUpload, chinaTime } from './requests.ts';
 
 const METHOD = 'alipay.security.risk.complaint';
-/** Complaints per page; Alipay's models state no maximum. */
+/** The number of complaints per page. Alipay's documents state no maximum. */
 const PAGE = 20;
 
-/** Images of at most 5 MB: the comment of file_content in alipay-sdk-java-all, which does not name the kinds. */
+/**
+ * The limits of images for a complaint. The limit of 5 MB is from the comment on file_content in alipay-sdk-java-all,
+ * which does not list the allowed image types.
+ */
 const IMAGES = {
   channel: 'Alipay',
   kinds: ['image/jpeg', 'image/png'],
@@ -27,14 +30,14 @@ const IMAGES = {
 } as const;
 
 const Text = z.string().optional().catch(undefined);
-/** An id of a complaint: a number in Alipay's models, or text. A number that JSON cannot carry exactly is invalid. */
+/** The id of a complaint: a number or a text. A number that JavaScript cannot hold exactly is rejected. */
 const Id = z.union([z.int().positive(), z.string().regex(/^\d{1,18}$/)]).transform(String);
 const Time = z
   .string()
   .transform((text) => readChinaTime(text))
   .pipe(z.date());
 
-/** The fields of a complaint that are read; the payer's contact is not read. */
+/** The fields of a complaint that this service reads. The payer's contact data is not read. */
 const Complaint = z.object({
   id: Id,
   opposite_pid: Text,
@@ -55,17 +58,18 @@ const Page = z.object({
 });
 const Uploaded = z.object({ file_key: z.string().min(1), file_url: z.string().min(1) });
 
-/** The calls to Alipay about complaints. */
+/** The functions and settings for the complaint calls. */
 interface ComplaintCalls {
   ask: (call: AlipayCall) => Promise<Reply>;
   upload: (file: AlipayUpload) => Promise<Reply>;
-  /** The merchant whose complaints are read; empty = those of every merchant of the app. */
+  /** The merchant whose complaints are read; empty = the complaints of every merchant of the app. */
   sellerId: string;
 }
 
 /**
- * Complaints of consumers (消费者投诉). A complaint takes no money; money that the merchant returns is reported as a refund.
- * Alipay accepts one result per complaint, which ends it, so an answer also ends the complaint.
+ * Creates the dispute adapter (`DisputeDesk`) for consumer complaints (消费者投诉). A complaint itself moves no money; if
+ * the merchant returns money, it is reported as a refund. Alipay accepts one result per complaint and then closes it,
+ * so the merchant's reply also closes the complaint.
  */
 export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): DisputeDesk {
   return { read, list, answer, finish: (id, result) => finish(id, PROCESS_CODES[result]) };
@@ -83,7 +87,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
     return typeof dispute === 'string' ? unknown('mismatch', dispute) : { kind: 'found', dispute };
   }
 
-  /** Lists by the time of the complaint. */
+  /** Lists the complaints that were made at or after `since`. */
   async function list(since: Date, page = '1'): Promise<DisputePage> {
     const query = { current_page_num: Number(page), page_size: PAGE, gmt_complaint_start: chinaTime(since) };
     const content = contentOf(await ask({ method: `${METHOD}.info.batchquery`, content: query }));
@@ -122,7 +126,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
   }
 
   async function finish(id: string, code: string, more: object = {}): Promise<DisputeAction> {
-    // The id is sent as a number, as in Alipay's models. If JSON cannot carry the number exactly, the id is sent as
+    // Alipay's documents define the id as a number. An id that JavaScript cannot hold exactly as a number is sent as
     // text.
     const number = Number.isSafeInteger(Number(id)) ? Number(id) : id;
     const call = { method: `${METHOD}.process.finish`, content: { id_list: [number], process_code: code, ...more } };
@@ -134,7 +138,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
   }
 }
 
-/** The result that the merchant declares, as Alipay's code; the last code is spelt as Alipay spells it. */
+/** Alipay's code for each result that the merchant declares. Alipay spells the last code `ORTHER`. */
 const PROCESS_CODES: Readonly<Record<ComplaintResult, string>> = {
   agreed: 'CONSENSUS_WITH_CLIENT',
   refunded: 'REFUND',
@@ -143,7 +147,10 @@ const PROCESS_CODES: Readonly<Record<ComplaintResult, string>> = {
   other: 'ORTHER',
 };
 
-/** An unlisted status is `under_review`, so an unknown status never ends a dispute. An overdue complaint can still be answered. */
+/**
+ * The state of a dispute for each Alipay status. Any other status is `under_review`, so that an unknown status never
+ * closes a dispute. The merchant can still reply to an overdue complaint.
+ */
 const STATES: Readonly<Record<string, DisputeState>> = {
   WAIT_PROCESS: 'needs_answer',
   OVERDUE: 'needs_answer',
@@ -165,7 +172,7 @@ function disputeOf(found: Complaint): ChannelDispute | string {
     channelDisputeNo: found.id,
     tradeNos: [...new Set(tradeNos)],
     orderNo: trades.find(({ out_no }) => out_no)?.out_no ?? null,
-    // Alipay has no kind of complaint, only the payer's text.
+    // A complaint at Alipay has no reason code, only the payer's text.
     reason: 'COMPLAINT',
     amount,
     state: STATES[found.status] ?? 'under_review',
@@ -183,7 +190,10 @@ function contentOf(reply: Reply): { said: Said['content'] } | Refused | Unknown 
   return unknownRefusal(reply.said) ?? { kind: 'refused', code: subCode || code, reason: message };
 }
 
-/** Alipay does not document the code for an unknown complaint, so a refusal is never `absent`. */
+/**
+ * Returns the unknown outcome of a failed query. The code for a complaint that does not exist is not documented, so a
+ * refusal never becomes `absent`.
+ */
 function unknownFor(reply: Refused | Unknown): Unknown {
   return reply.kind === 'unknown' ? reply : unknown('rejected', `${reply.code}: ${reply.reason}`);
 }

@@ -20,7 +20,8 @@ const BY_HAND =
   'Download the first public certificate, the root certificates and the app certificate in the console of the app; this service downloads only the successor of a trusted public certificate, by its serial.';
 
 /**
- * Tests the configuration. If an answer has an unknown certificate serial, the certificate is downloaded and verified.
+ * Tests the configuration. If a response is signed with a certificate that is not stored, that certificate is
+ * downloaded and verified.
  */
 async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded> {
   if (!input.pems[KINDS.appCert]?.length) return { ok: true, certs: [], byHand: KEY_MODE };
@@ -34,9 +35,9 @@ async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded
 const CONSOLE = 'Open Platform (open.alipay.com), the app, Development settings (开发设置)';
 
 /**
- * The settings of a merchant's app at Alipay for this service. Source: Alipay's "开发设置" of an app: 服务器IP白名单 and 应用网关 are
- * optional, 授权回调地址 is for authorisation only; payments by page, wap, app and code need neither, because each order has
- * its own URLs.
+ * Lists the settings that the merchant must make in Alipay's console for this service. Source: "开发设置" of an app in the
+ * console. 服务器IP白名单 and 应用网关 are optional. 授权回调地址 is only for user authorisation. The scenes page, wap, app and code
+ * need no registered URL, because each order contains its own URLs.
  */
 function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<Scene>[] {
   return [
@@ -75,15 +76,20 @@ function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<
   ];
 }
 
-/** How long a payer may open a page, wap or app payment after its creation (Alipay: at most 15 days). */
+/**
+ * The longest time from the creation of a page, wap or app payment until the payer must open it. Alipay allows at most
+ * 15 days.
+ */
 const FIFTEEN_DAYS = 15 * 86_400;
 
-/** A payer with a code waits at the till; Alipay recommends at least five minutes. */
+/**
+ * The time limit of a payment by payer's code. The payer waits at the till; Alipay recommends at least five minutes.
+ */
 const CODE_SECONDS = 300;
 
 const ALL_MODES = ['simulator', 'sandbox', 'live'] as const;
 
-/** The channel kind of Alipay (open API v2, RSA2). An app certificate enables certificate mode. */
+/** Alipay as a channel (open API v2, RSA2). An app certificate switches the configuration to certificate mode. */
 export const alipayKind: ChannelKind = {
   payWay: 'alipay',
   name: 'Alipay',
@@ -138,7 +144,7 @@ export const alipayKind: ChannelKind = {
       secret: true,
       requiredIn: [],
       pattern: /^[\w-]{1,64}$/,
-      // A merchant may renew the token.
+      // The merchant may renew the token, so it identifies the account only if there is no seller ID.
       pinned: { unless: 'sellerId' },
       help: 'Only for service providers (ISV) acting for another merchant. Without a seller ID orders stay bound to it.',
     },

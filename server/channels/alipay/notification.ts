@@ -7,20 +7,24 @@ import { notificationText, signerIn } from './signature.ts';
 import type { KeyRing } from '../key-ring.ts';
 import { hasUniqueMembers } from '../unique-members.ts';
 
-/** More parameters than Alipay sends; a body with more is rejected unread. */
+/**
+ * The maximum number of parameters of a notification. Alipay sends fewer; a body with more is rejected before it is
+ * parsed.
+ */
 const MAX_PARAMETERS = 200;
 
-/** The account and the keys that notifications are checked against. */
+/** The account that a notification must be for, and the keys that verify it. */
 interface NotificationReader {
   appId: string;
-  /** Empty if no seller is configured. */
+  /** The configured seller id; empty = the seller of a notification is not checked. */
   sellerId: string;
   ring: KeyRing;
 }
 
 /**
- * Reads a notification: verifies the RSA2 signature over the decoded bytes, then app_id and seller_id; throws
- * NotificationNotGenuine. `outcome.amount` is total_amount in fen; payments/core compares it with the order.
+ * Reads a notification. First verifies the RSA2 signature over the decoded bytes, then checks app_id and seller_id.
+ * Throws NotificationNotGenuine. `outcome.amount` is total_amount in fen; payments/core compares it with the amount of
+ * the order.
  */
 export function readNotification(
   { appId, sellerId, ring }: NotificationReader,
@@ -29,26 +33,29 @@ export function readNotification(
 ): Notification {
   const fields = splitForm(rawBody);
   const sign = fields.get('sign')?.toString('latin1') ?? '';
-  if (sign === '') throw new NotificationNotGenuine('unsigned', 'The notification has no sign.');
+  if (sign === '') throw new NotificationNotGenuine('unsigned', 'The notification has no parameter sign.');
   const signType = fields.get('sign_type')?.toString('latin1');
-  if (signType !== 'RSA2') throw new NotificationNotGenuine('signature_invalid', 'Only sign_type RSA2 is accepted.');
+  if (signType !== 'RSA2') throw new NotificationNotGenuine('signature_invalid', 'The sign_type is not RSA2.');
   const signer = signerIn(ring, signedBytes(fields), sign);
   if (!signer) {
-    throw new NotificationNotGenuine('signature_invalid', "The notification is not signed with Alipay's key.");
+    throw new NotificationNotGenuine('signature_invalid', 'The signature does not match a configured key of Alipay.');
   }
   const params = decodeFields(fields);
   if (params.app_id !== appId)
-    throw new NotificationNotGenuine('wrong_account', `The notification is for app_id ${params.app_id}.`);
+    throw new NotificationNotGenuine('wrong_account', `The notification is for a different app_id: ${params.app_id}.`);
   const { certId, since } = signer;
   const verifiedBy = { certId, since };
   if (params.msg_method) return { ...messageOf(params.msg_method, params), verifiedBy };
   if (sellerId !== '' && params.seller_id !== sellerId) {
-    throw new NotificationNotGenuine('wrong_account', `The notification is for seller_id ${params.seller_id}.`);
+    throw new NotificationNotGenuine(
+      'wrong_account',
+      `The notification is for a different seller_id: ${params.seller_id}.`,
+    );
   }
   return { ...notificationOf(params, receivedAt), verifiedBy };
 }
 
-/** "收单退款冲退完成通知": the payer's bank accepted or rejected a refund to a bank card. */
+/** The message "收单退款冲退完成通知": the payer's bank has accepted or rejected a refund to a bank card. */
 const BANK_RESULT = 'alipay.trade.refund.depositback.completed';
 
 const BankResult = z.object({
@@ -58,8 +65,10 @@ const BankResult = z.object({
 });
 
 /**
- * Reads a message to the app gateway, which receives the subscriptions of all systems of the app. One of them is about a refund: with
- * `dback_status` F, Alipay has credited the payer's balance ("银行卡冲退失败，资金自动转入用户支付宝余额").
+ * Reads a message that Alipay sent to the app gateway. All systems that use the app share this gateway, so most
+ * messages are not for this service. The only message that is used is the bank's result of a refund. With
+ * `dback_status` F the bank rejected the refund and Alipay credited the payer's Alipay balance
+ * ("银行卡冲退失败，资金自动转入用户支付宝余额").
  */
 function messageOf(event: string, params: Readonly<Record<string, string>>): Notification {
   const { notify_id: notificationId, app_id: account = '', biz_content: content = '' } = params;
@@ -67,7 +76,7 @@ function messageOf(event: string, params: Readonly<Record<string, string>>): Not
   const message = { notificationId, account, event, isShared: true } as const;
   const result = event === BANK_RESULT ? BankResult.safeParse(readContent(content)) : undefined;
   if (result?.success === false)
-    throw new NotificationNotGenuine('malformed', 'The message does not describe a refund.');
+    throw new NotificationNotGenuine('malformed', 'The message about a refund has no refund number or no status.');
   if (result?.data.dback_status !== 'F') return { ...message, orderNo: null, refundNo: null };
   const { out_trade_no: orderNo, out_request_no: refundNo } = result.data;
   return { ...message, orderNo, refundNo, bankRefused: true };
@@ -83,7 +92,8 @@ function readContent(text: string): unknown {
 }
 
 /**
- * A notification has only the sum of all refunds so far, so it names the refund (`refundNo`), which is then queried.
+ * Builds the `Notification` from the parameters. A notification about a refund contains only the sum of all refunds, so
+ * `refundNo` is returned and the caller queries that refund.
  */
 function notificationOf(params: Readonly<Record<string, string>>, receivedAt: Date): Notification {
   if (!params.notify_id) throw new NotificationNotGenuine('malformed', 'The notification has no notify_id.');
@@ -120,7 +130,7 @@ function splitForm(body: Buffer): Map<string, Buffer> {
     if (!/^\w{1,64}$/.test(key))
       throw new NotificationNotGenuine('malformed', 'A parameter of the notification has an invalid name.');
     if (fields.has(key))
-      throw new NotificationNotGenuine('duplicate_key', `The notification has a duplicate parameter ${key}.`);
+      throw new NotificationNotGenuine('duplicate_key', `The notification has the parameter ${key} more than once.`);
     fields.set(key, percentDecode(rawValue));
   }
   return fields;
@@ -129,12 +139,15 @@ function splitForm(body: Buffer): Map<string, Buffer> {
 function percentDecode(text: string): Buffer {
   const plain = text.replaceAll('+', ' ');
   if (/%(?![0-9A-Fa-f]{2})/.test(plain))
-    throw new NotificationNotGenuine('malformed', 'The notification is not form-encoded.');
+    throw new NotificationNotGenuine('malformed', 'The body of the notification is not form-encoded.');
   const bytes = plain.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1');
 }
 
-/** The signature covers the bytes of the message's own charset; latin1 keeps each byte unchanged. */
+/**
+ * Returns the signed bytes of a notification. The signature covers bytes in the charset of the message; latin1 keeps
+ * each byte unchanged.
+ */
 function signedBytes(fields: ReadonlyMap<string, Buffer>): Buffer {
   const values = Array.from(fields, ([key, bytes]) => [key, bytes.toString('latin1')] as const);
   return Buffer.from(notificationText(Object.fromEntries(values)), 'latin1');

@@ -15,23 +15,23 @@ import { CODE, NOT_EXIST, type Reply, type Said, blamedField, saysNoProduct } fr
 import { type AlipayCall, QR_PRODUCTS, type Seller, cancelCall, chinaTime, compact, queryCall } from './requests.ts';
 import { type AlipayKeys, KINDS } from './settings.ts';
 
-/** Five minutes: the shortest lifetime of a code that Alipay recommends. */
+/** The lifetime of the test's QR code: five minutes, the shortest that Alipay recommends. */
 const CODE_MS = 5 * 60_000;
 
-/** No payer has this id, so no order can be created for it. */
+/** A payer id for tests. No payer has this id, so no order can be created for it. */
 const INVENTED_PAYER = 'nobody@test';
 
-/** The input of a test: the call, the keys, and the configured seller. */
+/** The input of a configuration test: the call to Alipay, the keys, and the configured seller. */
 interface Prober extends Seller {
   ask: (call: AlipayCall) => Promise<Reply>;
   keys: Pick<AlipayKeys, 'certificateMode'>;
   now: () => Date;
 }
 
-/** Alipay's answer to the create of a QR code that is never shown. */
+/** Returns Alipay's response to the creation of a test QR code for a product. No payer sees the code. */
 type UnseenCodes = (product: string) => Promise<Reply>;
 
-/** Creates and cancels one QR code per product; all checks of a product share the answer. */
+/** Creates and cancels one test QR code per product. All checks of the same product share one response. */
 function unseenCodes(prober: Prober): UnseenCodes {
   const made = new Map<string, () => Promise<Reply>>();
   return (product) => {
@@ -41,18 +41,21 @@ function unseenCodes(prober: Prober): UnseenCodes {
   };
 }
 
-/** Tries each scene without a payer: a code that is never shown, or an order for a payer that does not exist. */
+/**
+ * Tests the products of the scenes without a payer: with a QR code that is never shown, or an order for a payer that
+ * does not exist.
+ */
 async function productChecks(prober: Prober, codes: UnseenCodes, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const test = (scene: Scene) => traced(async () => [await testProduct(prober, codes, scene)]);
   return (await Promise.all(scenes.map(test))).flat();
 }
 
-/** The configured product for QR codes, or Alipay's default. */
+/** The product code of QR codes: the configured one, or Alipay's default. */
 function qrProductOf({ qrProductCode }: Pick<Prober, 'qrProductCode'>): string {
   return qrProductCode || QR_PRODUCTS[0];
 }
 
-/** The name of a product in a test. */
+/** The display name of a product in the result of a test. */
 function productName(scene: Scene, qrProductCode: string): string {
   const words: Readonly<Partial<Record<Scene, string>>> = {
     qr: `QR codes, ${qrProductOf({ qrProductCode })}`,
@@ -66,12 +69,15 @@ function productName(scene: Scene, qrProductCode: string): string {
   return `${words[scene] ?? 'Product'} (${scene})`;
 }
 
-/** The code of an answer that means that the merchant has not signed for the product; undefined for other answers. */
+/**
+ * Returns the error code if the response means that the merchant has not signed for the product. Returns undefined for
+ * any other response.
+ */
 function productRefusal(reply: Reply): string | undefined {
   return reply.kind === 'said' && saysNoProduct(reply.said) ? reply.said.subCode || reply.said.code : undefined;
 }
 
-/** The create of a code that is never shown; Alipay makes no trade before a code is scanned. */
+/** The call that creates a test QR code. Alipay creates no trade before a payer scans the code. */
 function unseenCode({ sellerId, now }: Pick<Prober, 'sellerId' | 'now'>, product: string): AlipayCall {
   return { method: 'alipay.trade.precreate', content: { ...unseenOrder(sellerId, now()), product_code: product } };
 }
@@ -86,7 +92,10 @@ function unseenOrder(sellerId: string, now: Date): Record<string, unknown> {
   });
 }
 
-/** Checks a configured seller id: Alipay refuses an order for a merchant that the app does not collect for. */
+/**
+ * Tests the configured seller id with an order. Alipay refuses an order for a merchant that the app may not collect
+ * for.
+ */
 function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   return traced(async () => (prober.sellerId ? [await testSeller(prober, codes)] : []));
 }
@@ -134,8 +143,8 @@ const NO_HARMLESS_PAYER =
   'Alipay refused only the invented payer of the test, not the product. Make one small payment yourself to prove it.';
 
 /**
- * The answer for a scene that can be tried without a payer; undefined for other scenes. Payments by payer's code have the same product as QR
- * codes, so the test creates a QR code for them.
+ * Returns Alipay's response to a test order of the scene; undefined for a scene that cannot be tested without a payer.
+ * Payments by payer's code need the same product as QR codes, so a QR code is created for this scene.
  */
 async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promise<Reply | undefined> {
   if (scene === 'qr') return codes(qrProductOf(prober));
@@ -147,7 +156,10 @@ async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promi
   return tryAndCancel(prober, { method: 'alipay.trade.create', content });
 }
 
-/** Cancels an order that was created or may have been; for an unscanned code Alipay reports that there is no trade. */
+/**
+ * Sends a create call and cancels the order unless Alipay refused it. If no payer has scanned the QR code, Alipay
+ * responds to the cancel that there is no trade.
+ */
 async function tryAndCancel({ ask }: Prober, call: AlipayCall): Promise<Reply> {
   const reply = await ask(call);
   const isRefused = reply.kind === 'said' && reply.said.code !== CODE.ok;
@@ -155,12 +167,12 @@ async function tryAndCancel({ ask }: Prober, call: AlipayCall): Promise<Reply> {
   return reply;
 }
 
-/** The service's order numbers never begin like this. */
+/** The number of an order that does not exist: the service never creates a number that begins with `probe`. */
 const UNKNOWN_ORDER = 'probe0';
 
 /**
- * Tests a configuration. A signed "no such trade" proves both keys, the app id and the connection. Then it tests QR codes or, on request, the
- * products that can be tried without a payer.
+ * Tests a configuration. A signed "no such trade" response proves both keys, the app id and the connection. Then the
+ * test checks the product of QR codes or, if `products` is given, those products that can be tested without a payer.
  */
 export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   let isUsable = false;
@@ -217,7 +229,10 @@ function refusalOf({ code, subCode, message }: Said) {
   return { code: subCode || code, message };
 }
 
-/** A merchant may not need QR codes, so a missing product is `lacking`, not `failed`; other refusals are `unproven`. */
+/**
+ * Tests whether the merchant has signed for QR codes. Not every merchant needs QR codes, so a missing product is
+ * `lacking` and not `failed`. Any other refusal is `unproven`.
+ */
 function testQrCodes(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   const used = qrProductOf(prober);
   return traced(async () => {

@@ -1,6 +1,5 @@
 /**
- * The envelope of an answer (the JSON around the signed content): the signature over the exact bytes, and the meaning
- * of its codes.
+ * Reads the JSON envelope of Alipay's responses: verifies the signature over the exact bytes and interprets the codes.
  */
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
@@ -8,17 +7,17 @@ import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payme
 import type { AlipayKeys } from './settings.ts';
 import { signerIn, verifyRsa2 } from './signature.ts';
 
-/** The meaning of `trade_status` for an order; an unlisted one is pending. */
+/** The meaning of `trade_status` for an order. A status that is not listed is pending. */
 export const TRADE_STATUS: ReadonlyMap<string, 'pending' | 'paid' | 'closed'> = new Map([
   ['WAIT_BUYER_PAY', 'pending'],
   ['TRADE_SUCCESS', 'paid'],
-  // Paid and no longer refundable; earlier refunds are possible.
+  // The trade was paid, possibly refunded in part, and can no longer be refunded.
   ['TRADE_FINISHED', 'paid'],
-  // Never paid, or, with a time of payment, paid and refunded in full.
+  // The trade was never paid. If it has a time of payment, it was paid and refunded in full.
   ['TRADE_CLOSED', 'closed'],
 ]);
 
-/** Answers by `code` (open API v2). */
+/** The values of `code` in a response (open API v2). */
 export const CODE = {
   ok: '10000',
   waiting: '10003',
@@ -30,10 +29,15 @@ export const CODE = {
   permission: '40006',
 } as const;
 
-/** sub_code: Alipay has no such trade, or the payer has not scanned or logged in yet. */
+/**
+ * The sub_code that means that the trade does not exist, or that the payer has not yet scanned the code or logged in.
+ */
 export const NOT_EXIST = 'ACQ.TRADE_NOT_EXIST';
 
-/** `TRADE_NOT_EXIST` in the refund query, whose list of codes has it with and without the prefix `ACQ.`. */
+/**
+ * The sub_codes that mean that the trade of a refund query does not exist. Alipay's documents list the code with and
+ * without the prefix `ACQ.`.
+ */
 export const NO_REFUND_TRADE: ReadonlySet<string> = new Set([NOT_EXIST, 'TRADE_NOT_EXIST']);
 
 /** Whether a business or gateway code means that the merchant has not signed for the product of a call. */
@@ -42,12 +46,12 @@ export function saysNoProduct({ code, subCode }: { code: string; subCode: string
 }
 
 /**
- * sub_codes after which the result is unknown, regardless of `code`. Every sub_code with BUSY also means this
- * (`isBusy`).
+ * sub_codes after which the result of a call is unknown, regardless of `code`. A sub_code that contains BUSY means the
+ * same (`isBusy`).
  */
 const NO_RESULT: ReadonlySet<string> = new Set([
   'ACQ.SYSTEM_ERROR',
-  // Spelled so in the list of alipay.trade.cancel.
+  // Alipay's documents of alipay.trade.cancel spell the prefix like this.
   'AQC.SYSTEM_ERROR',
   'aop.ACQ.SYSTEM_ERROR',
   'isp.unknow-error',
@@ -56,22 +60,22 @@ const NO_RESULT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a sub_code means that Alipay could not answer now. The caller then queries the result or repeats the same
- * call.
+ * Whether a sub_code means that Alipay could not process the call now. The caller then queries the result or repeats
+ * the same call.
  */
 function isBusy(subCode: string): boolean {
   return NO_RESULT.has(subCode) || subCode.includes('BUSY');
 }
 
-/** The sub_code of a refund number that was used before with other values. */
+/** The sub_code that means that the refund number was used before with different values. */
 export const DISCORDANT = 'ACQ.DISCORDANT_REPEAT_REQUEST';
 
-/** Whether a signed answer is a business refusal, by its code and the prefix of its sub_code. */
+/** Whether a signed response is a business refusal, by its code and the prefix of its sub_code. */
 export function isBusinessRefusal({ code, subCode }: { code: string; subCode: string }): boolean {
   return code === CODE.business && subCode.startsWith('ACQ.');
 }
 
-/** The field or certificate kind that a refusal blames, by the start of its sub_code. */
+/** The field or certificate kind that is wrong, by the start of the sub_code of a refusal. */
 const FIELD_BY_SUB_CODE: readonly [RegExp, string | null][] = [
   [/^isv\.(invalid|missing)-app-id/, 'appId'],
   [/^isv\.(invalid|missing)-signature(?!-type)/, 'alipay_app_key'],
@@ -82,12 +86,15 @@ const FIELD_BY_SUB_CODE: readonly [RegExp, string | null][] = [
   [/^ACQ\.PARTNER_ERROR/, 'sellerId'],
 ];
 
-/** The field or certificate kind of the configuration that a sub_code blames; null = none. */
+/**
+ * Returns the field or certificate kind of the configuration that the sub_code means is wrong; null if the sub_code
+ * means none.
+ */
 export function blamedField(subCode: string): string | null {
   return FIELD_BY_SUB_CODE.find(([pattern]) => pattern.test(subCode))?.[1] ?? null;
 }
 
-/** The content of a signed answer. */
+/** The content of a signed response. */
 export interface Said {
   code: string;
   subCode: string;
@@ -95,7 +102,7 @@ export interface Said {
   content: Readonly<Record<string, unknown>>;
 }
 
-/** No usable response; `subCode` may come from an unsigned refusal. */
+/** A call without a usable response. `subCode` may come from an unsigned refusal. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -104,13 +111,13 @@ export interface Unknown {
   refusal?: { code: string; reason: string };
 }
 
-/** A reply: verified, or unknown. */
+/** The result of a call: a verified response, or unknown. */
 export type Reply = { kind: 'said'; said: Said } | Unknown;
 
 /**
- * Reads an answer. It must have HTTP 200, be one JSON object, and have a valid signature over the response field,
- * checked in this sequence. An unsigned refusal (Alipay sends some 4000x unsigned) is always `unknown`: it can be
- * forged, so it never fails or closes an order; its sub_code is kept for the operator and the configuration test.
+ * Reads a response. The checks run in this sequence: HTTP status 200, one JSON object, a valid signature over the
+ * response field. An unsigned refusal (Alipay does not sign some 4000x refusals) is always `unknown`: it can be forged,
+ * so it never fails or closes an order. Its sub_code is kept for the operator and the configuration test.
  */
 export async function readReply(answer: WireAnswer, method: string, keys: AlipayKeys): Promise<Reply> {
   const { status } = answer;
@@ -125,20 +132,22 @@ export async function readReply(answer: WireAnswer, method: string, keys: Alipay
   }
 }
 
-/** The unknown outcome of a failed exchange; an error other than TransportFailed is a fault of the service. */
+/**
+ * Builds the unknown outcome of a request that failed. An error other than TransportFailed is an error of this service.
+ */
 export function unknownFrom(error: unknown): Unknown {
   if (error instanceof TransportFailed) return unknown(error.why, error.message);
   return unknown('network', error instanceof Error ? error.message : 'The request failed.');
 }
 
-/** Builds an unknown outcome. */
+/** Builds the result of a call whose outcome is unknown. */
 export function unknown(cause: UnknownCause, detail: string, subCode?: string): Unknown {
   return { kind: 'unknown', cause, detail, ...(subCode ? { subCode } : {}) };
 }
 
 /**
- * The unknown outcome of a signed refusal that is not about the trade: busy, a wrong clock or configuration. Undefined
- * for other refusals.
+ * Returns the unknown outcome of a signed refusal that says nothing about the trade: Alipay is busy, or the clock or
+ * the configuration is wrong. Returns undefined for any other refusal.
  */
 export function unknownRefusal({ code, subCode, message }: Said): Unknown | undefined {
   const detail = `${code} ${subCode} ${message}`.trim();
@@ -156,15 +165,19 @@ async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
   if (judgement === 'serial_unknown') return unknown(judgement, `alipay_cert_sn "${envelope.certSerial}" is unknown.`);
   if (judgement === 'signature_invalid') return unknown(judgement, "The signature does not match Alipay's key.");
   const said = contentOf(envelope);
-  // The name of the response field is not signed, so an `error_response` must not carry a success.
+  // The signature does not cover the name of the response field. So an attacker could rename the field to
+  // `error_response`, and an `error_response` with a success code is rejected.
   if (envelope.isError && said.code === CODE.ok) return unknown('unparsable', 'error_response with a success code.');
   return { kind: 'said', said };
 }
 
-/** Alipay's serial is an MD5. */
+/** Alipay's certificate serial is an MD5 digest in hexadecimal. */
 const SERIAL = /^[0-9a-f]{32}$/;
 
-/** Verifies a signature; in certificate mode with the key of the serial, and an answer without a serial is not genuine. */
+/**
+ * Verifies the signature of a response. In certificate mode the key is found by the certificate serial, and a response
+ * without a serial is rejected.
+ */
 async function judgeAnswer(
   { ring, certificateMode }: AlipayKeys,
   signed: Uint8Array,
@@ -172,7 +185,7 @@ async function judgeAnswer(
   serial: string,
 ): Promise<'genuine' | 'serial_unknown' | 'signature_invalid'> {
   if (!certificateMode) return signerIn(ring, signed, sign) ? 'genuine' : 'signature_invalid';
-  // A malformed serial must not cause a certificate download.
+  // A malformed serial must not start a certificate download.
   const found = SERIAL.test(serial) ? await ring.find(serial) : undefined;
   if (!found) return 'serial_unknown';
   return verifyRsa2(signed, sign, found.key) ? 'genuine' : 'signature_invalid';
@@ -191,19 +204,19 @@ function contentOf({ text: said }: Envelope): Said {
   return { code: text('code'), subCode: text('sub_code'), message: text('sub_msg') || text('msg'), content };
 }
 
-/** The envelope of an answer; `signed` has the raw bytes of the response field, which the signature covers. */
+/** The parts of a response. `signed` has the raw bytes of the response field, which the signature covers. */
 interface Envelope {
   signed: Uint8Array;
-  /** `signed` as text. */
+  /** The bytes in `signed`, decoded as text. */
   text: string;
-  /** The response field is `error_response`, which can only be a refusal. */
+  /** True if the response field is `error_response`. Such a response can only be a refusal. */
   isError: boolean;
-  /** Empty if the answer has no signature. */
+  /** The signature; empty if the response has none. */
   sign: string;
   certSerial: string;
 }
 
-/** An answer that cannot be read; `why` is a stable cause. */
+/** Thrown for a response that cannot be read. `why` is a stable error code. */
 class UnreadableAnswer extends Error {
   readonly why: Extract<UnknownCause, 'unparsable' | 'duplicate_key'>;
   constructor(why: UnreadableAnswer['why'], detail: string) {
@@ -213,16 +226,19 @@ class UnreadableAnswer extends Error {
   }
 }
 
-/** The charset of Alipay's messages; the decoder of GB18030 also reads GBK. */
+/** The charsets of Alipay's messages. The decoder of GB18030 also reads GBK. */
 type Charset = 'utf-8' | 'gb18030';
 
-/** The decoder for a charset that Alipay names; it throws for invalid bytes. */
+/** Returns the decoder for a charset that Alipay names. The decoder throws on invalid bytes. */
 export function decoderOf(charset: string): TextDecoder {
   const known: Charset = charset.toLowerCase().startsWith('gb') ? 'gb18030' : 'utf-8';
   return new TextDecoder(known, { fatal: true, ignoreBOM: true });
 }
 
-/** Parses an unverified answer; throws UnreadableAnswer for anything but one JSON object with unique keys. */
+/**
+ * Parses a response before its signature is verified. Throws UnreadableAnswer unless the body is one JSON object with
+ * unique keys.
+ */
 export function readEnvelope(body: Uint8Array, method: string): Envelope {
   const charset = charsetOf(body);
   const decoder = decoderOf(charset);
@@ -233,9 +249,10 @@ export function readEnvelope(body: Uint8Array, method: string): Envelope {
   const text = signed && decoder.decode(signed);
   if (!signed || !text?.startsWith('{'))
     throw new UnreadableAnswer('unparsable', `The response has no object ${name}.`);
-  // Text signed in UTF-8 reads differently in GBK, so unsigned parts must not switch the charset.
+  // UTF-8 bytes decode to a different text in GBK. So the unsigned part of the response must not change the charset of
+  // the signed part.
   if (charset === 'gb18030' && isUtf8(signed))
-    throw new UnreadableAnswer('unparsable', 'The response has more than one charset.');
+    throw new UnreadableAnswer('unparsable', 'The response mixes two charsets, UTF-8 and GBK.');
   const textOf = (member: string): string => {
     const bytes = members.get(member);
     return bytes ? stringOf(decoder.decode(bytes)) : '';
@@ -249,7 +266,7 @@ export function readEnvelope(body: Uint8Array, method: string): Envelope {
   };
 }
 
-/** Answers use the charset of the request, UTF-8; some refusals come in GBK. */
+/** Returns the charset of a response. Alipay uses the charset of the request, UTF-8, but sends some refusals in GBK. */
 function charsetOf(body: Uint8Array): Charset {
   const charset = isUtf8(body) ? 'utf-8' : 'gb18030';
   try {
@@ -261,8 +278,8 @@ function charsetOf(body: Uint8Array): Charset {
 }
 
 /**
- * A text with one character for each byte. In GBK, bytes of multi-byte characters are masked, because some look like
- * ASCII.
+ * Returns a text with one character per byte, so that positions in the text are positions in the bytes. Bytes of
+ * multi-byte GBK characters are masked, because some of them equal ASCII characters.
  */
 function outlineOf(body: Uint8Array, charset: Charset): string {
   const outline = Buffer.from(body);
@@ -276,7 +293,7 @@ function outlineOf(body: Uint8Array, charset: Charset): string {
   return outline.toString('latin1');
 }
 
-/** The raw bytes of each top-level field of valid JSON; throws for a duplicate key in any object. */
+/** Returns the raw bytes of each top-level field of valid JSON. Throws if any object has a duplicate key. */
 function topLevelMembers(body: Uint8Array, charset: Charset, decoder: TextDecoder): Map<string, Uint8Array> {
   const text = outlineOf(body, charset);
   const members = new Map<string, Uint8Array>();
@@ -321,7 +338,10 @@ function trimmed(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(Math.max(from, 0), bytes.findLastIndex((byte) => !isBlank(byte)) + 1);
 }
 
-/** Keys are compared unescaped, so `"\u0073ign"` is a duplicate of `"sign"`. */
+/**
+ * Adds a JSON key to a set and throws for a duplicate. Keys are compared after unescaping, so `"\u0073ign"` is a
+ * duplicate of `"sign"`.
+ */
 function addKey(keys: Set<string> | null | undefined, raw: string): string {
   const name = stringOf(raw);
   if (keys?.has(name)) throw new UnreadableAnswer('duplicate_key', `Duplicate key ${raw}.`);

@@ -1,10 +1,10 @@
-/** The calls to Alipay: parameters, and the create of each scene. */
+/** Builds the calls to Alipay: their common parameters, and the create call of each scene. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../money.ts';
 import type { FormPart } from '../evidence.ts';
 import { plainText } from '../transport.ts';
 
-/** One unsigned call: the method, its business content and the notify and return URLs. */
+/** One call before it is signed: the method, its business content, and the notification and return URLs. */
 export interface AlipayCall {
   method: string;
   content: Readonly<Record<string, unknown>>;
@@ -12,13 +12,13 @@ export interface AlipayCall {
   returnUrl?: string;
 }
 
-/** A file for Alipay: its bytes are in the body, and only the parameters in the URL are signed. */
+/** A file to upload to Alipay. The file's bytes are in the body; only the parameters in the URL are signed. */
 export interface AlipayUpload {
   method: string;
   part: FormPart;
 }
 
-/** The identity of the caller in every request; empty values are not sent. */
+/** The identity that every request contains. Empty values are not sent. */
 export interface Caller {
   appId: string;
   sellerId: string;
@@ -28,28 +28,31 @@ export interface Caller {
   rootCertSerial: string;
 }
 
-/** After this time a repeated create gets a new timestamp, because the gateway refuses old timestamps. */
+/** After this time a repeated create call gets a new timestamp, because Alipay's gateway refuses old timestamps. */
 const STALE_MS = 10 * 60_000;
 const CHINA_MS = 8 * 3_600_000;
 
-/** alipay.trade.query by order number. */
+/** Builds alipay.trade.query, which finds the order by its order number. */
 export function queryCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.query', content: { out_trade_no: orderNo } };
 }
 
-/** alipay.trade.close by order number. */
+/** Builds alipay.trade.close, which finds the order by its order number. */
 export function closeCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.close', content: { out_trade_no: orderNo } };
 }
 
-/** alipay.trade.cancel by order number: closes a payment by payer's code, or returns the money if it was paid. */
+/**
+ * Builds alipay.trade.cancel for a payment by payer's code. It closes an unpaid order and returns the money of a paid
+ * order.
+ */
 export function cancelCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.cancel', content: { out_trade_no: orderNo } };
 }
 
 /**
- * alipay.trade.refund; a repeat with the same out_request_no is the same refund. Alipay reports that the payer's bank
- * rejected the refund ("收单退款冲退完成通知") only if the call has `deposit_back_info`.
+ * Builds alipay.trade.refund. A repeat with the same out_request_no is the same refund. The query option
+ * `deposit_back_info` makes Alipay send a notification if the payer's bank rejects the refund ("收单退款冲退完成通知").
  */
 export function refundCall(refund: RefundOrder): AlipayCall {
   const content = compact({
@@ -63,16 +66,16 @@ export function refundCall(refund: RefundOrder): AlipayCall {
 }
 
 /**
- * alipay.trade.fastpay.refund.query by payment and refund number; Alipay returns the time of a refund only with this query option. It does
- * not query `deposit_back_info`: a refund that the bank rejected goes to the payer's Alipay balance and stays succeeded, and Alipay sends a
- * notification about it (notification.ts).
+ * Builds alipay.trade.fastpay.refund.query. Alipay returns the time of the refund only with the query option
+ * `gmt_refund_pay`. The option `deposit_back_info` is not used here: if the payer's bank rejects a refund, the money
+ * goes to the payer's Alipay balance, the refund stays succeeded, and Alipay sends a notification (notification.ts).
  */
 export function refundQueryCall(refund: PaymentNames & Pick<RefundRef, 'refundNo'>): AlipayCall {
   const content = { ...paymentOf(refund), out_request_no: refund.refundNo, query_options: ['gmt_refund_pay'] };
   return { method: 'alipay.trade.fastpay.refund.query', content };
 }
 
-/** alipay.open.app.alipaycert.download by the serial in an answer. */
+/** Builds alipay.open.app.alipaycert.download for the certificate serial in a response. */
 export function certificateCall(serial: string): AlipayCall {
   return { method: 'alipay.open.app.alipaycert.download', content: { alipay_cert_sn: serial } };
 }
@@ -80,15 +83,15 @@ export function certificateCall(serial: string): AlipayCall {
 type PaymentNames = Pick<RefundRef, 'orderNo' | 'paymentNo' | 'channelTradeNo'>;
 
 /**
- * Names the payment by Alipay's number if it is known, because the order number may mean another payment if an order
- * was paid twice.
+ * Identifies the payment by Alipay's trade number, if it is known. If an order was paid twice, its order number may
+ * mean the other payment.
  */
 function paymentOf({ orderNo, paymentNo, channelTradeNo }: PaymentNames): Record<string, string> {
   const tradeNo = paymentNo ?? channelTradeNo;
   return tradeNo === null ? { out_trade_no: orderNo } : { trade_no: tradeNo };
 }
 
-/** The parameters of a call without `sign`; empty parameters are omitted. */
+/** Builds all parameters of a call except `sign`. Empty parameters are omitted. */
 export function parametersOf(call: AlipayCall | AlipayUpload, caller: Caller, at: Date): Record<string, string> {
   return compact({
     app_id: caller.appId,
@@ -107,26 +110,27 @@ export function parametersOf(call: AlipayCall | AlipayUpload, caller: Caller, at
 }
 
 /**
- * The timestamp of a create: the time of the first attempt, so that a repeat is byte-identical. If this time is too far
- * from this replica's clock (another replica may have made the first attempt), it is the current time.
+ * Returns the timestamp of a create call. Normally it is the time of the first attempt, so that a repeat is
+ * byte-identical. It is the current time if the first attempt is more than ten minutes away, for example because the
+ * clock of another replica is wrong.
  */
 export function createTime(sentAt: Date, now: Date): Date {
   return Math.abs(now.getTime() - sentAt.getTime()) > STALE_MS ? now : sentAt;
 }
 
-/** Form encoding with `%20` for blanks, which the app scene and the payer's URL require. */
+/** Encodes parameters as a form. A space becomes `%20` and not `+`, as the app scene and the payer's URL require. */
 export function encodeForm(params: Readonly<Record<string, string>>): string {
   return Object.entries(params)
     .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
     .join('&');
 }
 
-/** Formats an instant as `yyyy-MM-dd HH:mm:ss` in UTC+8, independent of the time zone of the process. */
+/** Formats a time as `yyyy-MM-dd HH:mm:ss` in UTC+8, independent of the time zone of the process. */
 export function chinaTime(at: Date): string {
   return new Date(at.getTime() + CHINA_MS).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Removes empty values, which are not sent. */
+/** Removes parameters with an empty value. */
 export function compact<Value>(params: Readonly<Record<string, Value | undefined>>): Record<string, Value> {
   const given = Object.entries(params).filter((entry): entry is [string, Value] => Boolean(entry[1]));
   return Object.fromEntries(given);
@@ -152,14 +156,14 @@ type Goods = NonNullable<AlipayOptions['goods']>[number];
 /** A scene that Alipay supports. */
 type AlipayScene = keyof typeof CREATE;
 
-/** The products for QR codes; the first is Alipay's default (reference of alipay.trade.precreate). */
+/** The product codes of QR codes. The first is Alipay's default (reference of alipay.trade.precreate). */
 export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;
 
-/** The fields of a create that come from the configuration; empty values are not sent. */
+/** The fields of a create call that come from the configuration. Empty values are not sent. */
 export interface Seller {
   sellerId: string;
   qrProductCode: string;
-  /** The mini program's app id. */
+  /** The app id of the mini program. */
   miniAppId: string;
 }
 
@@ -168,14 +172,18 @@ export function isAlipayScene(scene: PlaceOrder['scene']): scene is AlipayScene 
   return Object.hasOwn(CREATE, scene);
 }
 
-/** The create call of a scene: total_amount in yuan with two decimals, time_expire in UTC+8; the same order gives the same content. */
+/**
+ * Builds the create call of a scene. total_amount is in yuan with two decimals; time_expire is in UTC+8. The same order
+ * always gives the same content.
+ */
 export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller): AlipayCall {
   const { method, productCode = seller.qrProductCode } = CREATE[scene];
   const isPage = scene === 'page' || scene === 'wap';
   const content = compact<unknown>({
     out_trade_no: order.orderNo,
     total_amount: majorText(order.amount),
-    // A subject of control characters only becomes empty, which Alipay refuses.
+    // A subject that contains only control characters becomes empty. Alipay refuses an empty subject, so the order
+    // number is sent instead.
     subject: subjectText(order.subject) || order.orderNo,
     product_code: productCode,
     time_expire: chinaTime(order.expiresAt),
@@ -187,18 +195,18 @@ export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller)
   return { method, content, notifyUrl: order.notifyUrl, returnUrl: isPage ? order.returnUrl : undefined };
 }
 
-/** The payer, where the merchant knows it: the payer's code, or the user of the mini program. */
+/** Identifies the payer in the scenes that require it: by the payer's code, or by the payer's id in jsapi and mini. */
 function payerOf({ payCode, openId }: PlaceOrder, scene: AlipayScene, { miniAppId }: Seller): Record<string, unknown> {
   if (scene === 'code') return { scene: 'bar_code', auth_code: payCode };
   if (scene !== 'jsapi' && scene !== 'mini') return {};
-  // The older user id and the newer open id have fields with different names.
+  // Alipay has two kinds of payer ids, each with its own field: the older user id (2088…) and the newer open id.
   const isUserId = /^2088\d{12}$/.test(openId ?? '');
   return { op_app_id: miniAppId, [isUserId ? 'buyer_id' : 'buyer_open_id']: openId };
 }
 
 /**
- * The merchant's options as fields of the call. Payments that the payer opens have no operator and terminal, and their
- * passback_params must be URL-encoded (references of alipay.trade.page.pay, wap.pay and app.pay).
+ * Converts the merchant's options to fields of the call. A payment that the payer opens has no operator and no
+ * terminal, and its passback_params must be URL-encoded (references of alipay.trade.page.pay, wap.pay and app.pay).
  */
 function optionsOf(options: AlipayOptions, isOpenedByPayer: boolean): Record<string, unknown> {
   const { storeId, operatorId, terminalId, sysServiceProviderId, passbackParams = '', goods } = options;
@@ -219,7 +227,10 @@ function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unkno
   return { goods_id: id, goods_name: name, quantity, price: yuan };
 }
 
-/** A subject that Alipay accepts: `/ = &` as full-width forms, no control characters, at most 256 characters. */
+/**
+ * Makes a subject that Alipay accepts: `/`, `=` and `&` become full-width characters, control characters become spaces,
+ * and the text is cut to 256 characters.
+ */
 function subjectText(subject: string): string {
   const wide = subject.replace(/[/=&]/g, (char) => String.fromCharCode(char.charCodeAt(0) + 0xfee0));
   return plainText(wide, 256);

@@ -1,30 +1,31 @@
-/** The keys of one configuration, and the proof of a certificate by its chain to the pinned roots. */
+/** Imports the keys of one configuration, and verifies certificates by their chain to the pinned root certificates. */
 import { type KeyObject, type X509Certificate, createPrivateKey, createPublicKey } from 'node:crypto';
 import { type ChannelInput, ChannelMisconfigured } from '../../payments/channel.ts';
 import { type KeyRing, createKeyRing, storedKey } from '../key-ring.ts';
 import { certSerial, readCertificates, rootCertSerial } from './signature.ts';
 
-/** A certificate file of Alipay: its certificate and the other certificates in the file. */
+/** A parsed certificate file of Alipay: Alipay's own certificate and the other certificates of its chain. */
 export interface CertificateFile {
   certificate: X509Certificate;
   others: readonly X509Certificate[];
 }
 
-/** The trusted certificates and the time against which a downloaded certificate is checked. */
+/** The certificates and the time that the check of a downloaded certificate uses. */
 export interface Measure {
-  /** The root certificate file. */
+  /** The certificates of the root certificate file. */
   anchors: readonly X509Certificate[];
-  /** The currently trusted files. */
+  /** The certificate files that the configuration trusts now. */
   trusted: readonly CertificateFile[];
   now: Date;
 }
 
-/** Alipay's own chains have one intermediate certificate; the limit bounds the search. */
+/** The longest chain that is followed. Alipay's chains have one intermediate certificate. */
 const LONGEST_CHAIN = 6;
 
 /**
- * Whether a certificate leads to one of the anchors through certificates of its own file, each signed by a CA certificate. The anchors are
- * the pinned root file; their validity dates are not checked, because some roots have expired.
+ * Whether a certificate leads to one of the root certificates (`anchors`) through the other certificates of its file.
+ * Each step must be signed by a CA certificate. The dates of the root certificates are not checked, because the file is
+ * pinned and some of its certificates have expired.
  */
 export function leadsTo(
   anchors: readonly X509Certificate[],
@@ -41,17 +42,17 @@ export function leadsTo(
   });
 }
 
-/** Checks names, key identifiers, key usage and the signature. */
+/** Whether `issuer` issued the certificate: checks names, key identifiers, key usage and the signature. */
 export function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   try {
     return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
   } catch {
-    // OpenSSL may reject the key of the SM2 root in Alipay's file.
+    // OpenSSL may not support the SM2 key of one certificate in Alipay's root file.
     return false;
   }
 }
 
-/** The certificate kinds of Alipay, by their use. */
+/** The names of Alipay's certificate and key kinds in the configuration. */
 export const KINDS = {
   appKey: 'alipay_app_key',
   appCert: 'alipay_app_cert',
@@ -67,8 +68,9 @@ export interface AlipayKeys {
   appCertSerial: string;
   rootCertSerial: string;
   /**
-   * Alipay's verification keys. In key mode their serials are numbers. In certificate mode the serial is
-   * `alipay_cert_sn`, and an unknown certificate is downloaded and verified (answers.ts).
+   * The keys that verify Alipay's messages. In key mode Alipay's keys have no serials, so they are numbered. In
+   * certificate mode the serial is `alipay_cert_sn`, and an unknown certificate is downloaded and verified
+   * (answers.ts).
    */
   ring: KeyRing;
   certificateMode: boolean;
@@ -76,10 +78,13 @@ export interface AlipayKeys {
 
 type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'distrusted' | 'keep' | 'now'>;
 
-/** Downloads the certificate of a serial as PEM text; throws if it is not proven. */
+/** Downloads the certificate with this serial as PEM text. Throws if the certificate cannot be verified. */
 type Download = (serial: string, measure: Measure) => Promise<string>;
 
-/** Imports the keys; throws ChannelMisconfigured with the unusable kind. An app certificate means certificate mode. */
+/**
+ * Imports the keys. An app certificate selects certificate mode. Throws ChannelMisconfigured, which names the unusable
+ * certificate kind.
+ */
 export function readKeys(input: KeyInput, download: Download): AlipayKeys {
   const { pems } = input;
   const appKey = readPrivateKey(first(pems, KINDS.appKey));
@@ -96,7 +101,7 @@ function plainKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
   // Alipay's console shows the public keys of the app and of Alipay side by side, so uploading the app's key is a
   // common mistake.
   if (keys.some(([, { key }]) => key.equals(createPublicKey(appKey)))) {
-    throw new ChannelMisconfigured(kind, "This is the public key of the app; Alipay's public key is required.");
+    throw new ChannelMisconfigured(kind, "This is the public key of the app; upload Alipay's public key instead.");
   }
   return { appKey, appCertSerial: '', rootCertSerial: '', ring: createKeyRing({ keys, now }), certificateMode: false };
 }
@@ -117,14 +122,14 @@ function certificateKeys(input: KeyInput, appKey: KeyObject, download: Download)
     if (!leadsTo(anchors, certificate, others))
       throw new ChannelMisconfigured(
         KINDS.publicCert,
-        "Alipay's certificate was not issued by a root of the root certificate file.",
+        "Alipay's public certificate does not lead to a certificate in the root certificate file.",
       );
     const key = requireRsa(certificate.publicKey, KINDS.publicCert);
     return { certificate, others, entry: [certSerial(certificate), storedKey(input, text, key)] as const };
   });
   const refused = new Set((distrusted?.[KINDS.publicCert] ?? []).map((text) => serialOf(text)));
   const refresh = async (serial: string) => {
-    if (refused.has(serial)) throw new Error('An administrator distrusts this certificate.');
+    if (refused.has(serial)) throw new Error('An administrator has marked this certificate as distrusted.');
     const pem = await download(serial, { anchors, trusted: files, now: now() });
     const key = requireRsa(certificatesOf(KINDS.publicCert, pem)[0].publicKey, KINDS.publicCert);
     keep?.(KINDS.publicCert, pem);
@@ -150,7 +155,7 @@ function certificatesOf(kind: string, pem: string): [X509Certificate, ...X509Cer
   return [leaf, ...rest];
 }
 
-/** Reads a private key as PEM, or as the bare base64 of Alipay's console and key tool (PKCS #8 or PKCS #1). */
+/** Reads a private key in PEM form, or as bare base64 (PKCS #8 or PKCS #1) from Alipay's console and key tool. */
 function readPrivateKey(text: string): KeyObject {
   const kind = KINDS.appKey;
   const bare = bareBase64(text);
@@ -164,10 +169,10 @@ function readPrivateKey(text: string): KeyObject {
   return requireRsa(key, kind);
 }
 
-/** Reads a public key as PEM or bare base64 (SubjectPublicKeyInfo or PKCS #1). */
+/** Reads a public key in PEM form or as bare base64 (SubjectPublicKeyInfo or PKCS #1). */
 function readPublicKey(text: string): KeyObject {
   const kind = KINDS.publicKey;
-  if (text.includes('PRIVATE KEY')) throw new ChannelMisconfigured(kind, 'This is a private key.');
+  if (text.includes('PRIVATE KEY')) throw new ChannelMisconfigured(kind, 'This is a private key; upload a public key.');
   const bare = bareBase64(text);
   const key = attempt(kind, 'is not a public key', () =>
     bare === undefined ? createPublicKey(text) : importEither(createPublicKey, bare, ['spki', 'pkcs1']),
@@ -199,7 +204,7 @@ function requireRsa(key: KeyObject, kind: string): KeyObject {
   return key;
 }
 
-/** Drops the parser's error, because its message may quote the key. */
+/** Runs a parser and replaces its error with a fixed text, because the parser's message may quote the key. */
 function attempt<T>(kind: string, wrong: string, read: () => T): T {
   try {
     return read();

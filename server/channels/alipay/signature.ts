@@ -2,22 +2,28 @@ import { createHash, sign, verify, X509Certificate, type KeyObject } from 'node:
 import type { KeyRing, VerifyKey } from '../key-ring.ts';
 
 /**
- * The object identifiers of RSA signature algorithms (PKCS #1) begin with this text; those of the SM2 roots in Alipay's
- * file do not.
+ * The common prefix of the object identifiers of RSA signature algorithms (PKCS #1). The SM2 certificates in Alipay's
+ * root file have other identifiers.
  */
 const PKCS1 = '1.2.840.113549.1.1';
 
-/** The signed text of a request: every parameter but `sign`, without empty values, sorted, raw values (open API v2). */
+/**
+ * Builds the text of a request that is signed: all parameters except `sign`, without empty values, sorted by name, not
+ * URL-encoded (open API v2).
+ */
 export function requestText(params: Readonly<Record<string, string>>): string {
   return joinSorted(Object.entries(params).filter(([key, value]) => key !== 'sign' && value !== ''));
 }
 
-/** The signed text of a notification: every parameter but `sign` and `sign_type`, sorted, decoded values (open API v2). */
+/**
+ * Builds the text of a notification that Alipay signed: all parameters except `sign` and `sign_type`, sorted by name,
+ * URL-decoded (open API v2).
+ */
 export function notificationText(params: Readonly<Record<string, string>>): string {
   return joinSorted(Object.entries(params).filter(([key]) => key !== 'sign' && key !== 'sign_type'));
 }
 
-/** Signs with RSA2 (SHA256withRSA, base64) on the thread pool; a string is signed as its UTF-8 bytes. */
+/** Signs with RSA2 (SHA256withRSA, result in base64) on the thread pool. A string is signed as UTF-8 bytes. */
 export function signRsa2(text: string | Uint8Array, key: KeyObject): Promise<string> {
   return new Promise((resolve, reject) => {
     sign('RSA-SHA256', bytesOf(text), key, (error, signature) =>
@@ -26,18 +32,21 @@ export function signRsa2(text: string | Uint8Array, key: KeyObject): Promise<str
   });
 }
 
-/** Whether `signature` (base64) is the RSA2 signature of this text by this key; false if it is malformed. */
+/** Whether `signature` (base64) is this key's RSA2 signature of the text. A malformed signature returns false. */
 export function verifyRsa2(text: string | Uint8Array, signature: string, key: KeyObject): boolean {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return false;
   return verify('RSA-SHA256', bytesOf(text), key, Buffer.from(signature, 'base64'));
 }
 
-/** The key of the ring that made this signature; notifications name no serial. */
+/** Finds the key that made this signature. All keys are tried, because notifications contain no serial. */
 export function signerIn(ring: KeyRing, text: string | Uint8Array, sign: string): VerifyKey | undefined {
   return ring.all().find(({ key }) => verifyRsa2(text, sign, key));
 }
 
-/** Alipay's serial of a certificate (`app_cert_sn`, `alipay_cert_sn`): md5 of issuer and decimal serial number, hex. */
+/**
+ * Computes Alipay's serial of a certificate (`app_cert_sn`, `alipay_cert_sn`): the MD5 of the issuer and the decimal
+ * serial number, in hexadecimal.
+ */
 export function certSerial(certificate: X509Certificate): string {
   const issuer = certificate.issuer.split('\n').toReversed().map(unescapeRdn).join(',');
   const serial = BigInt(`0x${certificate.serialNumber}`).toString();
@@ -46,7 +55,10 @@ export function certSerial(certificate: X509Certificate): string {
     .digest('hex');
 }
 
-/** Alipay's serial of its root file (`alipay_root_cert_sn`): the serials of its RSA certificates, joined by `_`. */
+/**
+ * Computes Alipay's serial of its root file (`alipay_root_cert_sn`): the serials of the RSA certificates, joined by
+ * `_`.
+ */
 export function rootCertSerial(certificates: readonly X509Certificate[]): string {
   return certificates
     .filter((certificate) => certificate.signatureAlgorithmOid.startsWith(PKCS1))
@@ -54,7 +66,7 @@ export function rootCertSerial(certificates: readonly X509Certificate[]): string
     .join('_');
 }
 
-/** Reads every certificate of a PEM file, in order; throws if one of them cannot be parsed. */
+/** Parses every certificate of a PEM file, in the sequence of the file. Throws if one cannot be parsed. */
 export function readCertificates(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
   return blocks.map((block) => new X509Certificate(block));
@@ -67,7 +79,10 @@ function joinSorted(entries: [string, string][]): string {
     .join('&');
 }
 
-/** Node escapes issuer values (RFC 2253); Alipay's serial uses the plain values. */
+/**
+ * Removes the escapes that Node adds to issuer values (RFC 2253), because Alipay computes the serial from the plain
+ * values.
+ */
 function unescapeRdn(line: string): string {
   return line.replace(/\\(?:([0-9A-Fa-f]{2})|(.))/g, (_, hex: string | undefined, char: string) =>
     hex === undefined ? char : String.fromCharCode(Number.parseInt(hex, 16)),

@@ -1,4 +1,4 @@
-/** The meaning of answers: orders, captures, refunds and refusals, with PayPal's statuses and issues. */
+/** Interprets PayPal's responses: the statuses of orders, captures and refunds, and the issues of refusals. */
 import type {
   CloseOutcome,
   Outcome,
@@ -12,11 +12,11 @@ import { type Money, readMajorText, sameMoney } from '../../money.ts';
 import { type PaypalAmount, type PaypalCapture, type PaypalOrder, type PaypalRefund, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/** The meaning of an order status; an unlisted one is pending. (Orders v2 reference.) */
+/** The meaning of an order status (Orders v2 reference). A status that is not listed is pending. */
 type OrderMeaning = 'pending' | 'waiting' | 'approved' | 'completed' | 'voided';
-/** The meaning of a capture status. (Payments v2 reference.) */
+/** The meaning of a capture status (Payments v2 reference). */
 type CaptureMeaning = 'paid' | 'refunded' | 'pending' | 'declined';
-/** The meaning of a refund status. (Payments v2 reference.) */
+/** The meaning of a refund status (Payments v2 reference). */
 type RefundMeaning = 'succeeded' | 'pending' | 'failed';
 
 const ORDER: ReadonlyMap<string, OrderMeaning> = new Map([
@@ -44,7 +44,10 @@ const REFUND: ReadonlyMap<string, RefundMeaning> = new Map([
   ['FAILED', 'failed'],
 ]);
 
-/** Reasons of a pending capture that require an action of the merchant in its PayPal account. (Payments v2, capture status details.) */
+/**
+ * Reasons for a pending capture that only the merchant can resolve, in its PayPal account (Payments v2, capture status
+ * details).
+ */
 const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'INTERNATIONAL_WITHDRAWAL',
   'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION',
@@ -52,20 +55,20 @@ const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'VERIFICATION_REQUIRED',
 ]);
 
-/** Whether a capture that is pending for this reason waits for the merchant. */
+/** Whether a capture that is pending for this reason requires an action of the merchant. */
 function waitsForMerchant(reason: string): boolean {
   return MERCHANT_DECIDES.has(reason);
 }
 
 /**
- * The meaning of an order status: `waiting` = PayPal waits for the payer; `completed` does not prove a payment, only
- * the capture does.
+ * Returns the meaning of an order status. `waiting` means that PayPal waits for the payer. `completed` does not prove a
+ * payment; only a capture does.
  */
 function orderMeaning(word: string): OrderMeaning {
   return ORDER.get(word) ?? 'pending';
 }
 
-/** The meaning of a capture status; `refunded` = paid, with refunds. */
+/** Returns the meaning of a capture status. `refunded` means paid and then refunded in full or in part. */
 function captureMeaning(word: string): CaptureMeaning {
   return CAPTURE.get(word) ?? 'pending';
 }
@@ -74,7 +77,7 @@ function refundMeaning(word: string): RefundMeaning {
   return REFUND.get(word) ?? 'pending';
 }
 
-/** The order that an answer must match; `channelOrderId` is null until it is known. */
+/** The order that a response must belong to. `channelOrderId` is null while PayPal's order id is not known. */
 export interface Expected {
   orderNo: string;
   amount: Money;
@@ -82,8 +85,8 @@ export interface Expected {
 }
 
 /**
- * Reads the outcome of an order. A payment is read from the captures, never from the order's COMPLETED; a capture of another amount is `paid`
- * with that amount, because the money has moved.
+ * Reads the outcome of an order. Only a capture proves a payment; the order status COMPLETED does not. A capture with
+ * another amount than the order is also `paid`, with the captured amount, because the money has moved.
  */
 export function orderOutcome(order: PaypalOrder, expected: Expected, settings: PaypalSettings): Outcome {
   const [unit] = order.purchase_units;
@@ -100,7 +103,7 @@ export function orderOutcome(order: PaypalOrder, expected: Expected, settings: P
   return unpaidOutcome(order, capture !== undefined, settings);
 }
 
-/** The outcome of one capture; amounts in minor units. */
+/** Reads the outcome of one capture; amounts in minor units. */
 export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Outcome {
   const meaning = captureMeaning(capture.status);
   const channelOrderId = order?.id;
@@ -127,8 +130,8 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
 }
 
 /**
- * Fee and net amount of a capture, if PayPal reports them. For a COMPLETED capture without refunds, `update_time` (Payments v2) is the time of
- * completion.
+ * Returns the fee and the net amount of a capture, if PayPal reports them. For a COMPLETED capture without refunds,
+ * `update_time` (Payments v2) is the time of completion.
  */
 function settlementOf(
   { seller_receivable_breakdown: breakdown, create_time: createdAt, update_time: updatedAt }: PaypalCapture,
@@ -149,8 +152,8 @@ function settlementOf(
 }
 
 /**
- * Adds the total of the refunds that the order lists, if all are readable and in the payment's currency. The total is
- * never less than the capture's own total.
+ * Adds the sum of the refunds that the order lists. If one refund is unreadable or in another currency, nothing is
+ * added. The result is never smaller than the total that the capture reports.
  */
 function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly PaypalRefund[]): Outcome {
   const states = listed.map(refundState);
@@ -162,7 +165,7 @@ function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly
   return { ...paid, refundsHint: true, refundedTotal: sum > atLeast ? sum : atLeast };
 }
 
-/** Why a capture does not belong to the expected order; undefined = it does. */
+/** Returns why a capture does not belong to the expected order; undefined if it belongs to it. */
 export function strangerCapture(
   capture: PaypalCapture,
   expected: Expected,
@@ -176,8 +179,8 @@ export function strangerCapture(
 }
 
 /**
- * Why an answer is not about the expected order; undefined = it is. The answer to a capture call has some fields only
- * inside the capture; all fields must match.
+ * Returns why a response does not belong to the expected order; undefined if it belongs to it. A response to a capture
+ * call has some fields only inside the capture, so the fields of the captures are checked too.
  */
 function strangerIn(order: PaypalOrder, expected: Expected, { merchantId }: PaypalSettings): string | undefined {
   const [unit] = order.purchase_units;
@@ -197,7 +200,10 @@ function strangerIn(order: PaypalOrder, expected: Expected, { merchantId }: Payp
   return undefined;
 }
 
-/** The capture that decides: a paid one first, then a pending one (or an unknown status), then a declined one. */
+/**
+ * Returns the capture that decides the outcome of the order: a paid capture before a pending or unknown one, and that
+ * before a declined one.
+ */
 function decisiveCapture(captures: readonly PaypalCapture[]): PaypalCapture | undefined {
   const rank = { paid: 0, refunded: 0, pending: 1, declined: 2 } as const;
   return captures.toSorted((a, b) => rank[captureMeaning(a.status)] - rank[captureMeaning(b.status)])[0];
@@ -211,7 +217,7 @@ function unpaidOutcome(order: PaypalOrder, wasDeclined: boolean, settings: Paypa
     case 'voided':
       return { kind: 'closed' };
     case 'completed':
-      // A completed order accepts no second capture, so with only declined captures it stays unpaid.
+      // PayPal accepts no second capture for a completed order. So an order with only declined captures stays unpaid.
       return wasDeclined
         ? { kind: 'closed' }
         : { kind: 'pending', capturePending: 'COMPLETED_WITHOUT_CAPTURE', channelOrderId };
@@ -222,7 +228,10 @@ function unpaidOutcome(order: PaypalOrder, wasDeclined: boolean, settings: Paypa
   }
 }
 
-/** The approval link, under either of its names; outside the simulator only PayPal's https pages are accepted. */
+/**
+ * Returns the approval link for the payer; PayPal uses two names for it. Only https pages of PayPal are accepted; in
+ * simulator mode any http or https URL is accepted.
+ */
 function payHint({ links }: PaypalOrder, { mode }: PaypalSettings): PayHint | undefined {
   const href = (links.find(({ rel }) => rel === 'payer-action') ?? links.find(({ rel }) => rel === 'approve'))?.href;
   const url = href === undefined ? null : URL.parse(href);
@@ -235,7 +244,10 @@ function isPaypalPage({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' && (hostname === 'paypal.com' || hostname.endsWith('.paypal.com'));
 }
 
-/** The close outcome from a query: PayPal has no close call, so the service closes an order only in a safe state. */
+/**
+ * Derives the outcome of a close from a query. PayPal has no call that closes an order, so the service closes its own
+ * order only in a state in which the payer cannot have paid.
+ */
 export function closeOutcome(outcome: Outcome): CloseOutcome {
   switch (outcome.kind) {
     case 'paid':
@@ -245,7 +257,8 @@ export function closeOutcome(outcome: Outcome): CloseOutcome {
     case 'unknown':
       return outcome;
     case 'pending':
-      // A link means that PayPal waits for the payer; without one the state is not clear enough to close.
+      // An approval link means that PayPal waits for the payer. Without a link the state is not clear enough to close
+      // the order.
       if (outcome.pay) return { kind: 'closed' };
       return {
         kind: 'refused',
@@ -259,13 +272,16 @@ export function closeOutcome(outcome: Outcome): CloseOutcome {
   }
 }
 
-/** The outcome of one refund, with PayPal's amount; a refund of another number is a mismatch. */
+/** Reads the outcome of a refund, with PayPal's amount. A refund with a different refund number is a mismatch. */
 export function refundOutcome(refund: PaypalRefund, { refundNo }: Pick<RefundRef, 'refundNo'>): RefundOutcome {
   if (refund.invoice_id !== refundNo) return unknown('mismatch', 'The refund has a different invoice_id.');
   return refundState(refund);
 }
 
-/** The outcome of a refund, whether the service made it or not. */
+/**
+ * Reads the outcome of a refund without a check of its refund number. It is also used for refunds that the service did
+ * not make.
+ */
 export function refundState(refund: PaypalRefund): RefundOutcome {
   const amount = readAmount(refund.amount);
   if (!amount) return unknown('mismatch', `The refund amount is ${words(refund.amount)}.`);
@@ -284,13 +300,13 @@ export function refundState(refund: PaypalRefund): RefundOutcome {
   }
 }
 
-/** Finds a refund in an order by its invoice id. */
+/** Finds a refund of an order by the refund number, which PayPal stores as invoice_id. */
 export function refundInOrder(order: PaypalOrder, ref: RefundRef): RefundOutcome {
   const ours = order.purchase_units[0].payments.refunds.find(({ invoice_id }) => invoice_id === ref.refundNo);
   return ours ? refundOutcome(ours, ref) : { kind: 'absent' };
 }
 
-/** Builds a refusal that does not change the order at PayPal. */
+/** Builds the outcome of a refusal. */
 export function declined(code: string, reason: string, definite = false): Extract<Outcome, { kind: 'declined' }> {
   return { kind: 'declined', code, reason, definite };
 }
@@ -308,11 +324,12 @@ function words(amount: PaypalAmount | undefined): string {
 }
 
 /*
- * The meaning of PayPal's issues, by call. Source: the OpenAPI documents of Orders v2 and Payments v2 (paypal-rest-api-specifications, 2024-02-03)
- * and the error pages at developer.paypal.com ("Handle payment failures", "Orders v2 error messages", "Payments v2 errors").
+ * The meaning of PayPal's issues (the error codes of a refusal), for each call. Source: the OpenAPI documents of Orders
+ * v2 and Payments v2 (paypal-rest-api-specifications, 2024-02-03) and the error pages at developer.paypal.com ("Handle
+ * payment failures", "Orders v2 error messages", "Payments v2 errors").
  */
 
-/** Issues of the create call that rule out an order: PayPal did not accept the request. */
+/** Issues of a refused create call that prove that PayPal created no order. */
 const CREATE_FINAL: ReadonlySet<string> = new Set([
   'INVALID_CURRENCY_CODE',
   'CURRENCY_NOT_SUPPORTED',
@@ -334,10 +351,10 @@ const CREATE_FINAL: ReadonlySet<string> = new Set([
   'PAYEE_NOT_ENABLED_FOR_CARD_PROCESSING',
 ]);
 
-/** Issues of the create call that mean that a payment of this number exists. */
+/** Issues of a refused create call that mean that a payment with this order number exists. */
 const CREATE_KNOWN: ReadonlySet<string> = new Set(['DUPLICATE_INVOICE_ID']);
 
-/** Issues after which a capture can succeed once the payer chooses another payment method or agrees at PayPal. */
+/** Issues of a refused capture that the payer can resolve at PayPal, by an approval or another payment method. */
 const CAPTURE_FOR_PAYER: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',
   'PAYER_ACTION_REQUIRED',
@@ -348,7 +365,7 @@ const CAPTURE_FOR_PAYER: ReadonlySet<string> = new Set([
   'CARD_BRAND_NOT_SUPPORTED',
 ]);
 
-/** Issues after which no capture of the order succeeds. */
+/** Issues of a refused capture after which no capture of the order can succeed. */
 const CAPTURE_FINAL: ReadonlySet<string> = new Set([
   'TRANSACTION_REFUSED',
   'PAYER_CANNOT_PAY',
@@ -367,8 +384,8 @@ const CAPTURE_FINAL: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Issues after which no call of this refund can succeed. No earlier call has succeeded either, because PayPal would
- * have returned its result under the same PayPal-Request-Id.
+ * Issues after which this refund can never succeed. No earlier call of the refund has succeeded either: PayPal would
+ * have returned its result, because all calls of a refund have the same PayPal-Request-Id.
  */
 const REFUND_FINAL: ReadonlySet<string> = new Set([
   'CAPTURE_FULLY_REFUNDED',
@@ -390,17 +407,22 @@ const REFUND_FINAL: ReadonlySet<string> = new Set([
   'CANNOT_BE_ZERO_OR_NEGATIVE',
 ]);
 
-/** Whether a create refused with this issue made no order. */
+/** Whether a create call that was refused with this issue created no order for certain. */
 export function refusesForCertain(issue: string): boolean {
   return CREATE_FINAL.has(issue);
 }
 
-/** Why a create refused with another issue does not decide the order. */
+/**
+ * Returns why a refused create call leaves the state of the order open: a trade may exist, or the issue is not listed.
+ */
 export function createDoubt(issue: string): RefusalDoubt {
   return CREATE_KNOWN.has(issue) ? 'trade_may_exist' : 'unlisted';
 }
 
-/** Whether the payer can still make a refused capture succeed (`payer`), or not (`nobody`); undefined = the result of the capture is unknown. */
+/**
+ * Returns `payer` if the payer can still make the refused capture succeed, and `nobody` if no capture can succeed.
+ * Returns undefined if the result of the capture is unknown.
+ */
 export function captureEnds(issue: string): 'payer' | 'nobody' | undefined {
   if (CAPTURE_FOR_PAYER.has(issue)) return 'payer';
   return CAPTURE_FINAL.has(issue) ? 'nobody' : undefined;

@@ -1,4 +1,4 @@
-/** The file of a PayPal bill: its format, its reader, and the meaning of its transaction codes. */
+/** The file format of a PayPal bill, its reader, and the meaning of PayPal's transaction codes. */
 import { z } from 'zod';
 import {
   type BillLine,
@@ -12,42 +12,43 @@ import { fileBytes, textBlocks } from '../bill-bytes.ts';
 import { type Rows, type Unread, createRows, daySpan, readClock, readDecimal, wrongCell } from '../bill-rows.ts';
 
 /**
- * The first line of a bill. PayPal has no bill files, only pages, so the service writes one with a JSON text per line: this head, each
- * transaction_info as PayPal sent it, and the number of transactions, which shows a truncated file.
+ * The first line of a bill file. PayPal offers no bill files, only pages of transactions, so the service writes the
+ * file itself, with one JSON object per line. After this first line follow the transactions (transaction_info) as
+ * PayPal sent them. The last line has the number of transactions, so that a truncated file is detected.
  */
 export interface BillHead {
   bill: typeof FORMAT;
-  /** The account of the transactions (account_number). */
+  /** The number of the PayPal account that the transactions belong to (account_number). */
   account: string;
-  /** The first instant of the day and of the next one. */
+  /** The first instant of the day (`startDate`) and of the next day (`endDate`). */
   startDate: string;
   endDate: string;
-  /** The balances of the account before and after the day; absent = PayPal returned none. */
+  /** The account's balances before and after the day; absent if PayPal returned none. */
   balances?: BalanceOfDay[];
 }
 
-/** The balances of one currency, in minor units as text. */
+/** The opening and closing balance of one currency, as text in minor units. */
 export interface BalanceOfDay {
   currency: string;
   opening: string;
   closing: string;
 }
 
-/** The last line. */
+/** The last line of a bill file. */
 export interface BillTail {
   end: typeof FORMAT;
   rows: number;
 }
 
-/** The name of the format in the first and the last line. */
+/** The name of the file format, which the first and the last line contain. */
 export const FORMAT = 'paypal-transactions-1';
 
-/** Reads an instant of PayPal's reports, 2026-03-01T10:00:00+0000; NaN for anything else. */
+/** Reads a time of PayPal's reports, for example 2026-03-01T10:00:00+0000. Returns NaN for any other text. */
 export function readInstant(text: string): number {
   if (text[10] !== 'T') return NaN;
   const clock = readClock(`${text.slice(0, 10)} ${text.slice(11, 19)}`);
   const zone = text.slice(19);
-  // Almost all instants end like this; a regular expression for each of a million lines would be slow.
+  // Almost all times end with one of these zones. A regular expression for each of a million lines would be slow.
   if (zone === '+0000' || zone === 'Z') return clock;
   const [, sign, hours, minutes] = /^(?:\.\d{1,9})?(?:Z|([+-])([01]\d):?([0-5]\d))$/.exec(zone) ?? [undefined, 'x'];
   if (sign === 'x') return NaN;
@@ -56,8 +57,8 @@ export function readInstant(text: string): number {
 }
 
 /**
- * Codes of received payments (T00nn of "Transaction event codes", developer.paypal.com), without payouts, postage and other transactions with
- * PayPal itself.
+ * Transaction codes of payments that the merchant received (T00nn of "Transaction event codes", developer.paypal.com).
+ * Codes for payouts, postage and similar transactions are left out.
  */
 const PAYMENTS: ReadonlySet<string> = new Set([
   'T0000',
@@ -73,57 +74,64 @@ const PAYMENTS: ReadonlySet<string> = new Set([
   'T0013',
 ]);
 const REFUND = 'T1107';
-/** Fees that PayPal returned; fees without a payment are T01nn. */
+/** Transaction codes of fees that PayPal returned. Fees that belong to no payment have the codes T01nn. */
 const FEES_BACK: ReadonlySet<string> = new Set(['T1108', 'T1109']);
 
 /**
- * Codes of disputes: a reversal by PayPal, which completes a chargeback; money held for a dispute and released; a chargeback, its reversal,
- * reimbursement, rejection and cancellation. T1200, T1203 and T1204 are adjustments of other kinds.
+ * Transaction codes of disputes: a reversal by PayPal, which completes a chargeback; money that is held for a dispute
+ * and later released; a chargeback, its reversal, reimbursement, rejection and cancellation. T1200, T1203 and T1204 are
+ * other adjustments.
  */
 const DISPUTES: ReadonlySet<string> = new Set(['T1106', 'T1110', 'T1111', 'T1201', 'T1202', 'T1205', 'T1207', 'T1208']);
 
-/** S: success; V: success, and later reversed in full by a separate transaction. */
+/**
+ * Statuses in which the money has moved. S: success. V: success, but later reversed in full by a separate transaction.
+ */
 const DONE: ReadonlySet<string> = new Set(['S', 'V']);
 
 /**
- * Whether PayPal holds or releases money: "part of your total balance" and "not available for withdrawal" (same page, T2103 and T2107); for
- * disputes (T1110, T1111) and for the account (T15nn, reserves in T21nn, and T1105, which ends one of T15nn).
+ * Whether a transaction holds money or releases held money. PayPal says that held money is "part of your total balance"
+ * but "not available for withdrawal" (same page, T2103 and T2107). Codes: T1110 and T1111 for disputes; T15nn, T1105
+ * and T21nn (reserves) for the account. T1105 ends a hold of T15nn.
  */
 function isHold(code: string): boolean {
   return code === 'T1110' || code === 'T1111' || code === 'T1105' || code.startsWith('T15') || code.startsWith('T21');
 }
 
-/** The kind of a transaction, by its code, its status and the sign of its amount. */
+/** Returns the kind of a transaction from its code, its status and the sign of its amount. */
 function kindOf(code: string, status: string, amount: number): BillLineKind {
   if (!hasMoved(status)) return 'other';
   if (PAYMENTS.has(code)) return amount > 0 ? 'payment' : 'other';
-  // Neither a reversed refund nor its reversal counts as a refund.
+  // A refund that was reversed and the reversal itself do not count as refunds.
   if (isRefund(code)) return amount < 0 && status === 'S' ? 'refund' : 'other';
   if (DISPUTES.has(code)) return 'dispute';
   return code.startsWith('T01') || FEES_BACK.has(code) ? 'fee' : 'other';
 }
 
-/** Whether a code is a refund by the merchant. */
+/** Whether the transaction code means a refund by the merchant. */
 function isRefund(code: string): boolean {
   return code === REFUND;
 }
 
-/** Whether money has moved; a pending (P) or denied (D) transaction moves none. */
+/** Whether the transaction moved money. A pending (P) or denied (D) transaction has not moved money. */
 function hasMoved(status: string): boolean {
   return DONE.has(status);
 }
 
-/** The account in the first line of a bill; throws BillMalformed. */
+/** Returns the account in the first line of a bill file. Throws BillMalformed. */
 export async function readAccount(file: string): Promise<string> {
   for await (const { lines } of textBlocks(fileBytes(file), 'utf-8')) {
     const head = membersOf(lines[0] ?? '') as Partial<BillHead> | undefined;
     if (head?.bill === FORMAT && typeof head.account === 'string') return head.account;
     break;
   }
-  throw new BillMalformed('not_a_bill', `The first line does not begin a bill (${FORMAT}).`, { line: 1 });
+  throw new BillMalformed('not_a_bill', `The first line is not that of a PayPal bill (${FORMAT}).`, { line: 1 });
 }
 
-/** Reads a file of transactions (format: `BillHead`); throws BillMalformed. PayPal reports no sums of a day, only balances. */
+/**
+ * Reads a bill file (format: `BillHead`). Throws BillMalformed. PayPal reports balances but no sums of a day, so the
+ * totals contain only balances.
+ */
 export async function* readTransactions(file: string, day: string, isLenient = false): AsyncGenerator<BillPart> {
   const rows = createRows(isLenient, daySpan(day, 0).begin);
   const reader = createReader(day, rows);
@@ -158,7 +166,7 @@ function createReader(day: string, rows: Rows) {
         const line = from + at;
         if (isEnded) {
           if (text !== '')
-            throw new BillMalformed('wrong_columns', 'There is a line after the end of the bill.', { line });
+            throw new BillMalformed('wrong_columns', 'The bill has a line after its last line.', { line });
           continue;
         }
         if (broken > 0) throw wrongCell(broken, 0, 'A line that is not a JSON object', '');
@@ -184,27 +192,28 @@ function createReader(day: string, rows: Rows) {
       if (!balances) return undefined;
       const known = new Map(balances.map((one) => [one.currency, one]));
       return [...new Set([...known.keys(), ...holds.keys()])].map((currency) => {
-        // PayPal lists only the currencies of the account, so a missing one has no balance.
+        // PayPal lists every currency of the account. A currency that is not listed has a zero balance.
         const { opening, closing } = known.get(currency) ?? { opening: 0, closing: 0 };
         const balance = { opening: BigInt(opening), closing: BigInt(closing), holds: holds.get(currency) ?? 0n };
         return { ...NO_SUMS, currency, balance };
       });
     },
     end(): void {
-      if (!isBegun) throw new BillMalformed('not_a_bill', 'The bill is empty.');
-      if (!isEnded) throw new BillMalformed('cut_short', 'The bill ends before its last line.');
+      if (!isBegun) throw new BillMalformed('not_a_bill', 'The bill file is empty.');
+      if (!isEnded) throw new BillMalformed('cut_short', 'The bill is truncated: its last line is missing.');
       rows.requireOne();
     },
   };
 
   function requireHead(members: Members | undefined, line: number): void {
     if (members?.['bill'] !== FORMAT)
-      throw new BillMalformed('not_a_bill', `The first line does not begin a bill (${FORMAT}).`, { line });
+      throw new BillMalformed('not_a_bill', `The first line is not that of a PayPal bill (${FORMAT}).`, { line });
     const head = members as Partial<BillHead>;
     if (head.startDate !== begin.toISOString() || head.endDate !== end.toISOString())
-      throw new BillMalformed('wrong_day', `The bill is not of ${day}.`, { line });
+      throw new BillMalformed('wrong_day', `The bill is not for the day ${day}.`, { line });
     const parsed = Balances.safeParse(head.balances);
-    if (!parsed.success) throw new BillMalformed('wrong_columns', 'The balances cannot be read.', { line });
+    if (!parsed.success)
+      throw new BillMalformed('wrong_columns', 'The balances in the first line cannot be read.', { line });
     balances = parsed.data;
     isBegun = true;
   }
@@ -212,9 +221,11 @@ function createReader(day: string, rows: Rows) {
   function requireTail(members: Members, line: number): void {
     const { rows } = members as Partial<BillTail>;
     if (rows !== count)
-      throw new BillMalformed('wrong_sums', `The bill states ${String(rows)} transactions, but it has ${count}.`, {
-        line,
-      });
+      throw new BillMalformed(
+        'wrong_sums',
+        `The last line states ${String(rows)} transactions, but the bill has ${count}.`,
+        { line },
+      );
     isEnded = true;
   }
 }
@@ -226,7 +237,8 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     wrongCell(line, Math.max(text.indexOf(`"${name}"`), 0), name, JSON.stringify(info[name]) ?? 'nothing');
   const required = (name: string): string => textIn(info, name) ?? raise(wrong(name));
   for (const name of MEMBERS)
-    if (info[name] === undefined) throw new BillMalformed('wrong_columns', `The member ${name} is missing.`, { line });
+    if (info[name] === undefined)
+      throw new BillMalformed('wrong_columns', `A transaction has no field ${name}.`, { line });
   const code = required('transaction_event_code');
   const status = required('transaction_status');
   const id = required('transaction_id');
@@ -240,7 +252,8 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   const kind = kindOf(code, status, amount.minor);
   const moved = hasMoved(status) ? amount.minor : 0;
   const kept = hasMoved(status) ? -fee.minor : 0;
-  // A pending or reversed refund keeps its numbers, because it is in the bill; a denied one does not.
+  // A pending or reversed refund keeps its refund number, because it is part of the bill. A denied refund gets no
+  // refund number.
   const isBack = kind === 'refund' || (isRefund(code) && status !== 'D');
   const isNumbered = isBack || kind === 'dispute';
   const isOwn = kind === 'payment' || (kind === 'other' && code.startsWith('T00'));
@@ -250,8 +263,8 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     line: count,
     kind,
     event: `${code} ${status}`,
-    // The order number is in custom_field and invoice_id. The refund number is in invoice_id, unless the refund was not
-    // made through this service.
+    // A payment has the order number in custom_field and in invoice_id. A refund that this service made has the order
+    // number in custom_field and the refund number in invoice_id.
     orderNo: isBack ? custom : (custom ?? invoice),
     refundNo: isBack && invoice !== custom ? invoice : null,
     channelTradeNo: isOwn ? id : referenceIn(info),
@@ -266,7 +279,7 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   };
 }
 
-/** The numbers of an unreadable transaction. */
+/** Returns the order, trade and refund numbers of an unreadable transaction. */
 function unread(info: Members, line: number): Unread {
   const isBack = isRefund(textIn(info, 'transaction_event_code') ?? '');
   const id = textIn(info, 'transaction_id') ?? null;
@@ -280,7 +293,7 @@ function unread(info: Members, line: number): Unread {
   };
 }
 
-/** The fields that every transaction has. */
+/** The fields that every transaction must have. */
 const MEMBERS = [
   'transaction_event_code',
   'transaction_status',
@@ -289,7 +302,7 @@ const MEMBERS = [
   'transaction_amount',
 ] as const;
 
-/** The payment of a refund or chargeback; references to other objects are ignored. */
+/** Returns the id of the payment that a refund or chargeback belongs to. References to other objects are ignored. */
 function referenceIn(info: Members): string | null {
   const type = textIn(info, 'paypal_reference_id_type') ?? 'TXN';
   return (type === 'TXN' && textIn(info, 'paypal_reference_id')) || null;

@@ -1,4 +1,4 @@
-/** Fetches the bill of a day: the pages of its transactions, and the balances before and after it. */
+/** Fetches the bill of a day: the pages of its transactions, and the balances before and after the day. */
 import { z } from 'zod';
 import {
   type BillAnswer,
@@ -23,7 +23,7 @@ import {
 import { type Call, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/** The answer to return instead of (more) transactions. */
+/** Thrown when no (more) pages can be read. `answer` is the result that the caller returns instead of a bill. */
 class NoPages extends Error {
   readonly answer: Exclude<BillAnswer, { kind: 'bill' }>;
   constructor(answer: NoPages['answer']) {
@@ -33,19 +33,22 @@ class NoPages extends Error {
   }
 }
 
-/** The period of one request: `first` and `last` are its first and last second, which it includes. */
+/** The period of one request. Both seconds, `first` and `last`, are part of the period. */
 interface Window {
   first: number;
   last: number;
 }
 
 const PAGE_SIZE = 500;
-/** PayPal returns no more transactions for one window. */
+/** The maximum number of transactions that PayPal returns for one period. */
 const MOST_ROWS = 10_000;
-/** The most attempts to read a window if its transactions change while they are read. */
+/**
+ * The maximum number of attempts to read a period. An attempt fails if the transactions change while the pages are
+ * read.
+ */
 const TRIES = 3;
 
-/** The API, and the account if it is configured. */
+/** The URL of the API, and the configured account (null if none is configured). */
 type Requester = Pick<PaypalSettings, 'apiUrl' | 'merchantId'>;
 
 const Text = z.string().optional().catch(undefined);
@@ -59,16 +62,17 @@ type Page = z.infer<typeof Page>;
 /** One transaction_info. */
 type Info = Page['transaction_details'][number]['transaction_info'];
 
-/** The transactions of one window, and their account. */
+/** The transactions of one period, and the account that they belong to. */
 export interface Rows {
-  /** Undefined if there are no transactions and PayPal names no account. */
+  /** Undefined if there are no transactions and PayPal returned no account. */
   account: string | undefined;
   infos: Info[];
 }
 
 /**
- * The transactions between two instants, one window at a time, without duplicates. A window with too many transactions
- * is halved. Throws NoPages with the answer to return, and BillMalformed for another account.
+ * Reads the transactions between two instants, one period at a time, without duplicates. A period with too many
+ * transactions is split in half. Throws NoPages if PayPal returns no page, and BillMalformed if the page belongs to
+ * another account.
  */
 async function* readWindows(call: Call, settings: Requester, span: { begin: Date; end: Date }): AsyncGenerator<Rows> {
   const open: Window[] = [{ first: span.begin.getTime(), last: span.end.getTime() - 1000 }];
@@ -87,7 +91,10 @@ async function* readWindows(call: Call, settings: Requester, span: { begin: Date
   }
 }
 
-/** The key of a transaction: in PayPal's reports an id is unique only with its event code and amount. */
+/**
+ * Returns the key of a transaction. In PayPal's reports the id alone is not unique, so the key also has the event code
+ * and the amount.
+ */
 function keyOf(info: Info): string {
   return JSON.stringify([info['transaction_id'], info['transaction_event_code'], info['transaction_amount']]);
 }
@@ -98,7 +105,8 @@ function distinct(infos: readonly Info[]): Info[] {
 }
 
 function halvesOf({ first, last }: Window): Window[] {
-  if (last <= first) throw new NoPages(unknown('too_large', 'PayPal has too many transactions in one second.'));
+  if (last <= first)
+    throw new NoPages(unknown('too_large', 'PayPal has more transactions in one second than it returns.'));
   const middle = first + Math.floor((last - first) / 2000) * 1000;
   return [
     { first, last: middle },
@@ -119,16 +127,20 @@ async function readWindow(call: Call, settings: Requester, window: Window, end: 
       infos.push(...page.transaction_details.map(({ transaction_info: info }) => info));
       if (infos.length > total || (infos.length < total && page.transaction_details.length === 0)) break;
       if (infos.length < total) continue;
-      // A duplicate may mean that another transaction moved between pages during the reading.
+      // A duplicate may mean that transactions moved between pages while they were read, so that one is missing. Then
+      // the period is read again.
       const all = distinct(infos);
       if (all.length === total || attempt === TRIES) return { account: page.account_number, infos: all };
       break;
     }
   }
-  throw new NoPages(unknown('in_progress', 'The transactions changed each time while they were read.'));
+  throw new NoPages(unknown('in_progress', 'The transactions changed during each attempt to read them.'));
 }
 
-/** PayPal shows transactions up to three hours late; `last_refreshed_datetime` is the time up to which they are complete. */
+/**
+ * Throws NoPages if the transactions of the day may be incomplete. PayPal shows transactions up to three hours late;
+ * they are complete up to `last_refreshed_datetime`.
+ */
 function requireRefreshed({ last_refreshed_datetime: refreshed }: Page, end: Date): void {
   const until = readInstant(refreshed ?? '');
   if (!(until >= end.getTime() - 1000))
@@ -156,17 +168,17 @@ async function readPage(
   });
   if (reply.kind === 'ok') {
     const page = Page.safeParse(reply.body).data;
-    if (!page) throw new NoPages(unknown('unparsable', 'The response is not a page of transactions.'));
+    if (!page) throw new NoPages(unknown('unparsable', "PayPal's response is not a page of transactions."));
     const { account_number: account = merchantId ?? undefined } = page;
     if (merchantId !== null && account !== merchantId)
-      throw new BillMalformed('wrong_account', `The report is about the account ${account}.`);
+      throw new BillMalformed('wrong_account', `The transactions are of the account ${account}, not of merchantId.`);
     if (account === undefined && page.total_items > 0)
-      throw new NoPages(unknown('unparsable', 'The response names no account.'));
+      throw new NoPages(unknown('unparsable', "PayPal's response has no account_number."));
     return { ...page, account_number: account };
   }
-  // The error name decides, not its details.
+  // PayPal may give different details for this error, so only its name is compared.
   if (reply.kind === 'refused' && reply.name === 'RESULTSET_TOO_LARGE') return 'too_many';
-  // A page of long texts; a shorter window has a smaller page.
+  // The response was larger than the limit. A shorter period gives a smaller page.
   if (reply.kind === 'unknown' && reply.cause === 'too_large') return 'too_many';
   if (reply.kind === 'refused' && NO_DATA_YET.test(`${reply.code} ${reply.reason}`))
     throw new NoPages({ kind: 'not_ready', code: 'DATA_NOT_AVAILABLE' });
@@ -184,8 +196,9 @@ const Balances = z.object({
 });
 
 /**
- * The total balances of the account at an instant, in minor units by currency (`total_balance`, "the sum of all the other balances", including
- * withheld ones; Transaction Search v1, `balance_detail`); undefined if PayPal has none for that instant. Throws NoPages without an answer.
+ * Reads the total balance of the account at an instant: minor units by currency. It includes held money
+ * (`total_balance`, "the sum of all the other balances", Transaction Search v1, `balance_detail`). Returns undefined if
+ * PayPal has no balances for that instant. Throws NoPages if PayPal does not respond.
  */
 async function readBalances(
   call: Call,
@@ -201,14 +214,14 @@ async function readBalances(
   });
   if (reply.kind === 'unknown' && isOfWire(reply.cause)) throw new NoPages(reply);
   const report = reply.kind === 'ok' ? Balances.safeParse(reply.body).data : undefined;
-  // "The requested date and time or the last date and time when the balances can be served": balances of another time
-  // are not used.
+  // If PayPal has no balances for the requested time, it returns those of an earlier time ("the last date and time when
+  // the balances can be served"). These are not used.
   if (!report || readInstant(report.as_of_time) !== at) return undefined;
   if (report.last_refresh_time !== undefined && !(readInstant(report.last_refresh_time) >= at)) return undefined;
   const found = new Map<string, bigint>();
   for (const { currency, total_balance: total } of report.balances) {
     const exponent = exponentOf(currency);
-    // The service reads no line in an unknown currency.
+    // The service does not support this currency and reads no transactions in it.
     if (exponent === undefined) continue;
     const minor = total.currency_code === currency ? readSum(total.value, exponent) : undefined;
     if (minor === undefined || found.has(currency)) return undefined;
@@ -217,7 +230,7 @@ async function readBalances(
   return found;
 }
 
-/** PayPal's text for a window that begins after the end of its data; the error has no specific name. */
+/** The text of PayPal's error for a period that is too recent. The error has no name of its own. */
 const NO_DATA_YET = /Data for the given start date is not available/;
 
 const NOT_ALLOWED =
@@ -227,17 +240,18 @@ function instantText(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** Whether TransportFailed has this cause. */
+/** Whether the cause is a transport error: no response, or a response that is too large. */
 function isOfWire(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
   return cause === 'timeout' || cause === 'network' || cause === 'too_large';
 }
 
 /**
- * Days in UTC; a transaction may appear three hours late, and is available for three years (developer.paypal.com,
- * Transaction Search v1). A pending payment changes no balance, and only transactions that change a balance are listed
- * (`balance_affecting_records_only`, default Y). The row of a payment has `transaction_initiation_date`, the start of
- * its processing; that this date also selects the window is inferred. PayPal returns a payment that the merchant does
- * not claim within 30 days, and usually holds other pending payments for 21 days.
+ * PayPal's bill days are UTC days. A transaction may appear three hours late and is available for three years
+ * (developer.paypal.com, Transaction Search v1). Only transactions that change a balance are listed
+ * (`balance_affecting_records_only`, default Y), so pending payments are not. A payment has the date on which its
+ * processing began (`transaction_initiation_date`). PayPal does not document that this date also selects the day; this
+ * is inferred. PayPal returns a payment that the merchant does not claim within 30 days, and usually holds other
+ * pending payments for 21 days.
  */
 export const PAYPAL_BILLS: BillCalendar = {
   utcOffsetMinutes: 0,
@@ -248,10 +262,15 @@ export const PAYPAL_BILLS: BillCalendar = {
   refundsByOwnNumber: true,
 };
 
-/** How long after a day its bill waits for missing balances. */
+/**
+ * The longest time after a day that the service waits for its balances. After that it stores the bill without balances.
+ */
 const PATIENCE_MS = 86_400_000;
 
-/** The bills of PayPal: the transactions of a day (Transaction Search v1) in the service's own file format. */
+/**
+ * Creates the bill adapter (`BillDesk`) of PayPal. It writes the transactions of a day (Transaction Search v1) to a
+ * file in a format of this service.
+ */
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
   const { rate } = settings;
   return {
@@ -267,8 +286,8 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
     const span = daySpan(day, PAYPAL_BILLS.utcOffsetMinutes);
     const windows = readWindows(call, settings, span);
     try {
-      // The first window shows faults of the whole report, so it is read first and kept in memory (at most ten thousand
-      // transactions).
+      // A fault of the whole report appears in the first period, so it is read before the file is begun. At most ten
+      // thousand transactions are then in memory.
       let account: string | undefined;
       let first: Rows | undefined;
       do {
@@ -277,7 +296,7 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
       } while (first?.infos.length === 0);
       if (account === undefined) return { kind: 'empty', code: 'NO_TRANSACTIONS' };
       const balances = await balancesOf(span);
-      // Balances are compared even on a day without transactions.
+      // A day without transactions still has a bill if there are balances, because the balances are compared too.
       if (!first && !balances) return { kind: 'empty', code: 'NO_TRANSACTIONS', payee: account };
       const startDate = span.begin.toISOString();
       const head: BillHead = { bill: FORMAT, account, startDate, endDate: span.end.toISOString() };
@@ -291,8 +310,9 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
   }
 
   /**
-   * The balances of the account at the last second before the day and at the last second of the day; undefined if PayPal has none. After a refusal
-   * or an unreadable answer the bill has no balances; without an answer the service retries, as for a page.
+   * Reads the account's balances at the last second before the day and at the last second of the day. Returns undefined
+   * if PayPal refuses, has no balances or sends an unreadable response; the bill then has no balances. If PayPal does
+   * not respond, the whole bill is fetched again later.
    */
   async function balancesOf({ begin, end }: DaySpan): Promise<BalanceOfDay[] | undefined> {
     try {
@@ -321,9 +341,9 @@ async function* written(
     for (let one: Rows | undefined = first; one; one = (await windows.next()).value as Rows | undefined) {
       const { account, infos } = one;
       if (account !== head.account)
-        throw new BillMalformed('wrong_account', `The report also has rows of the account ${account}.`);
+        throw new BillMalformed('wrong_account', `PayPal also returned transactions of another account: ${account}.`);
       rows += infos.length;
-      // About half a megabyte per piece.
+      // A piece is about half a megabyte.
       for (let at = 0; at < infos.length; at += PIECE_ROWS) yield lines(infos.slice(at, at + PIECE_ROWS));
     }
   } catch (error) {
@@ -333,7 +353,7 @@ async function* written(
   yield lines([tail]);
 }
 
-/** An iteration that throws `error` at its first step. */
+/** Returns an iterable that throws `error` at its first step. */
 function failing(error: Error): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }
@@ -344,7 +364,7 @@ function lines(values: readonly object[]): Uint8Array {
   return Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
 }
 
-/** The error of a bill that stops in the middle: TransportFailed, as for an interrupted download. */
+/** Converts NoPages in the middle of a bill to TransportFailed, so that it is handled like an interrupted download. */
 function failure({ answer }: NoPages): TransportFailed {
   if (answer.kind !== 'unknown') return new TransportFailed('network', `PayPal stopped with ${answer.code}.`);
   const why = isOfWire(answer.cause) ? answer.cause : 'network';

@@ -1,5 +1,6 @@
 /**
- * One PayPal account: the calls of the interface `Channel`, in its sequence, and the lookup of a refund by PayPal's id.
+ * Creates the channel of one PayPal account: the functions of the interface `Channel`, and the lookup of a refund by
+ * PayPal's id.
  */
 import {
   type CaptureRef,
@@ -56,17 +57,20 @@ import { getCaptureRequest, getRefundRequest } from './requests.ts';
 import { type PaypalSettings, readSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';
 
-/** A refund as PayPal reports it, with the numbers of the service. */
+/** A refund that PayPal reports, with the order and refund numbers of this service. */
 type FoundRefund = Required<Pick<Notification, 'orderNo' | 'refundNo' | 'refund'>>;
 
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
-/** `silent` = PayPal did not answer; `unreadable` = no such refund; `foreign` = the capture is not of this payee's orders. */
+/**
+ * The result of a refund lookup. `silent`: PayPal did not respond. `unreadable`: the refund or its capture does not
+ * exist or cannot be read. `foreign`: the capture belongs to another payee or to an order of another system.
+ */
 type LookedUp = FoundRefund | 'silent' | 'unreadable' | 'foreign';
 
 /**
- * Queries the refund that a webhook names, and its capture for the order number. `refundNo` is null if the refund was
- * not made through this service.
+ * Queries the refund that a webhook contains, and then its capture, which has the order number. `refundNo` is null if
+ * the refund was not made through this service.
  */
 async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: string): Promise<LookedUp> {
   const reply = await call(getRefundRequest(settings, refundId));
@@ -81,7 +85,8 @@ async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: stri
   const orderNo = capture.custom_id;
   const isOurs = !settings.merchantId || capture.payee?.merchant_id === settings.merchantId;
   if (!orderNo || !OUR_NUMBER.test(orderNo) || !isOurs) return 'foreign';
-  // A refund made in PayPal's merchant portal may inherit the invoice id of its capture, which is the order's number.
+  // A refund that the merchant makes in PayPal's portal may copy the invoice id of its capture, which is the order
+  // number. Such an invoice id is not a refund number.
   const carriesOurs = refund.invoice_id !== undefined && ![orderNo, capture.invoice_id].includes(refund.invoice_id);
   const state = refundState(refund);
   if (state.kind === 'unknown') return 'unreadable';
@@ -89,9 +94,10 @@ async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: stri
 }
 
 /**
- * Queries a refund of this order by PayPal's id, even if it was not made through this service. If its capture is not
- * the order's, the capture is queried, too. If that capture has the order number and payee, it is a second payment of
- * the order, and the outcome names it (`payment`, amounts in minor units).
+ * Queries a refund of this order by PayPal's refund id, even if the refund was not made through this service. If the
+ * refund belongs to a different capture than the order, that capture is queried too. A capture with the order number
+ * and the payee of this order is a second payment of the order; the outcome then contains it as `payment` (amounts in
+ * minor units).
  */
 async function refundById(
   call: Call,
@@ -120,22 +126,23 @@ async function refundById(
   return { ...state, payment: { channelNo: paid.channelNo, amount: paid.amount } };
 }
 
-/** Finds or creates the webhook of the REST app; requires only the client id and secret. */
+/** Finds or creates the webhook of the REST app. The configuration needs only the client id and the client secret. */
 export async function registerPaypalNotifications(input: ChannelInput): Promise<NotificationsRegistered> {
   const settings = readSettings({ ...input, fields: { webhookId: UNREGISTERED, ...input.fields } });
   const tokens = createTokenSource(requests.tokenRequest(settings), input.send, input.now);
   return findOrMakeWebhook(createCall(input.send, tokens), settings, input.notifyUrl);
 }
 
-/** A placeholder for the webhook id before there is one. */
+/** The placeholder for the webhook id as long as no webhook exists. */
 const UNREGISTERED = 'UNREGISTERED';
 
-/** PayPal reads only the status. */
+/** The body of the response to a webhook. PayPal reads only the HTTP status. */
 const ACK_WORDS: Readonly<Record<NotificationVerdict, string>> = { accepted: 'ok', refused: 'refused', again: 'again' };
 
 /**
- * Creates the channel of one PayPal account (Orders v2). It caches the token and the webhook certificates, so keep it as long as its
- * configuration version. Throws ChannelMisconfigured for an unusable configuration.
+ * Creates the channel of one PayPal account (Orders v2). The channel caches the access token and the webhook
+ * certificates, so keep one channel per configuration version. Throws ChannelMisconfigured for an unusable
+ * configuration.
  */
 export function createPaypalChannel(input: ChannelInput): Channel {
   const settings = readSettings(input);
@@ -176,25 +183,24 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (isTest) return { ...known, event: named.event, orderNo: null, refundNo: null, isTest };
     const amiss = isChained ? {} : ({ amiss: 'chain_incomplete' } as const);
     if (refundId === null) return { ...known, ...amiss, ...named };
-    // The caller queries an order that the webhook names. A refund that was not made through this service is found only
-    // by PayPal's id.
+    // If the webhook has an order number, the caller queries that order. A refund that was not made through this
+    // service has to be looked up by PayPal's refund id.
     const found = await lookUpRefund(call, settings, refundId);
     if (found === 'silent' && named.orderNo === null)
-      throw new NotificationUndecided('PayPal did not return the order of a refund.');
+      throw new NotificationUndecided('PayPal did not return the refund, so its order is unknown.');
     const isReversal = found === 'unreadable' && named.event === 'PAYMENT.CAPTURE.REVERSED';
     const lookedUp = typeof found === 'string' ? (isReversal ? { reversed: true as const } : {}) : found;
     return { ...known, ...amiss, ...named, ...lookedUp, refundId };
   }
 
   /**
-   * Lets PayPal verify a webhook whose certificate came from PayPal's own URL, but without the certificates up to a
-   * root.
+   * Lets PayPal verify the signature of a webhook. This is needed if the certificate comes from PayPal's URL but
+   * intermediate certificates up to a root are missing.
    */
   async function askPaypal(sent: Transmission, body: Buffer): Promise<boolean> {
     const reply = await call(requests.verifyWebhookRequest(settings, sent, body));
     const status = reply.kind === 'ok' ? readVerification(reply.body) : undefined;
-    if (status === undefined)
-      throw new NotificationUndecided('PayPal did not confirm or reject the webhook signature.');
+    if (status === undefined) throw new NotificationUndecided('PayPal returned no result for the webhook signature.');
     return status === 'SUCCESS';
   }
 
@@ -214,7 +220,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
   }
 
   async function query(order: OrderRef): Promise<Outcome> {
-    // Without PayPal's order id no payer got a link, and nothing was captured.
+    // PayPal's order id is missing, so no payer got a link and no payment can exist.
     if (!order.channelOrderId) return { kind: 'absent' };
     const reply = await call(requests.getOrderRequest(settings, order.channelOrderId, order.orderNo));
     if (reply.kind !== 'refused') return readOrderReply(reply, order);
@@ -222,7 +228,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return order.channelTradeNo ? queryCapture(order, order.channelTradeNo) : { kind: 'absent' };
   }
 
-  /** PayPal deletes orders earlier than captures. */
+  /** Queries the capture, because PayPal deletes an order earlier than its capture. */
   async function queryCapture(order: OrderRef, captureId: string): Promise<Outcome> {
     const reply = await call(requests.getCaptureRequest(settings, captureId, order));
     if (reply.kind === 'refused') return reply.status === 404 ? { kind: 'absent' } : unknown('rejected', reply.code);
@@ -240,7 +246,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
 
   async function capture(order: CaptureRef): Promise<Outcome> {
     const { channelOrderId } = order;
-    // Only an approved order with the right number, payee and amount may be captured.
+    // The order is queried first: only an approved order with the right number, payee and amount may be captured.
     const before = await query(order);
     if (before.kind !== 'approved' || !channelOrderId) return before;
     const reply = await call(requests.captureRequest(settings, channelOrderId, order));
@@ -250,7 +256,10 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return { ...declined(reply.code, reply.reason, left !== undefined), ...(left ? { left } : {}) };
   }
 
-  /** Queries an order after ORDER_ALREADY_CAPTURED; an answer without the capture lags behind and is unknown. */
+  /**
+   * Queries an order that PayPal refused to capture with ORDER_ALREADY_CAPTURED. If the response does not contain the
+   * capture yet, the outcome is unknown.
+   */
   async function readCaptured(order: OrderRef): Promise<Outcome> {
     const outcome = await query(order);
     const lags = outcome.kind === 'approved' || (outcome.kind === 'pending' && !outcome.capturePending);
@@ -265,7 +274,12 @@ export function createPaypalChannel(input: ChannelInput): Channel {
 
   async function refund(order: RefundOrder): Promise<RefundOutcome> {
     const captureId = order.paymentNo ?? order.channelTradeNo;
-    if (!captureId) return { kind: 'refused', code: 'NO_CAPTURE', reason: 'The order has no capture to refund.' };
+    if (!captureId)
+      return {
+        kind: 'refused',
+        code: 'NO_CAPTURE',
+        reason: 'The order has no capture, so there is nothing to refund.',
+      };
     const reply = await call(requests.refundRequest(settings, captureId, order));
     if (reply.kind !== 'refused') return readRefundReply(reply, { ...order, channelRefundNo: null });
     return { kind: 'refused', code: reply.code, reason: reply.reason, definite: refundEnds(reply.code) };
@@ -280,7 +294,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return readRefundReply(reply, ref);
   }
 
-  /** Finds a refund without PayPal's id: the order lists it by refund number. */
+  /** Finds a refund whose PayPal id is unknown: PayPal's order lists its refunds, and the refund number selects one. */
   async function findRefund(ref: RefundRef): Promise<RefundOutcome> {
     if (!ref.channelOrderId) return unknown('mismatch', 'The PayPal order id needed to find the refund is unknown.');
     const reply = await call(requests.getOrderRequest(settings, ref.channelOrderId, ref.orderNo));
@@ -291,7 +305,11 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return order ? refundInOrder(order, ref) : unknown('unparsable', 'The response is not an order.');
   }
 
-  /** For an order that PayPal has deleted: a capture does not list its refunds, but a repeat of the refund call returns the result. */
+  /**
+   * Checks a refund of an order that PayPal has deleted. A capture does not list its refunds. If the capture has no
+   * refunds at all, the refund is absent; otherwise the caller repeats the refund call, which returns the result of the
+   * first call.
+   */
   async function findRefundByCapture(ref: RefundRef): Promise<RefundOutcome> {
     const captureId = ref.paymentNo ?? ref.channelTradeNo;
     const reply = captureId ? await call(requests.getCaptureRequest(settings, captureId, ref)) : undefined;

@@ -1,4 +1,4 @@
-/** Disputes: the calls, the meaning of the answers, and the interface `DisputeDesk`. */
+/** PayPal's disputes: the requests, the meaning of the responses, and the dispute adapter (`DisputeDesk`). */
 import { z } from 'zod';
 import type {
   ChannelDispute,
@@ -25,8 +25,8 @@ function getDisputeRequest(settings: PaypalSettings, id: string): WireRequest {
 }
 
 /**
- * `GET /v1/customer/disputes`: disputes that changed after an instant or concern one capture, 50 per page, the next page by PayPal's token.
- * Source: PayPal's OpenAPI description of Disputes v1.
+ * Builds `GET /v1/customer/disputes`: the disputes that changed after an instant, or the disputes about one capture. A
+ * page has 50 disputes; PayPal's token selects the next page. Source: PayPal's OpenAPI description of Disputes v1.
  */
 function listDisputesRequest(
   settings: PaypalSettings,
@@ -39,8 +39,8 @@ function listDisputesRequest(
 }
 
 /**
- * `POST …/provide-evidence`: a note of at most 2000 characters, and files; a form with the JSON as its part `input`, and a part for each file.
- * Source: PayPal's OpenAPI description of Disputes v1 and its guide.
+ * Builds `POST …/provide-evidence`: a form with a part `input` (JSON with a note of at most 2000 characters) and one
+ * part per file. Source: PayPal's OpenAPI description of Disputes v1 and its guide.
  */
 function evidenceRequest(
   settings: PaypalSettings,
@@ -51,12 +51,14 @@ function evidenceRequest(
   return postForm(settings, id, 'provide-evidence', { evidences: [{ evidence_type: 'OTHER', notes }] }, files);
 }
 
-/** `POST …/send-message`: a message to the payer, before PayPal reviews the dispute. */
+/** Builds `POST …/send-message`: a message to the payer. PayPal accepts it only before its review of the dispute. */
 function messageRequest(settings: PaypalSettings, id: string, message: string): WireRequest {
   return postForm(settings, id, 'send-message', { message });
 }
 
-/** `POST …/accept-claim`: PayPal refunds the payer the disputed amount. */
+/**
+ * Builds `POST …/accept-claim`: the merchant accepts the claim, and PayPal refunds the disputed amount to the payer.
+ */
 function acceptRequest(settings: PaypalSettings, id: string, note: string): WireRequest {
   const body = JSON.stringify({ note, accept_claim_type: 'REFUND' });
   return post(settings, id, 'accept-claim', { 'content-type': JSON_TYPE }, { body });
@@ -150,15 +152,15 @@ const Page = z.object({
     .default([]),
 });
 
-/** A dispute as PayPal returns it. */
+/** A dispute as PayPal returns it, after validation. */
 type PaypalDispute = z.infer<typeof Dispute>;
 
-/** The dispute in a successful body; undefined if it is not one. */
+/** Reads a dispute from the body of a successful response; undefined if the body is not a dispute. */
 function readDispute(body: unknown): PaypalDispute | undefined {
   return Dispute.safeParse(body).data;
 }
 
-/** One page of the list and the token of the next one; undefined if it is not a page. */
+/** Reads one page of the dispute list and the token of the next page; undefined if the body is not such a page. */
 function readDisputePage(body: unknown): { disputes: readonly ListedDispute[]; next: string | undefined } | undefined {
   const page = Page.safeParse(body).data;
   if (!page) return undefined;
@@ -171,19 +173,25 @@ function readDisputePage(body: unknown): { disputes: readonly ListedDispute[]; n
   return { disputes, next };
 }
 
-/** Whether PayPal currently offers an action; its links have underscores or hyphens. */
+/**
+ * Whether PayPal offers an action for this dispute now. PayPal writes the action in the links with underscores or
+ * hyphens.
+ */
 export function offers({ links }: PaypalDispute, action: string): boolean {
   return links.some(({ rel }) => rel.replaceAll('-', '_') === action);
 }
 
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
-/** Whether the disputed payments have this payee; a payment without a named payee is not compared. */
+/**
+ * Whether the disputed payments belong to this payee. A payment without a payee in the response counts as belonging to
+ * it.
+ */
 function isPayee({ disputed_transactions: transactions }: PaypalDispute, merchantId: string | null): boolean {
   return transactions.every(({ seller }) => !merchantId || !seller?.merchant_id || seller.merchant_id === merchantId);
 }
 
-/** Reads a dispute, amounts in minor units; a string = the reason why the dispute cannot be used. */
+/** Converts PayPal's dispute; amounts in minor units. Returns a text with the reason if the dispute cannot be used. */
 function disputeOf(found: PaypalDispute): ChannelDispute | string {
   const amount = readAmount(found.dispute_amount);
   if (!amount) return 'The disputed amount cannot be read.';
@@ -203,13 +211,19 @@ function disputeOf(found: PaypalDispute): ChannelDispute | string {
   };
 }
 
-/** An unlisted status is `under_review`, so an unknown status never ends a dispute. */
+/**
+ * The state of an open dispute for each PayPal status. Any other status is `under_review`, so that an unknown status
+ * never closes a dispute.
+ */
 const UNDER_WAY: Readonly<Record<string, DisputeState>> = {
   OPEN: 'open',
   WAITING_FOR_SELLER_RESPONSE: 'needs_answer',
 };
 
-/** Outcomes in which the payer gets the money. With `RESOLVED_WITH_PAYOUT` (in `KEPT`) PayPal pays, not the merchant. */
+/**
+ * `LOST`: outcomes in which the merchant pays the payer. `KEPT`: outcomes in which the merchant keeps the money. With
+ * `RESOLVED_WITH_PAYOUT` PayPal pays the payer itself.
+ */
 const LOST = new Set(['RESOLVED_BUYER_FAVOUR', 'ACCEPTED']);
 const KEPT = new Set(['RESOLVED_SELLER_FAVOUR', 'RESOLVED_WITH_PAYOUT', 'CANCELED_BY_BUYER', 'DENIED', 'NONE']);
 
@@ -226,7 +240,10 @@ function endOf(found: PaypalDispute): Pick<ChannelDispute, 'state' | 'lost'> | s
   return { state: 'lost', lost: { amount, at: found.update_time ?? found.create_time, booked: false } };
 }
 
-/** The sum that PayPal took from the merchant for the dispute, without fees; undefined if it is not reported or in several currencies. */
+/**
+ * Returns the amount that PayPal debited from the merchant for the dispute, without fees. Returns undefined if PayPal
+ * reports no debit, or debits in several currencies.
+ */
 function bookedLoss({ money_movements: movements, create_time }: PaypalDispute): LostMoney | undefined {
   const own = (movements ?? []).filter(
     ({ affected_party, reason }) => affected_party === 'SELLER' && reason === 'DISPUTE_SETTLEMENT',
@@ -247,7 +264,10 @@ function readAmount({ value, currency_code }: z.infer<typeof Amount>): Money | u
   return readMajorText(value, currency_code);
 }
 
-/** Less than 10 MB per file, 50 MB per call: developer.paypal.com, "Supported file types and sizes" of disputes. */
+/**
+ * PayPal's limits for evidence: less than 10 MB per file and 50 MB per call (developer.paypal.com, "Supported file
+ * types and sizes" of disputes).
+ */
 const DOCUMENTS = {
   channel: 'PayPal',
   kinds: ['image/jpeg', 'image/gif', 'image/png', 'application/pdf'],
@@ -256,7 +276,10 @@ const DOCUMENTS = {
   mostBytesInAll: 50 * 1024 * 1024,
 } as const;
 
-/** PayPal's disputes (Disputes v1). The REST app needs the feature "Disputes"; without it PayPal returns 403. */
+/**
+ * Creates the dispute adapter (`DisputeDesk`) of PayPal (Disputes v1). The REST app needs the feature "Disputes";
+ * without this feature PayPal returns 403.
+ */
 export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDesk {
   return { read, list, listOf, answer, accept };
 
@@ -282,7 +305,10 @@ export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDes
     return found ? { kind: 'listed', ...found } : unknown('unparsable', 'The response is not a list of disputes.');
   }
 
-  /** Sends evidence to PayPal or a message to the payer, depending on the action that PayPal offers in this state. */
+  /**
+   * Sends evidence to PayPal or a message to the payer. The choice depends on the action that PayPal offers for the
+   * dispute now.
+   */
   async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction> {
     const typed = typedFiles(files, DOCUMENTS);
     if ('kind' in typed) return typed;
@@ -321,11 +347,17 @@ function disputeAction(reply: Reply): DisputeAction {
 }
 
 function gone(): DisputeAction {
-  return { kind: 'refused', code: 'RESOURCE_NOT_FOUND', reason: 'PayPal does not know the dispute.' };
+  return { kind: 'refused', code: 'RESOURCE_NOT_FOUND', reason: 'PayPal has no dispute with this id.' };
 }
 
-/** Refuses an action that is not among the links of the dispute, with PayPal's own code. */
+/**
+ * Refuses an action that PayPal does not offer for the dispute now, with the error code that PayPal uses for this case.
+ */
 function notNow({ status }: PaypalDispute, what = 'this action'): DisputeAction {
   const code = 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE';
-  return { kind: 'refused', code, reason: `PayPal does not accept ${what} while the dispute is ${status}.` };
+  return {
+    kind: 'refused',
+    code,
+    reason: `PayPal does not accept ${what} while the dispute has the status ${status}.`,
+  };
 }

@@ -1,4 +1,7 @@
-/** Describes PayPal to the service: limits, fields and certificates, and the settings to register. */
+/**
+ * Describes PayPal to the service: limits, fields, certificates, and the settings that the merchant must make at
+ * PayPal.
+ */
 import type { Addresses, ChannelKind, FieldSpec, Mode, Registration, Scene } from '../../payments/channel.ts';
 import { PERCENT_AND_AMOUNT_FIELD } from '../fee-rate.ts';
 import { PAYPAL_BILLS } from './bills.ts';
@@ -9,8 +12,8 @@ import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 const DASHBOARD = 'Developer dashboard (developer.paypal.com), Apps & Credentials, the REST app';
 
 /**
- * The settings of the REST app at PayPal for this service; payctl creates the webhook. Each order has its own return
- * URLs.
+ * Lists the settings that the REST app at PayPal needs for this service. `payctl` creates the webhook. The return URLs
+ * need no setting, because each order contains them.
  */
 function paypalRegistrations({ notifyUrl }: Pick<Addresses, 'notifyUrl'>): Registration<Scene>[] {
   return [
@@ -64,7 +67,8 @@ const FIELDS: readonly FieldSpec[] = [
     name: 'webhookId',
     label: 'Webhook ID',
     secret: false,
-    // `missing` requires this field, but it may be entered after the other fields, because PayPal assigns it.
+    // `missing` requires this field. It is not in `requiredIn`, because PayPal assigns the webhook id, so it is often
+    // entered after the other fields.
     requiredIn: [],
     ofAccount: true,
     pattern: /^[A-Za-z0-9-]{8,64}$/,
@@ -82,12 +86,12 @@ const FIELDS: readonly FieldSpec[] = [
   PERCENT_AND_AMOUNT_FIELD,
 ];
 
-/** The channel kind of PayPal (Orders v2). */
+/** PayPal as a channel (Orders v2). */
 export const paypalKind: ChannelKind = {
   payWay: 'paypal',
   name: 'PayPal',
   modes: MODES,
-  // An order must be approved and captured within about three hours.
+  // PayPal allows about three hours for the approval and the capture of an order.
   scenes: { redirect: { type: 'redirect', maxSeconds: 3 * 3600, needs: [] } },
   defaultScene: 'redirect',
   currencies: [
@@ -122,7 +126,7 @@ export const paypalKind: ChannelKind = {
     maxRefundsPerOrder: null,
     refundSpacingSeconds: 0,
     refundWindowDays: 180,
-    // A payer may open a dispute for 180 days; PayPal may decide it months later.
+    // A payer can open a dispute for 180 days, and PayPal may decide it months later.
     lateNotificationDays: 365,
     refundResendDays: 40,
   },

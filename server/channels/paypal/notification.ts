@@ -1,4 +1,4 @@
-/** Webhooks: their verification with downloaded certificates, their contents, and their registration and test. */
+/** PayPal's webhooks: verification with downloaded certificates, contents, registration and test. */
 import { Buffer } from 'node:buffer';
 import { hash, verify } from 'node:crypto';
 import { z } from 'zod';
@@ -64,7 +64,7 @@ const REFUND_EVENTS = new Set([
   'PAYMENT.REFUND.FAILED',
 ]);
 
-/** The ids in a webhook; the service looks them up at PayPal. */
+/** The ids in a webhook. The service queries the objects with these ids at PayPal. */
 interface Named extends Pick<
   Notification,
   'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt' | 'disputeId'
@@ -74,19 +74,19 @@ interface Named extends Pick<
 }
 
 /**
- * Reads the ids in a verified webhook, never an amount or a state, because the signature does not cover them well enough (see verifyWebhook).
- * Throws NotificationNotGenuine if it is not an event.
+ * Reads the ids in a verified webhook. Amounts and states are not read, because the signature does not protect the body
+ * well enough (see verifyWebhook). Throws NotificationNotGenuine if the body is not a PayPal event.
  */
 export function readEvent(body: Buffer): Named {
   const parsed = Event.safeParse(parse(body));
-  if (!parsed.success) throw new NotificationNotGenuine('malformed', 'The message is not a PayPal event.');
+  if (!parsed.success) throw new NotificationNotGenuine('malformed', 'The body is not a PayPal event.');
   const { event_type: event, create_time: at, resource } = parsed.data;
   if (event.startsWith('CUSTOMER.DISPUTE.') && resource.dispute_id !== undefined)
     return { event, orderNo: null, refundNo: null, refundId: null, disputeId: resource.dispute_id };
   const channelOrderId = orderId(event, resource);
   if (REFUND_EVENTS.has(event)) {
     const { custom_id, invoice_id, id, links } = resource;
-    // A chargeback names its capture only by the link, or its resource is the capture.
+    // In most refund events the capture id is in a link. If there is no link, the resource itself is the capture.
     const paymentNo = captureIdOf(links) ?? id;
     const named = { orderNo: custom_id ?? null, refundNo: invoice_id ?? null, refundId: id ?? paymentNo ?? null };
     return { event, ...named, ...channelOrderId, ...(paymentNo === undefined ? {} : { paymentNo }) };
@@ -112,35 +112,39 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** Bytes of a signature by an RSA key of 2048 bits. */
+/** The length in bytes of a signature by an RSA key of 2048 bits. */
 const SHORTEST_SIGNATURE = 256;
 
 /**
- * The webhook id in the signed text of test events from the dashboard (developer.paypal.com, "Webhooks simulator"). Any PayPal user can send
- * one, so its content is ignored.
+ * The text that test events of PayPal's dashboard have in place of the webhook id (developer.paypal.com, "Webhooks
+ * simulator"). Any PayPal user can send a test event, so its content is ignored.
  */
 const TRY_OUT = 'WEBHOOK_ID';
 
-/** The source of keys, and PayPal's own verification for a key with an incomplete chain. */
+/**
+ * The functions that verify a webhook: one finds the key, the other lets PayPal verify the signature if the certificate
+ * chain is incomplete.
+ */
 interface Verifier {
   webhookId: string;
   findKey(certificateUrl: string): Promise<WebhookKey>;
-  /** Lets PayPal verify the delivery; throws NotificationUndecided if PayPal gives no result. */
+  /** Lets PayPal verify the webhook. Throws NotificationUndecided if PayPal returns no result. */
   askPaypal(transmission: Transmission, body: Buffer): Promise<boolean>;
 }
 
-/** A verified delivery. */
+/** The result of a verified webhook. */
 interface Verified {
   notificationId: string;
   isTest: boolean;
-  /** False = the certificate's chain was incomplete, and PayPal verified the delivery. */
+  /** False if the certificate chain was incomplete and PayPal verified the signature instead. */
   isChained: boolean;
 }
 
 /**
- * Verifies a webhook's signature and returns an id for this body; throws NotificationNotGenuine. The signature covers
- * only a CRC32, so a body can be forged from a captured delivery. The id therefore includes a hash of the body, so that
- * a forged message never replaces the genuine one, and the content of a webhook is never used as a result.
+ * Verifies the signature of a webhook and returns an id for it. Throws NotificationNotGenuine. The signature covers
+ * only a CRC32 of the body, so an attacker who has a genuine webhook can forge a body with the same CRC32. Therefore
+ * the id includes a hash of the body, so that a forged webhook does not replace the genuine one. For the same reason
+ * the content of a webhook is never used as a result.
  */
 export async function verifyWebhook(
   headers: Record<string, string | undefined>,
@@ -154,18 +158,18 @@ export async function verifyWebhook(
     signature: header(headers, 'paypal-transmission-sig', /^[A-Za-z0-9+/]{1,1400}={0,2}$/),
     algorithm: header(headers, 'paypal-auth-algo', /^SHA256withRSA$/),
   };
-  // Check the event before the certificate is downloaded.
+  // The event is checked before the certificate is downloaded, so that a malformed body causes no download.
   readEvent(body);
   const signature = Buffer.from(sent.signature, 'base64');
   if (signature.length < SHORTEST_SIGNATURE)
-    throw new NotificationNotGenuine('signature_invalid', 'The signature is too short.');
+    throw new NotificationNotGenuine('signature_invalid', 'The signature is shorter than 256 bytes.');
   const { key, isChained } = await findKey(sent.certUrl);
   const signedFor = [webhookId, TRY_OUT].find((name) => {
     const text = Buffer.from(webhookText(sent.id, sent.time, name, body), 'utf8');
     return verify('RSA-SHA256', text, key, signature);
   });
   if (signedFor === undefined)
-    throw new NotificationNotGenuine('signature_invalid', 'The signature does not match the message.');
+    throw new NotificationNotGenuine('signature_invalid', 'The signature does not match the body and webhookId.');
   const isTest = signedFor !== webhookId;
   if (!isChained && !isTest && !(await askPaypal(sent, body)))
     throw new NotificationNotGenuine(
@@ -182,10 +186,13 @@ function header(headers: Record<string, string | undefined>, name: string, form:
   return value;
 }
 
-/** A key from one of PayPal's own URLs, and whether its certificate leads to a root. */
+/** The key of a certificate from one of PayPal's URLs, and whether the certificate leads to a trusted root. */
 type WebhookKey = Pick<JudgedKey, 'key' | 'isChained'>;
 
-/** Finds the key of a webhook by the URL of its certificate, downloaded if the budget allows it; throws NotificationNotGenuine. */
+/**
+ * Finds the key of a webhook by the URL of its certificate. The certificate is downloaded if the budget allows it.
+ * Throws NotificationNotGenuine.
+ */
 type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<WebhookKey>;
 
 interface Kept {
@@ -202,8 +209,9 @@ const MOST_KEPT = 50;
 const MOST_AT_ONCE = 4;
 
 /**
- * Creates a cache of webhook certificates. They are downloaded from PayPal's own URLs only, one request per URL at a
- * time. A valid certificate is cached for at most a day, a refused certificate for a minute.
+ * Creates a cache of webhook certificates. They are downloaded only from PayPal's URLs, with one request per URL at a
+ * time. A valid certificate is cached for at most a day, one with an incomplete chain for an hour, and a refused one
+ * for a minute.
  */
 export function createCertificateCache(settings: PaypalSettings, send: Transport, now: () => Date): FindWebhookKey {
   const kept = new Map<string, Kept>();
@@ -213,7 +221,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
 
   return async (url, budget) => {
     if (!isCertificateUrl(url, mode, apiUrl)) {
-      throw new NotificationNotGenuine('serial_unknown', 'The certificate URL is not a PayPal URL.');
+      throw new NotificationNotGenuine('serial_unknown', 'The certificate URL is not a URL of PayPal in this mode.');
     }
     const found = kept.get(url);
     const { result } = found && now().getTime() < found.until ? found : await fetchOnce(url, budget);
@@ -225,7 +233,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
     const running = fetching.get(url);
     if (running) return running;
     if (fetching.size >= MOST_AT_ONCE || budget?.isLeft() === false)
-      throw new NotificationNotGenuine('busy', 'Too many webhook certificates are being fetched.');
+      throw new NotificationNotGenuine('busy', 'Too many webhook certificates are being downloaded.');
     const started = fetchAndJudge(url).finally(() => fetching.delete(url));
     void started.then(
       ({ result }) => ('refused' in result ? budget?.spend() : undefined),
@@ -235,7 +243,10 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
     return started;
   }
 
-  /** The entry to evict: a refused certificate first, because a sender can name any number of URLs that do not exist. */
+  /**
+   * Returns the URL of the cache entry to remove. Refused certificates are removed first, because a sender can invent
+   * any number of URLs.
+   */
   function entryToEvict(): string {
     const urls = [...kept.keys()];
     return urls.find((url) => 'refused' in (kept.get(url)?.result ?? {})) ?? urls[0] ?? '';
@@ -256,10 +267,12 @@ async function fetchCertificate(send: Transport, url: string): Promise<WireAnswe
   const about = { call: 'certificate' };
   const answer = await sendOrFail(() => send({ method: 'GET', url, headers: { accept: '*/*' }, about }));
   const { status, body } = answer;
-  if (status >= 300 && status < 400) throw new NotificationNotGenuine('redirected', 'The certificate URL redirects.');
+  if (status >= 300 && status < 400)
+    throw new NotificationNotGenuine('redirected', 'The certificate URL returned a redirect.');
   if (status !== 200 && status !== 404)
     throw new NotificationNotGenuine('http_status', `The certificate URL returned HTTP ${status}.`);
-  if (body.length > LARGEST) throw new NotificationNotGenuine('too_large', 'The certificate file is too large.');
+  if (body.length > LARGEST)
+    throw new NotificationNotGenuine('too_large', 'The certificate file is larger than 64 KB.');
   return answer;
 }
 
@@ -268,7 +281,7 @@ async function sendOrFail(send: () => Promise<WireAnswer>): Promise<WireAnswer> 
     return await send();
   } catch (error) {
     if (error instanceof TransportFailed)
-      throw new NotificationNotGenuine(error.why, 'The certificate cannot be fetched.');
+      throw new NotificationNotGenuine(error.why, 'The webhook certificate could not be downloaded.');
     throw error;
   }
 }
@@ -286,7 +299,10 @@ function judge({ status, body }: WireAnswer, trust: Trust, at: Date): Kept {
   }
 }
 
-/** Required events: without them payments and refunds are noticed late or never. (developer.paypal.com, "Webhook event names": payments v2 and orders.) */
+/**
+ * The events that the webhook must subscribe to. Without them the service learns of payments and refunds late or never
+ * (developer.paypal.com, "Webhook event names": payments v2 and orders).
+ */
 export const NEEDED_EVENTS = [
   'CHECKOUT.ORDER.APPROVED',
   'CHECKOUT.PAYMENT-APPROVAL.REVERSED',
@@ -298,7 +314,7 @@ export const NEEDED_EVENTS = [
   'PAYMENT.CAPTURE.REVERSED',
 ] as const;
 
-/** Optional events, subscribed to if PayPal lists them. */
+/** Optional events. The webhook subscribes to them if PayPal offers them. */
 export const WELCOME_EVENTS = [
   'PAYMENT.REFUND.PENDING',
   'PAYMENT.REFUND.FAILED',
@@ -319,15 +335,18 @@ const EventList = z.object({ event_types: EventTypes });
 type Webhook = z.infer<typeof Webhook>;
 type Failed = Extract<NotificationsRegistered, { ok: false }>;
 
-/** Finds or creates the webhook for the notify URL with all wanted events; its other subscriptions stay. */
+/**
+ * Finds the webhook with the notify URL or creates it, and subscribes it to all wanted events. Other subscriptions of
+ * the webhook are kept.
+ */
 export async function findOrMakeWebhook(
   call: Call,
   settings: PaypalSettings,
   notifyUrl: string | undefined,
 ): Promise<NotificationsRegistered> {
-  if (notifyUrl === undefined) return failed('no_notify_url', 'The service does not know its own public URL.');
+  if (notifyUrl === undefined) return failed('no_notify_url', 'The public URL is missing: set Server.PublicUrl.');
   if (settings.mode !== 'simulator' && !notifyUrl.startsWith('https://'))
-    return failed('not_https', `PayPal calls https addresses only; the notify URL is ${notifyUrl}.`);
+    return failed('not_https', `PayPal calls only https URLs, but the notify URL is ${notifyUrl}.`);
   const listed = read(await call(requests.listWebhooksRequest(settings)), Webhooks);
   if ('ok' in listed) return listed;
   const known = read(await call(requests.listEventTypesRequest(settings)), EventList);
@@ -352,10 +371,10 @@ async function completed(
   return read(await call(requests.changeWebhookRequest(settings, webhook.id, [...events])), Webhook);
 }
 
-/** The names of the webhook checks. */
+/** The names of the webhook checks in the result of a test. */
 export const WEBHOOK_SUBJECTS = ['Webhook ID', 'Webhook address', 'Webhook events'] as const;
 
-/** Checks the configured webhook: it exists, has the notify URL and all required events. */
+/** Checks that the configured webhook exists, has the notify URL, and is subscribed to all required events. */
 export function webhookChecks(
   body: unknown,
   { mode }: PaypalSettings,
@@ -364,13 +383,13 @@ export function webhookChecks(
   const [id, address, events] = WEBHOOK_SUBJECTS;
   const webhook = Webhook.safeParse(body).data;
   if (!webhook) {
-    const fault = failed('unparsable', 'PayPal did not describe the webhook.');
+    const fault = failed('unparsable', "PayPal's response does not describe the webhook.");
     return [
       wanting('notifications', id, 'failed', fault),
       ...[address, events].map((name) => notReached('notifications', name)),
     ];
   }
-  // The simulator gets the URL with each order.
+  // The simulator's webhook has no URL, because the simulator gets the URL with each order.
   const leadsNowhere = mode === 'simulator' && webhook.url === undefined;
   const leadsHere = notifyUrl === undefined || leadsNowhere || webhook.url === notifyUrl;
   const elsewhere = `The webhook leads to ${webhook.url ?? 'no address'} instead of ${notifyUrl}.`;
@@ -395,7 +414,7 @@ function missingIn({ event_types }: Webhook, wanted: readonly string[]): string[
 function read<T extends object>(reply: Reply, schema: z.ZodType<T>): T | Failed {
   if (reply.kind === 'unknown') return { ok: false, field: null, code: reply.cause, message: reply.detail };
   if (reply.kind === 'refused') return failed(reply.code, `PayPal refused: ${reply.reason}`);
-  return schema.safeParse(reply.body).data ?? failed('unparsable', 'PayPal did not describe its webhooks.');
+  return schema.safeParse(reply.body).data ?? failed('unparsable', "PayPal's response does not describe webhooks.");
 }
 
 function failed(code: string, message: string): Failed {

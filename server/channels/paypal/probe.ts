@@ -12,7 +12,7 @@ import { createOrderRequest, getWebhookRequest } from './requests.ts';
 import type { PaypalSettings } from './settings.ts';
 import { webhookChecks, WEBHOOK_SUBJECTS } from './notification.ts';
 
-/** The input of a test: the account, its token and the call. */
+/** The input of a configuration test: the account, its token source and the call to PayPal. */
 interface Prober {
   settings: PaypalSettings;
   tokens: TokenSource;
@@ -24,7 +24,10 @@ interface Prober {
 const CLIENT = { name: 'Client ID and secret', fields: ['clientSecret'] };
 const PRODUCT = 'Checkout orders (redirect)';
 
-/** Requests a token and the webhook, which changes nothing; then, on request, creates an order that no payer gets. */
+/**
+ * Tests the configuration: requests a token and queries the webhook, which changes nothing at PayPal. If `products` is
+ * given, the test also creates an order that is never shown to a payer.
+ */
 export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   const client = await traced(async () => credentialChecks('PayPal', [CLIENT], await testClient(prober)));
   const isUsable = client.every(({ status }) => status === 'ok');
@@ -53,7 +56,7 @@ async function testWebhook({ settings, call, notifyUrl }: Prober): Promise<reado
       : {
           field: 'webhookId',
           code: reply.code,
-          message: `The webhook does not exist in this account: ${reply.reason}`,
+          message: `PayPal did not return the webhook with this webhookId: ${reply.reason}`,
         };
   return [
     wanting('notifications', webhook, 'failed', note),
@@ -61,7 +64,7 @@ async function testWebhook({ settings, call, notifyUrl }: Prober): Promise<reado
   ];
 }
 
-/** Creates an order. No payer gets its link, so it cannot be approved and captured. */
+/** Creates a test order. No payer gets its link, so the order cannot be approved or captured. */
 async function testOrder({ settings, call, notifyUrl, now }: Prober): Promise<readonly ProbeCheck[]> {
   const reply = await call(createOrderRequest(settings, unseenOrder(notifyUrl, now())));
   if (reply.kind === 'unknown')
@@ -72,7 +75,9 @@ async function testOrder({ settings, call, notifyUrl, now }: Prober): Promise<re
   }
   const order = readOrder(reply.body);
   if (!order)
-    return [wanting('product', PRODUCT, 'failed', { code: 'unparsable', message: 'The response is not an order.' })];
+    return [
+      wanting('product', PRODUCT, 'failed', { code: 'unparsable', message: "PayPal's response is not an order." }),
+    ];
   const left = `PayPal has no call to cancel the order ${order.id} of the test: no payer got its link, and it expires.`;
   const payee = order.purchase_units[0].payee?.merchant_id;
   const isOurs = !settings.merchantId || !payee || payee === settings.merchantId;

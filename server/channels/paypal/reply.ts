@@ -1,4 +1,4 @@
-/** One request to PayPal: sent with an access token; the answer is classified by its status and read by schemas. */
+/** Sends a request to PayPal with an access token, classifies the response by its status, and reads it with schemas. */
 import { z } from 'zod';
 import {
   type Transport,
@@ -9,7 +9,7 @@ import {
 } from '../../payments/channel.ts';
 import { hasUniqueMembers } from '../unique-members.ts';
 
-/** A text that is not JSON, or in which an object has two fields of the same name. */
+/** Thrown for a text that is not JSON, or that has an object with a duplicate field name. */
 export class UnreadableJson extends Error {
   readonly why: 'unparsable' | 'duplicate_key';
   constructor(why: UnreadableJson['why'], detail: string) {
@@ -21,7 +21,7 @@ export class UnreadableJson extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses UTF-8 JSON in which every field name is unique per object; throws UnreadableJson. */
+/** Parses UTF-8 JSON. Throws UnreadableJson if the text is not JSON or if an object has a duplicate field name. */
 export function readJson(bytes: Buffer): unknown {
   const text = decode(bytes);
   const value = parse(text);
@@ -34,7 +34,7 @@ function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new UnreadableJson('unparsable', 'The text is not UTF-8.');
+    throw new UnreadableJson('unparsable', 'The body is not valid UTF-8.');
   }
 }
 
@@ -42,11 +42,11 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new UnreadableJson('unparsable', 'The text is not JSON.');
+    throw new UnreadableJson('unparsable', 'The body is not valid JSON.');
   }
 }
 
-/** The first duplicate field name in an object of this (valid) JSON text, quoted as written. */
+/** Returns the first duplicate field name in a valid JSON text, with its quotes. */
 function duplicateMember(text: string): string | undefined {
   const open: (Set<string> | null)[] = [];
   let lastString = '';
@@ -72,9 +72,9 @@ const Text = z.string().optional().catch(undefined);
 const Amount = z.object({ currency_code: z.string(), value: z.string() });
 const Details = z.object({ reason: Text }).optional().catch(undefined);
 const Payee = z.object({ merchant_id: Text }).optional().catch(undefined);
-/** An instant in an answer of PayPal. */
+/** A time in a PayPal response. */
 export const Time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
-/** The links of a resource; empty if they cannot be read. */
+/** The links of a PayPal resource. If they cannot be read, the list is empty. */
 export const Links = z
   .array(z.object({ rel: z.string(), href: z.string() }))
   .catch([])
@@ -156,7 +156,7 @@ export type PaypalRefund = z.infer<typeof Refund>;
 /** An access token and its lifetime in seconds. */
 type PaypalToken = z.infer<typeof Token>;
 
-/** An unusable answer, and why. */
+/** A call without a usable result, with the cause. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -164,7 +164,10 @@ export interface Unknown {
   refusal?: { code: string; reason: string };
 }
 
-/** A documented 4xx answer: `name` of the error, `code` = its issue (or the name), `reason` = PayPal's text and debug id. */
+/**
+ * A refusal by PayPal (HTTP 4xx). `name` is the name of the error, `code` is its issue (or the name if there is no
+ * issue), and `reason` is PayPal's text with the debug id.
+ */
 export interface Refused {
   kind: 'refused';
   status: number;
@@ -176,7 +179,10 @@ export interface Refused {
 /** The result of one call. */
 export type Reply = { kind: 'ok'; body: unknown } | Refused | Unknown;
 
-/** Classifies an answer: only 200 and 201 with readable JSON are a success; 429, 5xx and unreadable answers are unknown. */
+/**
+ * Classifies a response. Only 200 and 201 with readable JSON are a success. 429, 5xx and unreadable responses are
+ * unknown.
+ */
 function readReply(answer: WireAnswer): Reply {
   const { status } = answer;
   if (status === 200 || status === 201) return readBody(answer.body);
@@ -212,52 +218,57 @@ function readRefusal({ status, body }: WireAnswer): Refused | Unknown {
   return { kind: 'refused', status, name, code, reason };
 }
 
-/** Builds an unknown outcome. */
+/** Builds the result of a call whose outcome is unknown. */
 export function unknown(cause: UnknownCause, detail: string): Unknown {
   return { kind: 'unknown', cause, detail };
 }
 
-/** The order in a successful body; undefined if it is not one (or does not have exactly one purchase unit). */
+/**
+ * Reads an order from the body of a successful response. Returns undefined if the body is not an order with exactly one
+ * purchase unit.
+ */
 export function readOrder(body: unknown): PaypalOrder | undefined {
   return Order.safeParse(body).data;
 }
 
-/** The capture in a successful body; undefined if it is not one. */
+/** Reads a capture from the body of a successful response. Returns undefined if the body is not a capture. */
 export function readCapture(body: unknown): PaypalCapture | undefined {
   return Capture.safeParse(body).data;
 }
 
-/** The refund in a successful body; undefined if it is not one. */
+/** Reads a refund from the body of a successful response. Returns undefined if the body is not a refund. */
 export function readRefund(body: unknown): PaypalRefund | undefined {
   return Refund.safeParse(body).data;
 }
 
-/** PayPal's result of a webhook verification; undefined if there is none. */
+/** Reads PayPal's result of a webhook verification. Returns undefined if the body has no result. */
 export function readVerification(body: unknown): 'SUCCESS' | 'FAILURE' | undefined {
   return Verification.safeParse(body).data?.verification_status;
 }
 
-/** The access token in a successful body of the token call; undefined if it is not one. */
+/**
+ * Reads the access token from a successful response to the token request. Returns undefined if the body has no token.
+ */
 function readToken(body: unknown): PaypalToken | undefined {
   return Token.safeParse(body).data;
 }
 
-/** The id of a refund's capture, from its link. */
+/** Returns the id of the capture that the refund's link names. */
 export function captureIdOf(links: PaypalRefund['links']): string | undefined {
   const up = links.find(({ rel }) => rel === 'up')?.href ?? '';
   return /\/v2\/payments\/captures\/([A-Za-z0-9-]{1,64})$/.exec(up)?.[1];
 }
 
-/** An access token, or why there is none. */
+/** An access token, or the reason why no token could be fetched. */
 type TokenReply = { kind: 'token'; token: string } | Unknown;
 
-/** The source of one client's access token. */
+/** Provides the access token of one PayPal client (REST app). */
 export interface TokenSource {
-  /** The cached token, or a new one; concurrent callers share one request. */
+  /** Returns the cached token, or fetches a token. Concurrent callers share one request. */
   get(): Promise<TokenReply>;
-  /** A new token, even if one is cached. */
+  /** Fetches a token even if one is cached. */
   renew(): Promise<TokenReply>;
-  /** Drops this token from the cache (PayPal refused it); a newer one stays. */
+  /** Removes this token from the cache after PayPal refused it. A newer token stays in the cache. */
   drop(token: string): void;
 }
 
@@ -269,7 +280,10 @@ interface Held {
 
 const RENEW_AT = 0.9;
 
-/** Creates the source of one client's token: cached, renewed at 90 % of its lifetime by one request at a time. */
+/**
+ * Creates the token source of one PayPal client. The token is cached and renewed after 90 % of its lifetime, with one
+ * request at a time.
+ */
 export function createTokenSource(request: WireRequest, send: Transport, now: () => Date): TokenSource {
   let held: Held | null = null;
   let renewing: Promise<TokenReply> | null = null;
@@ -295,7 +309,7 @@ export function createTokenSource(request: WireRequest, send: Transport, now: ()
     async get() {
       if (held && now().getTime() < held.renewAt) return { kind: 'token', token: held.token };
       const reply = await renew();
-      // The old token is valid until it expires, so a failed renewal does not fail the call.
+      // The old token is still valid until it expires, so it is used if the renewal fails.
       if (reply.kind === 'unknown' && held && now().getTime() < held.expiresAt)
         return { kind: 'token', token: held.token };
       return reply;
@@ -306,7 +320,10 @@ export function createTokenSource(request: WireRequest, send: Transport, now: ()
   };
 }
 
-/** Sends once and classifies the answer; a failed transport is an unknown reply. Throws only for a fault of the service. */
+/**
+ * Sends a request once and classifies the response. A transport error becomes an unknown result; only other errors are
+ * thrown.
+ */
 async function sendQuietly(send: Transport, request: WireRequest): Promise<Reply & { status?: number }> {
   try {
     const answer = await send(request);
@@ -329,10 +346,13 @@ function readTokenReply(
   return { kind: 'token', token: token.access_token, seconds: token.expires_in };
 }
 
-/** Sends a request with the client's token; does not throw for a fault of PayPal. */
+/** Sends a request with the access token. Errors of PayPal and of the network are returned and not thrown. */
 export type Call = (request: WireRequest) => Promise<Reply & { status?: number }>;
 
-/** Creates a call that renews the token once if PayPal returns 401 (a request with a refused token has no effect). */
+/**
+ * Creates the call. If PayPal returns 401, the token is renewed and the request is sent once more. This is safe,
+ * because a request with a refused token has no effect.
+ */
 export function createCall(send: Transport, tokens: TokenSource): Call {
   return async (request) => {
     const first = await attempt(request);

@@ -6,8 +6,8 @@ import type { PaypalSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';
 
 /**
- * The longest texts, in bytes of UTF-8: PayPal's OpenAPI document (orders v2 and payments v2) gives the lengths for US-ASCII and counts other
- * characters as more.
+ * The longest texts that PayPal accepts. PayPal's OpenAPI document (orders v2 and payments v2) gives the lengths for
+ * US-ASCII and counts any other character as more than one. So the service counts bytes of UTF-8.
  */
 const LONGEST = { description: 127, brandName: 127, noteToPayer: 255 } as const;
 
@@ -27,7 +27,7 @@ export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings)
   };
 }
 
-/** `POST /v2/checkout/orders`: a repeat is byte-identical; amount in major units. */
+/** Builds `POST /v2/checkout/orders`. The amount is in major units. A repeat is byte-identical. */
 export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder): WireRequest {
   const options = order.options.paypal ?? {};
   const body = {
@@ -63,7 +63,8 @@ export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder):
     orderNo: order.orderNo,
   });
   if (settings.mode !== 'simulator') return request;
-  // PayPal has the webhook's URL from its dashboard; the simulator gets it with each order.
+  // At PayPal the webhook URL is set in the dashboard. The simulator has no dashboard, so it gets the URL with each
+  // order.
   return { ...request, headers: { ...request.headers, 'simulator-notify-url': order.notifyUrl } };
 }
 
@@ -72,18 +73,26 @@ export function getOrderRequest(settings: PaypalSettings, id: string, orderNo: s
   return get(settings, `/v2/checkout/orders/${encodeURIComponent(id)}`, { call: 'query', orderNo });
 }
 
-/** `POST /v2/checkout/orders/{id}/capture`, repeatable under the capture's own request id. */
+/**
+ * Builds `POST /v2/checkout/orders/{id}/capture`. `captureNo` is the PayPal-Request-Id, so a repeat does not capture
+ * twice.
+ */
 export function captureRequest(settings: PaypalSettings, id: string, ref: CaptureRef): WireRequest {
   const path = `/v2/checkout/orders/${encodeURIComponent(id)}/capture`;
   return post(settings, path, ref.captureNo, {}, { call: 'capture', orderNo: ref.orderNo });
 }
 
-/** `GET /v2/payments/captures/{id}`: for an order that PayPal no longer lists. */
+/**
+ * Builds `GET /v2/payments/captures/{id}`. It is used if PayPal has deleted the order, or to find the order of a
+ * refund.
+ */
 export function getCaptureRequest(settings: PaypalSettings, id: string, ref?: OrderRef): WireRequest {
   return get(settings, `/v2/payments/captures/${encodeURIComponent(id)}`, { call: 'query', orderNo: ref?.orderNo });
 }
 
-/** `POST /v2/payments/captures/{id}/refund`: request id and invoice id are the refund's number. */
+/**
+ * Builds `POST /v2/payments/captures/{id}/refund`. The refund number is both the PayPal-Request-Id and the invoice id.
+ */
 export function refundRequest(settings: PaypalSettings, captureId: string, refund: RefundOrder): WireRequest {
   const body = {
     amount: paypalAmount(refund.refundAmount),
@@ -101,12 +110,15 @@ export function getRefundRequest(settings: PaypalSettings, id: string, ref?: Ref
   return get(settings, `/v2/payments/refunds/${encodeURIComponent(id)}`, about);
 }
 
-/** `GET /v1/notifications/webhooks/{id}`: returns the configured webhook if it belongs to this client. */
+/** Builds `GET /v1/notifications/webhooks/{id}`: returns the configured webhook if it belongs to this REST app. */
 export function getWebhookRequest(settings: PaypalSettings): WireRequest {
   return get(settings, `/v1/notifications/webhooks/${encodeURIComponent(settings.webhookId)}`, { call: 'probe' });
 }
 
-/** `POST /v1/notifications/verify-webhook-signature`: contains the event's bytes unchanged, because they are signed. */
+/**
+ * Builds `POST /v1/notifications/verify-webhook-signature`. The body of the webhook is inserted unchanged, because it
+ * is signed.
+ */
 export function verifyWebhookRequest(settings: PaypalSettings, sent: Transmission, event: Buffer): WireRequest {
   const verification = JSON.stringify({
     auth_algo: sent.algorithm,
@@ -125,23 +137,23 @@ export function verifyWebhookRequest(settings: PaypalSettings, sent: Transmissio
   };
 }
 
-/** `GET /v1/notifications/webhooks`: all webhooks of the REST app. */
+/** Builds `GET /v1/notifications/webhooks`: all webhooks of the REST app. */
 export function listWebhooksRequest(settings: PaypalSettings): WireRequest {
   return get(settings, '/v1/notifications/webhooks', { call: 'webhooks' });
 }
 
-/** `GET /v1/notifications/webhooks-event-types`: the events that a webhook can be subscribed to. */
+/** Builds `GET /v1/notifications/webhooks-event-types`: the events that a webhook can subscribe to. */
 export function listEventTypesRequest(settings: PaypalSettings): WireRequest {
   return get(settings, '/v1/notifications/webhooks-event-types', { call: 'webhooks' });
 }
 
-/** `POST /v1/notifications/webhooks`; PayPal has one webhook per URL and refuses a repeat. */
+/** Builds `POST /v1/notifications/webhooks`. PayPal accepts only one webhook per URL and refuses to create another. */
 export function createWebhookRequest(settings: PaypalSettings, url: string, events: readonly string[]): WireRequest {
   const event_types = events.map((name) => ({ name }));
   return aboutWebhooks(settings, 'POST', '', { url, event_types });
 }
 
-/** `PATCH /v1/notifications/webhooks/{id}`: replaces the list of events. */
+/** Builds `PATCH /v1/notifications/webhooks/{id}`: replaces the list of subscribed events. */
 export function changeWebhookRequest(settings: PaypalSettings, id: string, events: readonly string[]): WireRequest {
   const value = events.map((name) => ({ name }));
   return aboutWebhooks(settings, 'PATCH', `/${encodeURIComponent(id)}`, [
@@ -155,7 +167,10 @@ function aboutWebhooks({ apiUrl }: PaypalSettings, method: 'POST' | 'PATCH', pat
   return { method, url, headers, body: JSON.stringify(body), about: { call: 'webhooks' } };
 }
 
-/** An amount in PayPal's form: major units with the decimals that PayPal accepts (HUF, JPY, TWD: none). */
+/**
+ * Formats an amount for PayPal: major units with the number of decimals that PayPal accepts (HUF, JPY and TWD have
+ * none).
+ */
 export function paypalAmount(money: Money): { currency_code: string; value: string } {
   return { currency_code: money.currency, value: majorText(money) };
 }

@@ -3,7 +3,9 @@ import { type ChannelInput, ChannelMisconfigured, type FeeRate, type Mode } from
 import { readFeeRate } from '../fee-rate.ts';
 import { readPems } from './signature.ts';
 
-/** The certificate kind that verifies the simulator's webhook certificate; not read in the other modes. */
+/**
+ * The certificate kind for the certificate authority of the simulator's webhooks. It is read only in simulator mode.
+ */
 export const SIMULATOR_CA = 'paypal_simulator_ca';
 
 const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
@@ -11,10 +13,10 @@ const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
   sandbox: 'https://api-m.sandbox.paypal.com',
 };
 
-/** The certificate kind for an intermediate that is missing in PayPal's certificate file. */
+/** The certificate kind for an intermediate certificate that PayPal's certificate file does not contain. */
 export const WEBHOOK_INTERMEDIATE = 'paypal_webhook_intermediate';
 
-/** One configuration version, as all files of this folder use it. */
+/** The settings of one configuration version. */
 export interface PaypalSettings {
   mode: Mode;
   /** The base URL of the REST API, without a slash at the end. */
@@ -24,15 +26,21 @@ export interface PaypalSettings {
   webhookId: string;
   /** If set, every order must have this payee. */
   merchantId: string | null;
-  /** The configured fee rate; undefined = fees in bills are not compared. */
+  /** The configured fee rate. If it is undefined, the fees in bills are not compared with it. */
   rate: FeeRate | undefined;
-  /** The trusted authorities in simulator mode; empty in the other modes, which trust the public roots. */
+  /**
+   * The certificate authorities that are trusted in simulator mode. Empty in the other modes, which trust the public
+   * roots.
+   */
   simulatorRoots: readonly X509Certificate[];
-  /** Intermediates between a webhook certificate and a root; trusted only through the root. */
+  /**
+   * Intermediate certificates between a webhook certificate and a root. They are trusted only if they lead to a trusted
+   * root.
+   */
   intermediates: readonly X509Certificate[];
 }
 
-/** Reads a configuration; throws ChannelMisconfigured with the name of the unusable field. */
+/** Reads the settings from a configuration. Throws ChannelMisconfigured, which names the unusable field. */
 export function readSettings(input: ChannelInput): PaypalSettings {
   return {
     mode: input.mode,
@@ -49,7 +57,8 @@ export function readSettings(input: ChannelInput): PaypalSettings {
 
 function apiUrlOf(input: ChannelInput): string {
   if (input.mode !== 'simulator') return API_URLS[input.mode];
-  if (!input.simulatorUrl) throw new ChannelMisconfigured('mode', 'No simulator is configured.');
+  if (!input.simulatorUrl)
+    throw new ChannelMisconfigured('mode', 'The mode is simulator, but no simulator is configured.');
   return `${input.simulatorUrl.replace(/\/+$/, '')}/paypal`;
 }
 

@@ -1,11 +1,11 @@
-/** The signed text of a webhook, and the check of PayPal's certificate. */
+/** Builds the signed text of a webhook and checks PayPal's certificate. */
 import type { Buffer } from 'node:buffer';
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { crc32 } from 'node:zlib';
 import type { Mode } from '../../payments/channel.ts';
 
-/** The signature headers of a delivery. */
+/** The signature headers of a webhook. */
 export interface Transmission {
   id: string;
   time: string;
@@ -14,12 +14,15 @@ export interface Transmission {
   algorithm: string;
 }
 
-/** The signed text of a webhook: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal` (PayPal, Webhooks integration). */
+/**
+ * Builds the signed text of a webhook: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal` (PayPal,
+ * Webhooks integration).
+ */
 export function webhookText(transmissionId: string, transmissionTime: string, webhookId: string, body: Buffer): string {
   return [transmissionId, transmissionTime, webhookId, String(crc32(body))].join('|');
 }
 
-/** A webhook certificate that must not be used. */
+/** Thrown for a webhook certificate that must not be used. */
 export class CertificateRefused extends Error {
   constructor(detail: string) {
     super(detail);
@@ -35,7 +38,10 @@ const HOSTS: Readonly<Record<Exclude<Mode, 'simulator'>, readonly string[]>> = {
 const PATH = /^\/v1\/notifications\/certs\/[A-Za-z0-9-]{1,128}$/;
 const LONGEST_CHAIN = 6;
 
-/** Whether a certificate may be fetched from this URL: https, one of PayPal's hosts for the mode, only the certs path. */
+/**
+ * Whether a certificate may be downloaded from this URL: https, a PayPal host of the mode, and the path of the
+ * certificates.
+ */
 export function isCertificateUrl(text: string, mode: Mode, apiUrl: string): boolean {
   if (mode === 'simulator') return text.startsWith(apiUrl) && PATH.test(text.slice(apiUrl.length));
   return HOSTS[mode].some((host) => {
@@ -44,41 +50,52 @@ export function isCertificateUrl(text: string, mode: Mode, apiUrl: string): bool
   });
 }
 
-/** The trusted roots, and the intermediates that may be used besides those in a certificate's own file. */
+/**
+ * The trusted roots, and the additional intermediate certificates for chains that are incomplete in the certificate
+ * file.
+ */
 export interface Trust {
   roots: readonly X509Certificate[];
   intermediates: readonly X509Certificate[];
 }
 
-/** The key of a webhook certificate, and the result of its check. */
+/** The key of a checked webhook certificate, and whether its chain is complete. */
 export interface JudgedKey {
   key: KeyObject;
-  /** False = name and dates are right, but a certificate between it and a root is missing. */
+  /** False if the certificate itself is right but a certificate between it and a root is missing. */
   isChained: boolean;
   until: Date;
 }
 
-/** The key of the first certificate in `pem`; throws CertificateRefused unless it is PayPal's, in date, and leads to a trusted root or its issuer is missing. */
+/**
+ * Checks the first certificate in `pem` and returns its key. Throws CertificateRefused if it is not PayPal's, is
+ * expired, or has a complete chain that does not lead to a trusted root. A missing issuer is not an error here;
+ * `isChained` is then false.
+ */
 export function judgeKey(pem: string, { roots, intermediates }: Trust, at: Date): JudgedKey {
   const [leaf, ...others] = readPems(pem);
-  if (!leaf) throw new CertificateRefused('The file contains no certificate.');
+  if (!leaf) throw new CertificateRefused('The certificate file contains no certificate.');
   checkName(leaf);
   checkStrength(leaf);
   const isChained = leadsToRoot(leaf, [...others, ...intermediates], roots, at);
   return { key: leaf.publicKey, isChained, until: leaf.validToDate };
 }
 
-/** The roots of Node, parsed on first use. */
+/** Returns the root certificates of Node.js. They are parsed at the first call. */
 export function publicRoots(): readonly X509Certificate[] {
   parsedRoots ??= rootCertificates.map((pem) => new X509Certificate(pem));
   return parsedRoots;
 }
 let parsedRoots: readonly X509Certificate[] | undefined;
 
-/** Every certificate of a PEM text, in order; throws CertificateRefused if one cannot be read. */
+/**
+ * Parses every certificate of a PEM text, in the sequence of the text. Throws CertificateRefused if one cannot be
+ * parsed.
+ */
 export function readPems(text: string): X509Certificate[] {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length > LONGEST_CHAIN) throw new CertificateRefused('The certificate chain is too long.');
+  if (blocks.length > LONGEST_CHAIN)
+    throw new CertificateRefused('The certificate file contains more than six certificates.');
   try {
     return blocks.map((pem) => new X509Certificate(pem));
   } catch (error) {
@@ -96,13 +113,13 @@ function checkName({ subject }: X509Certificate): void {
 function checkStrength({ publicKey }: X509Certificate): void {
   const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
   if (publicKey.asymmetricKeyType !== 'rsa' || bits < 2048)
-    throw new CertificateRefused('The key is not an RSA key of at least 2048 bits.');
+    throw new CertificateRefused('The key of the certificate is not an RSA key of at least 2048 bits.');
 }
 
 /**
- * Whether a certificate leads to a trusted root. All paths are tried, because an authority may have several certificates of one name and key,
- * some of them expired. Every step is in date and signed by a CA certificate. False if an issuer is missing; throws if every issuer is there
- * and no path leads to a root.
+ * Whether a certificate leads to a trusted root. Each step must be in date and signed by a CA certificate. All paths
+ * are tried, because an authority may have several certificates with the same name and key, some of them expired.
+ * Returns false if an issuer is missing. Throws if no issuer is missing and no path leads to a root.
  */
 function leadsToRoot(
   from: X509Certificate,
@@ -128,7 +145,10 @@ function leadsToRoot(
   throw new CertificateRefused('The certificate chain does not lead to a trusted root.');
 }
 
-/** Whether a known certificate has the issuer's name; if it did not sign, the certificate is forged and no issuer is missing. */
+/**
+ * Whether a known certificate has the name of this certificate's issuer. If it has the name but did not sign, the
+ * certificate is forged, and its issuer does not count as missing.
+ */
 function isNamed(known: readonly X509Certificate[], { issuer }: X509Certificate): boolean {
   return known.some(({ subject }) => subject === issuer);
 }

@@ -2,27 +2,27 @@ import { randomBytes, type KeyObject } from 'node:crypto';
 import { preorderText, signRsa } from './signature.ts';
 
 /*
- * WeChat agent pay ("微信支付 Agent Pay", protocol X402). Source: the README of SkillHub's merchant demo (`mch-demo`, Go
- * and Java), and public translations of the demo to other languages. They show the fields, their sequence in the signed
- * text, seconds as text, `product_id` as SP and eight digits, and 15 minutes.
+ * WeChat agent pay ("微信支付 Agent Pay", protocol X402): payments by AI agents. Sources: the README of SkillHub's merchant
+ * demo (`mch-demo`, Go and Java) and public ports of the demo to other languages. They show the fields, their sequence
+ * in the signed text, times as text in seconds, `product_id` as SP with eight digits, and a lifetime of 15 minutes.
  */
 
-/** The host of live payments. */
+/** The host of WeChat agent pay for live payments. */
 export const AGENT_PAY_LIVE = 'https://payapp.weixin.qq.com';
 
-/** The payment data that WeChat Pay returned when the order was created. */
+/** The payment data of an order, as WeChat Pay returned it when the order was created. */
 interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;
 }
 
-/** A skill at SkillHub. */
+/** The id and the version of a skill that is registered at SkillHub. */
 interface AgentSkill {
   id: string;
   version: string;
 }
 
-/** The signer: a SkillHub developer and one of its keys. */
+/** The developer at SkillHub who signs the request, and one of the developer's keys. */
 interface AgentDeveloper {
   developerId: string;
   keyId: string;
@@ -30,8 +30,8 @@ interface AgentDeveloper {
 }
 
 /**
- * Signs the body of a preorder, which requests a payment code; `at` is the time from `channelTime`. The body has no
- * amount, because the order of `payData` has it.
+ * Builds and signs the body of a preorder, which requests a payment code. `at` is the current time from `channelTime`.
+ * The body contains no amount, because `payData` belongs to an order that has the amount.
  */
 export async function signPreorder(
   { developerId, keyId, key }: AgentDeveloper,
@@ -60,7 +60,10 @@ export async function signPreorder(
   };
 }
 
-/** Reads the payment code of an answer; undefined if there is none that fits into a header. */
+/**
+ * Reads the payment code of a response. Returns undefined if there is no code or if the code is not valid in an HTTP
+ * header.
+ */
 export function readPaymentCode(body: Buffer): string | undefined {
   try {
     const { payment_code: code } = JSON.parse(body.toString('utf8')) as { payment_code?: unknown };

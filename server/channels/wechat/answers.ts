@@ -1,4 +1,6 @@
-/** The meaning of verified answers: to a create, a query, a close, a refund, and a certificate download. */
+/**
+ * Interprets WeChat Pay's responses: to create, query, close, reverse and refund calls, and to a certificate download.
+ */
 import { X509Certificate, randomBytes } from 'node:crypto';
 import type {
   CloseOutcome,
@@ -34,8 +36,8 @@ import type { Settings } from './settings.ts';
 import { answerText, appText, isFresh, jsapiText, openText, plainSerial, signRsa, verifyRsa } from './signature.ts';
 
 /**
- * Reads the answer to a payment by payer's code (the code that a payer shows at the till): paid at once, or pending
- * while the payer types the password.
+ * Reads the response to a payment by payer's code (the code that a payer shows at the till). The order is paid, or it
+ * is pending while the payer types the password.
  */
 export function readCodePaid(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
   if (reply.kind !== 'refused') return readQueried(reply, account, order, receivedAt);
@@ -48,7 +50,8 @@ export function readCodePaid(reply: Reply, account: Account, order: OrderRef, re
 }
 
 /**
- * Reads the refusal of a create. It is definite (no trade exists) only if it is signed and its code rules out a trade.
+ * Reads the refusal of a create call. It is definite (no trade exists) only if it is signed and its code rules out a
+ * trade.
  */
 function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
@@ -60,8 +63,8 @@ function readPlaceRefusal(refused: Refused): Outcome {
 }
 
 /**
- * Reads the answer to a query. A payment has WeChat's amount, even if it differs from the order's; payments/core
- * compares the amounts.
+ * Reads the response to a query of an order. The outcome contains the amount that WeChat Pay reports, even if it
+ * differs from the amount of the order; payments/core compares the two amounts.
  */
 export function readQueried(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
   if (reply.kind === 'unknown') return reply;
@@ -74,8 +77,9 @@ export function readQueried(reply: Reply, account: Account, order: OrderRef, rec
 }
 
 /**
- * Reads the state of a trade in an answer or a notification (amounts in fen). With `expected`, an unpaid trade of another amount is a mismatch;
- * a paid one is reported with its own amount. `receivedAt` replaces a missing success_time.
+ * Reads the state of a trade from a response or a notification (amounts in fen). If `expected` is given, an unpaid
+ * trade with another amount is a mismatch; a paid trade keeps the amount that WeChat Pay reports. `receivedAt` is used
+ * if success_time is missing.
  */
 export function readTrade(members: Members, receivedAt: Date, expected?: Money): Outcome {
   const meaning = TRADE_STATES.get(textIn(members, 'trade_state')) ?? 'pending';
@@ -95,14 +99,17 @@ export function readTrade(members: Members, receivedAt: Date, expected?: Money):
   return { kind: meaning };
 }
 
-/** The payer's openid for the app of the order; a partner's answer has sub_openid only for an app of the sub-merchant. */
+/**
+ * Returns the payer's openid. In partner mode it belongs to the sub-merchant's app (sub_openid), or to the partner's
+ * app (sp_openid) if the order has no app of the sub-merchant.
+ */
 function readPayer(payer: Members): string | undefined {
   return textIn(payer, 'openid') || textIn(payer, 'sub_openid') || textIn(payer, 'sp_openid') || undefined;
 }
 
 /**
- * Reads a payment by payer's code that was reversed. WeChat Pay does not document the fields: with a payment number and
- * an amount it was paid, and the reverse returned the money; otherwise it was never paid.
+ * Reads a payment by payer's code after a reverse. WeChat Pay does not document this response. If it has a payment
+ * number and an amount, the trade was paid and the money was returned. Otherwise the trade was never paid.
  */
 function readRevoked(members: Members, amount: Money | undefined, receivedAt: Date): Outcome {
   const channelNo = textIn(members, 'transaction_id');
@@ -112,8 +119,8 @@ function readRevoked(members: Members, amount: Money | undefined, receivedAt: Da
 }
 
 /**
- * Reads the answer to a reverse, which may have returned money. The answer must name the order and, in partner mode,
- * both merchants ("撤销", sp_mchid and sub_mchid).
+ * Reads the response to a reverse, which may have returned money. The response must contain the order number and, in
+ * partner mode, the numbers of both merchants ("撤销", sp_mchid and sub_mchid).
  */
 export function readReversed(reply: Reply, account: Account, order: OrderRef): CloseOutcome {
   if (reply.kind !== 'said') return readClosed(reply);
@@ -122,7 +129,10 @@ export function readReversed(reply: Reply, account: Account, order: OrderRef): C
   return stranger ? unknown('mismatch', stranger) : { kind: 'closed' };
 }
 
-/** Reads the answer to a close (204). A refusal means that the trade must be queried now, except a signed ORDER_CLOSED. */
+/**
+ * Reads the response to a close; HTTP 204 is a success. After any other refusal than a signed ORDER_CLOSED the caller
+ * must query the trade.
+ */
 export function readClosed(reply: Reply): CloseOutcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'said') {
@@ -136,14 +146,14 @@ export function readClosed(reply: Reply): CloseOutcome {
 }
 
 /**
- * The refund that an answer must be about; `refundAmount` is absent if the refund was not made through this service.
+ * The refund that a response must belong to. `refundAmount` is absent if the refund was not made through this service.
  */
 type Asked = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
 
 /**
- * Reads the answer to a refund. WeChat Pay sometimes does not find a known payment and finds it shortly after, so "not
- * found" does not decide the refund. NO_AUTH refuses this refund ("申请退款": 没有退款权限); it does not mean that the merchant's
- * key is wrong.
+ * Reads the response to a refund. WeChat Pay sometimes does not find an existing payment and finds it shortly after, so
+ * "not found" is an unknown result. NO_AUTH refuses only this refund ("申请退款": 没有退款权限); it does not mean that the
+ * merchant's key is wrong.
  */
 export function readRefundMade(reply: Reply, refund: RefundOrder, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
@@ -154,23 +164,26 @@ export function readRefundMade(reply: Reply, refund: RefundOrder, receivedAt: Da
   return readRefunded(reply, refund, receivedAt);
 }
 
-/** Reads the answer to a refund or to its retry: HTTP 200 means accepted; `status` is the result. */
+/**
+ * Reads the response to a refund or to its retry. HTTP 200 means only that WeChat Pay accepted the refund; its result
+ * is in `status`.
+ */
 export function readRefunded(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'said') return readRefundOf(reply.members, refund, receivedAt);
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
-/** Reads the answer to a refund query. */
+/** Reads the response to a refund query. */
 export function readRefundQueried(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
   return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
 }
 
 /**
- * Reads the answer to a query about a refund that was not made through this service. The outcome names the refunded
- * payment (`transaction_id`), because an order may have been paid twice. The caller compares this payment and its
- * amount with the order.
+ * Reads the response to a query about a refund that was not made through this service. The outcome contains the
+ * refunded payment (`transaction_id`), because an order may have been paid twice. The caller compares the payment and
+ * its amount with the order.
  */
 export function readRefundLookedUp(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'said') return readRefundQueried(reply, refund, receivedAt);
@@ -181,12 +194,15 @@ export function readRefundLookedUp(reply: Reply, refund: Asked, receivedAt: Date
   return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
 }
 
-/** The merchant's own accounts that a refund may go to (refund query, `user_received_account`: 退还商户). */
+/**
+ * Values of `user_received_account` that mean that the refund went to the merchant's own account (refund query: 退还商户).
+ */
 const MERCHANTS_OWN: ReadonlySet<string> = new Set(['商户基本账户', '商户结算银行账户']);
 
 /**
- * Reads the state of a refund in an answer (`status`) or a notification (`refund_status`); amounts in fen. With `expected`, an unfinished refund
- * of another amount is a mismatch; a finished one is reported with its own amount.
+ * Reads the state of a refund from a response (`status`) or a notification (`refund_status`); amounts in fen. If
+ * `expected` is given, an unfinished refund with another amount is a mismatch; a finished refund keeps the amount that
+ * WeChat Pay reports.
  */
 export function readRefund(members: Members, word: string, receivedAt: Date, expected?: Money): RefundOutcome {
   const meaning = REFUND_STATES.get(word) ?? 'pending';
@@ -205,12 +221,19 @@ export function readRefund(members: Members, word: string, receivedAt: Date, exp
   if (meaning === 'failed')
     return { kind: 'failed', code: word, reason: 'WeChat Pay closed the refund.', channelRefundNo };
   if (meaning === 'abnormal') {
-    return { kind: 'abnormal', code: word, reason: 'The refund could not be credited to the payer.', channelRefundNo };
+    return {
+      kind: 'abnormal',
+      code: word,
+      reason: 'WeChat Pay could not credit the refund to the payer.',
+      channelRefundNo,
+    };
   }
   return { kind: 'pending', channelRefundNo };
 }
 
-/** A sentence about the first field whose value differs from `expected`; undefined = no field differs. */
+/**
+ * Returns a sentence about the first field whose value differs from `expected`. Returns undefined if all fields match.
+ */
 export function strangerIn(members: Members, expected: Readonly<Record<string, string>>): string | undefined {
   const name = Object.keys(expected).find((key) => members[key] !== expected[key]);
   return name === undefined ? undefined : `${name} is ${String(members[name])}.`;
@@ -226,7 +249,7 @@ function readRefundOf(members: Members, refund: Asked, receivedAt: Date): Refund
   return readRefund(members, textIn(members, 'status'), receivedAt, refund.refundAmount);
 }
 
-/** Reads fen as a JSON integer; WeChat Pay sometimes omits the currency CNY. */
+/** Reads an amount in fen, which must be a JSON integer. WeChat Pay sometimes omits the currency, which is then CNY. */
 function readFen(amount: Members, name: string): Money | undefined {
   const { currency = 'CNY', [name]: fen } = amount;
   if (typeof fen !== 'number' || !Number.isSafeInteger(fen) || fen < 0 || typeof currency !== 'string')
@@ -241,7 +264,8 @@ function readTime(members: Members, name: string): Date | undefined {
 }
 
 /**
- * Only a 404 with the expected code means "not found"; a 404 without this code may come from a proxy or a wrong path.
+ * Whether a refusal means "not found": HTTP 404 with the expected code. A 404 without this code may come from a proxy
+ * or a wrong path.
  */
 function isAbsent({ status, code }: Refused, expected: string): boolean {
   return status === 404 && code === expected;
@@ -251,10 +275,13 @@ function rejected({ status, code, message }: Refused) {
   return unknown('rejected', `HTTP ${status} ${code} ${message}`.trim());
 }
 
-/** An h5_url expires after five minutes, and the same create returns a new one ("H5下单"); a payer has at least one minute. */
+/**
+ * The time that a payer may use an h5_url. WeChat Pay's limit is five minutes ("H5下单"); one minute less is used, so
+ * that the payer has time to open the URL. The same create call returns a new URL.
+ */
 const H5_URL_SECONDS = 240;
 
-/** Reads the answer to a create: pending with the payment data of the scene. */
+/** Reads the response to a create call. A success is a pending order with the payment data of its scene. */
 export async function readPlaced(reply: Reply, settings: Settings, order: PlaceOrder, now: Date): Promise<Outcome> {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'refused') return readPlaceRefusal(reply);
@@ -292,13 +319,16 @@ interface Signed {
   nonce: string;
 }
 
-/** The parameters of `wx.requestPayment` and of `WeixinJSBridge.invoke('getBrandWCPayRequest', …)`. */
+/** Builds the parameters of `wx.requestPayment` and of `WeixinJSBridge.invoke('getBrandWCPayRequest', …)`. */
 async function jsapiParams({ merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
   const paySign = await signRsa(jsapiText(appId, timestamp, nonce, prepayId), merchantKey);
   return { appId, timeStamp: timestamp, nonceStr: nonce, package: `prepay_id=${prepayId}`, signType: 'RSA', paySign };
 }
 
-/** The parameters of the open SDK's `PayReq`; `partnerid` is the partner in partner mode (wechatpay-java, partnerpayments `AppServiceExtension`). */
+/**
+ * Builds the parameters of the open SDK's `PayReq`. In partner mode `partnerid` is the partner's merchant number
+ * (wechatpay-java, partnerpayments `AppServiceExtension`).
+ */
 async function appParams({ mchid, merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
   const sign = await signRsa(appText(appId, timestamp, nonce, prepayId), merchantKey);
   return {
@@ -312,13 +342,13 @@ async function appParams({ mchid, merchantKey }: Settings, { appId, prepayId, ti
   };
 }
 
-/** Adds `redirect_url`, to which WeChat returns the payer. */
+/** Adds `redirect_url` to an h5_url: the page to which WeChat returns the payer. */
 function withReturn(h5Url: string, returnUrl: string): string {
   if (!returnUrl) return h5Url;
   return `${h5Url}${h5Url.includes('?') ? '&' : '?'}redirect_url=${encodeURIComponent(returnUrl)}`;
 }
 
-/** The certificates cannot be decrypted: the configured APIv3 key is wrong. */
+/** Thrown if the platform certificates cannot be decrypted, which means that the configured APIv3 key is wrong. */
 export class AnswerNotDecrypted extends Error {
   constructor() {
     super('The platform certificates cannot be decrypted with the APIv3 key.');
@@ -327,8 +357,8 @@ export class AnswerNotDecrypted extends Error {
 }
 
 /**
- * The valid, not distrusted certificates of `GET /v3/certificates` as PEM texts, sorted by the end of validity; throws
- * if one cannot be verified.
+ * Returns the certificates of `GET /v3/certificates` as PEM texts, sorted by their end of validity. Expired and
+ * distrusted certificates are left out. Throws if one cannot be verified.
  */
 export function readCertificatePems(
   answer: WireAnswer,
@@ -347,9 +377,9 @@ export function readCertificatePems(
 }
 
 /**
- * Reads `GET /v3/certificates` into verification keys by serial; throws if one cannot be verified. Decryption with the
- * APIv3 key proves the certificates, and one of them (or a WeChat Pay public key) verifies the answer, so the first
- * download needs no key.
+ * Reads the response to `GET /v3/certificates`: the verification keys by serial. Throws if a certificate cannot be
+ * verified. The certificates are encrypted with the APIv3 key, which proves that they are genuine. One of them or a
+ * WeChat Pay public key verifies the response, so the first download needs no stored key.
  */
 export function readCertificates(
   answer: WireAnswer,
@@ -368,7 +398,7 @@ export function readCertificates(
     if (key) return [key];
     return publicKeyIds.some((id) => plainSerial(id) === plainSerial(serial)) ? publicKeys : [];
   };
-  if (!isSigned(answer, keysFor, now)) throw new Error('The response is not signed by any of its certificates.');
+  if (!isSigned(answer, keysFor, now)) throw new Error('The response is not signed with a known certificate or key.');
   return keys;
 }
 
@@ -376,7 +406,7 @@ function openCertificate(item: Members, apiV3Key: Buffer, now: Date) {
   const certificate = new X509Certificate(open(objectIn(item, 'encrypt_certificate'), apiV3Key));
   const serial = certificate.serialNumber;
   if (plainSerial(serial) !== plainSerial(textIn(item, 'serial_no')))
-    throw new Error('serial_no belongs to another certificate.');
+    throw new Error('serial_no does not match the certificate in the response.');
   const key = certificate.publicKey;
   const strong = key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
   const valid = strong && certificate.validFromDate <= now && now < certificate.validToDate;

@@ -1,4 +1,4 @@
-/** Reads the file of a trade bill: its table, rows and sums. */
+/** Reads the file of a WeChat trade bill: its table, its rows and its sums. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { fileBytes, firstBytes, gunzippedFile, isGzip, textBlocks } from '../bill-bytes.ts';
 import {
@@ -16,8 +16,9 @@ import {
 } from '../bill-rows.ts';
 
 /**
- * The columns of a trade bill (ALL) that are read: pay.weixin.qq.com, "交易账单详细说明" (docs/merchant/products/bill-download/format-trade). The
- * columns and their order have changed over the years; the older format has 总金额 for 应结订单金额 and is rejected with a missing column.
+ * The columns of a trade bill (ALL) that this service reads. Source: pay.weixin.qq.com, "交易账单详细说明"
+ * (docs/merchant/products/bill-download/format-trade). The columns and their sequence have changed over the years. The
+ * older format has 总金额 in place of 应结订单金额, so it is rejected because of a missing column.
  */
 const NAMES = [
   '交易时间',
@@ -37,16 +38,16 @@ const NAMES = [
   '订单金额',
   '申请退款金额',
 ] as const;
-/** The name of a column that is read. */
+/** The name of a column that this service reads. */
 type Column = (typeof NAMES)[number];
 
 /**
- * The last free-text column of the merchant. It may contain the cell separator, so the columns after it are counted
- * from the end.
+ * The last column with a free text of the merchant. The text may contain the cell separator, so the columns after it
+ * are counted from the end of the row.
  */
 const LAST_TEXT = '商户数据包';
 
-/** The sums in the last line of the bill (same document as above). */
+/** The columns of the line of sums at the end of the bill, from the same document as `NAMES`. */
 const SUM_NAMES = [
   '总交易单数',
   '应结订单总金额',
@@ -58,13 +59,13 @@ const SUM_NAMES = [
 ] as const;
 type SumName = (typeof SUM_NAMES)[number];
 
-/** The columns of the table, and the reader of its cells. */
+/** The table of a bill: splits a row into cells and finds the cell of a column. */
 interface Table {
   cellsOf(text: string, line: number): string[];
   at(cells: readonly string[], column: Column): number;
 }
 
-/** Reads the header of the table. */
+/** Reads the column header of the table. */
 function readHeader(text: string, line: number): Table {
   const header = headerCells(text);
   const columns = findColumns(header, NAMES, line);
@@ -85,7 +86,7 @@ function readHeader(text: string, line: number): Table {
   };
 }
 
-/** Reads the sums of the bill, money in hundred-thousandths of a yuan; throws BillMalformed. */
+/** Reads the line of sums; amounts in hundred-thousandths of a yuan. Throws BillMalformed. */
 function readSums(header: string, row: string, line: number): Record<SumName, bigint> {
   const columns = findColumns(headerCells(header), SUM_NAMES, line - 1);
   if (!row.startsWith('`')) throw wrongCell(line, 0, 'A sum without a backtick', row);
@@ -99,14 +100,14 @@ function readSums(header: string, row: string, line: number): Record<SumName, bi
   return Object.fromEntries(sums) as Record<SumName, bigint>;
 }
 
-/** The names in a header, with or, as in most bills, without backticks. */
+/** Returns the column names of a header. Some bills write a backtick before each name; it is removed. */
 function headerCells(text: string): string[] {
   return text.split(',').map((name) => name.replace(/^`/, '').trim());
 }
 
 /**
- * The error for a row with too few cells. A cell without a backtick is joined to the cell before it, so the error names
- * the first such cell.
+ * Builds the error for a row with too few cells. A cell without a backtick is joined to the cell before it and causes
+ * this error, so the first such cell is reported.
  */
 function missingCells(row: string, found: number, width: number, line: number): BillMalformed {
   const bare = row.split(',').findIndex((cell) => !cell.startsWith('`'));
@@ -114,20 +115,23 @@ function missingCells(row: string, found: number, width: number, line: number): 
   return new BillMalformed('wrong_columns', `${found} cells, not ${width}.`, { line });
 }
 
-/** A day of WeChat Pay is a day in Beijing. */
+/** WeChat Pay's bill days are days in Beijing (UTC+8). */
 export const UTC_OFFSET_MINUTES = 480;
 
-/** The merchant of the bill; a partner's bill also names the sub-merchant. */
+/** The merchant that the bill must belong to. In partner mode it is the partner and one sub-merchant. */
 interface BillOwner {
   mchid: string;
   subMchid: string | undefined;
-  /** The file has the rows of all merchants of the partner; rows of other merchants are skipped. */
+  /**
+   * True if the file contains the rows of all merchants of the partner. The rows of the other merchants are then
+   * skipped.
+   */
   isWhole?: boolean;
 }
 
 /**
- * Reads a trade bill (交易账单, ALL), in GZIP or plain, and the bill of refunds from the available balance (RECHARGE_REFUND) after it, if there is
- * one; throws BillMalformed.
+ * Reads a trade bill (交易账单, ALL), in GZIP or plain. If the file also has the bill of refunds from the available balance
+ * (RECHARGE_REFUND), it follows in the same file and is read too. Throws BillMalformed.
  */
 export async function* readTradeBill(
   file: string,
@@ -144,12 +148,12 @@ export async function* readTradeBill(
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
   const part = rows.end(reader.end());
-  // The difference in a bill of several merchants (`shortfall`) is dropped, because it does not show which merchant is
-  // affected.
+  // In a bill of all merchants, a difference of the sums (`shortfall`) may be due to any merchant, so it is not
+  // reported for this one.
   yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
 }
 
-/** Fees have five decimals. */
+/** The number of decimals of a fee. */
 const FEE_DECIMALS = 5;
 const PER_FEN = 1000;
 
@@ -170,16 +174,17 @@ const SUMS = [
 ] as const;
 
 /**
- * States of a failed refund: FAIL in bills, CLOSED and REFUNDCLOSE in queries ("交易账单详细说明", "查询单笔退款"). In every other
- * state but SUCCESS the refund is unfinished, and no later bill has its result.
+ * The statuses of a failed refund: FAIL in bills, CLOSED and REFUNDCLOSE in queries ("交易账单详细说明", "查询单笔退款"). A refund
+ * with any other status except SUCCESS is unfinished; its result does not appear in a later bill.
  */
 const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
 
 function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   const sums = createSums(SUMS, rows);
-  // The sums stated in a bill of several merchants cover all of them, so this merchant's sums are kept separately.
+  // The sums stated in a bill of all merchants include every merchant, so the sums of this merchant are kept
+  // separately.
   const own = owner.isWhole ? createSums(SUMS, rows) : sums;
-  /** A row of another merchant was unreadable, so the sums cannot be compared. */
+  /** True if a row of another merchant was unreadable. The sums then cannot be compared. */
   let hasGap = false;
   let table: Table | undefined;
   let sumsHeader: string | undefined;
@@ -195,14 +200,14 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
         const text = lines[at]!;
         const line = from + at;
         if (!table) {
-          if (!text.includes('交易时间')) throw new BillMalformed('not_a_bill', 'The header is missing.', { line });
+          if (!text.includes('交易时间')) throw new BillMalformed('not_a_bill', 'The bill has no header.', { line });
           table = readHeader(text, line);
         } else if (isSkipped) {
           continue;
         } else if (totals) {
           if (text.includes('交易时间')) beginSecond(text, line);
           else if (text.trim() !== '')
-            throw new BillMalformed('wrong_columns', 'There is a line after the sums.', { line });
+            throw new BillMalformed('wrong_columns', 'The bill has a line after its sums.', { line });
         } else if (sumsHeader !== undefined) {
           stated = added(stated, readSums(sumsHeader, text, line));
           totals = requireSums(stated, line);
@@ -224,15 +229,15 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       return read;
     },
     end(): BillTotals {
-      if (!table) throw new BillMalformed('not_a_bill', 'The bill is empty.');
-      if (!totals) throw new BillMalformed('cut_short', 'The bill ends before its sums.');
+      if (!table) throw new BillMalformed('not_a_bill', 'The bill file is empty.');
+      if (!totals) throw new BillMalformed('cut_short', 'The bill is truncated: its sums are missing.');
       return totals;
     },
   };
 
   /**
-   * Begins the second bill. Its current format is not documented, so the second bill is skipped if its format differs
-   * from the first bill's.
+   * Begins the second bill in the file. Its current format is not documented. If its header differs from the expected
+   * columns, the second bill is skipped.
    */
   function beginSecond(text: string, line: number): void {
     try {
@@ -267,10 +272,10 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     const ordered = fen('订单金额');
     const asked = fen('申请退款金额');
     const isRefund = event === 'REFUND' || (event === 'REVOKED' && asked > 0);
-    // A refund is in the bill of the day on which WeChat Pay accepted it, with the time of acceptance ("交易账单详细说明"); older bills are not
-    // documented, so an earlier time is accepted.
+    // A refund is in the bill of the day on which WeChat Pay accepted it, with the time of acceptance ("交易账单详细说明").
+    // Older bills are not documented, so a refund with an earlier time is accepted.
     if (time >= end || (!isRefund && time < begin))
-      throw new BillMalformed('wrong_day', `${cell('交易时间')} is not of this day.`, {
+      throw new BillMalformed('wrong_day', `The time ${cell('交易时间')} is not on the day of the bill.`, {
         line,
         column: of.at(cells, '交易时间') + 1,
       });
@@ -280,10 +285,10 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     if (asked < 0) throw wrong('申请退款金额');
     const fee = readDecimal(cell('手续费'), FEE_DECIMALS);
     if (Number.isNaN(fee)) throw wrong('手续费');
-    // WeChat Pay settles 应结订单金额 − 退款金额 − 手续费: order and refund, each less the merchant's own vouchers (免充值). Prepaid vouchers (充值券:
-    // 代金券金额, 充值券退款金额) are settled like money.
+    // WeChat Pay pays out 应结订单金额 − 退款金额 − 手续费. The order and the refund amount are without the merchant's own vouchers
+    // (免充值). Prepaid vouchers (充值券: 代金券金额, 充值券退款金额) are paid out like money.
     const [settled, returned, vouchers] = [fen('应结订单金额'), fen('退款金额'), fen('充值券退款金额')];
-    // Every cell is read before the first is added, so that an unreadable row is in no sum.
+    // All cells are read before any amount is added to the sums, so that an unreadable row is not added in part.
     add('rows', 1);
     add('settled', settled);
     add('returned', returned);
@@ -310,8 +315,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
       event: isRefund ? `${event} ${cell('退款状态')}` : event,
       orderNo: numberIn(cell('商户订单号')),
-      // A failed refund gets no number, so that it does not match a refund that succeeded in the service. That refund
-      // is then reported as missing in the bill.
+      // A failed refund gets no refund number here, so it cannot match a refund that succeeded in this service. Such a
+      // refund is then reported as missing in the bill.
       refundNo: isFailed ? null : numberIn(cell('商户退款单号')),
       channelTradeNo: numberIn(cell('微信订单号')),
       channelRefundNo: isFailed ? null : numberIn(cell('微信退款单号')),
@@ -326,8 +331,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   }
 
   /**
-   * Whether a row of a bill of several merchants belongs to another merchant. If the merchant cannot be read, the row
-   * counts as another merchant's.
+   * Whether a row in a bill of all merchants belongs to another merchant. A row whose merchant cannot be read counts as
+   * another merchant's.
    */
   function namesOther(of: Table, text: string, line: number): boolean {
     try {
@@ -338,7 +343,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     }
   }
 
-  /** Adds a row of another merchant to the sums, which cover all merchants; the row is not returned. */
+  /** Adds a row of another merchant to the sums, which include all merchants. The row itself is not returned. */
   function addOther(of: Table, text: string, line: number): void {
     try {
       readRow(of, text, line);
@@ -348,7 +353,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     }
   }
 
-  /** The numbers of an unreadable row, if its cells match the columns. */
+  /** Returns the order, trade and refund numbers of an unreadable row, if the row has the right number of cells. */
   function unread(of: Table, text: string, line: number): Unread {
     count += 1;
     try {
@@ -376,7 +381,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   }
 
   /**
-   * Compares the sums stated by WeChat Pay, which include failed refunds; the returned totals exclude failed refunds.
+   * Compares the sums with those that the bill states, which include failed refunds. The returned totals do not include
+   * failed refunds.
    */
   function requireSums(stated: Record<SumName, bigint>, line: number): BillTotals {
     const perFen = BigInt(PER_FEN);
@@ -418,7 +424,7 @@ function added(
   return Object.fromEntries(names.map((name) => [name, before[name] + more[name]])) as Record<SumName, bigint>;
 }
 
-/** WeChat Pay writes 0 for a missing number. */
+/** Returns the number in a cell, or null if it is missing. WeChat Pay writes 0 for a missing number. */
 function numberIn(text: string): string | null {
   return text === '' || text === '0' ? null : text;
 }

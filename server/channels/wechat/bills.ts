@@ -14,7 +14,7 @@ import { UTC_OFFSET_MINUTES, readTradeBill } from './bill-file.ts';
 import { type Ask, type DownloadSigned, unknown, unknownRefusal } from './reply.ts';
 import type { Settings } from './settings.ts';
 
-/** WeChat Pay documents that a bill is ready at 10:00 of the next day, and is kept for three months. */
+/** WeChat Pay's documents state that a bill is ready at 10:00 of the next day and available for three months. */
 export const WECHAT_BILLS: BillCalendar = {
   utcOffsetMinutes: UTC_OFFSET_MINUTES,
   readyAfterMinutes: 630,
@@ -27,7 +27,7 @@ const Named = z.object({
   download_url: z.url(),
 });
 
-/** The calls to WeChat Pay, and the configuration for bills. */
+/** The functions and settings that fetch a WeChat Pay bill. */
 interface BillCalls {
   ask: Ask;
   download: DownloadSigned;
@@ -36,7 +36,10 @@ interface BillCalls {
   rate: FeeRate | undefined;
 }
 
-/** The trade bills (交易账单); in partner mode only those of the configured sub-merchant. */
+/**
+ * Creates the bill adapter (`BillDesk`) of WeChat Pay for trade bills (交易账单). In partner mode these are the bills of
+ * the configured sub-merchant.
+ */
 export function wechatBills(calls: BillCalls): BillDesk {
   const { rate, settings } = calls;
   const { mchid, sub } = settings;
@@ -44,17 +47,18 @@ export function wechatBills(calls: BillCalls): BillDesk {
   return {
     ...(rate && { rate }),
     fetch: (day) => fetchSure(calls, day),
-    // Each row names its merchants, and the reader rejects a row of another merchant.
+    // The configured merchant is returned without reading the file, because the reader checks the merchant in every
+    // row.
     payeeIn: async () => payeeOf(settings),
     read: (file, day, { isLenient = false, isWhole = false } = {}) =>
       readTradeBill(file, day, { ...owner, isWhole }, isLenient),
   };
 }
 
-/** WeChat Pay's code for a day without a bill. */
+/** WeChat Pay's error code for a day without a bill. */
 const NONE = 'NO_STATEMENT_EXIST';
 
-/** An available bill: the URL of its file, and its hash. */
+/** A bill that WeChat Pay offers for download: the URL of the file and its hash. */
 interface Offered {
   kind: 'offered';
   url: URL;
@@ -62,8 +66,9 @@ interface Offered {
 }
 
 /**
- * A small merchant (小微商户) has no bill of its own: its payments are only in the partner's bill of all merchants ("下载账单", sub_mch_id). The
- * refusal of such a bill is not documented, so the partner's bill is fetched for every day without a bill of the merchant.
+ * Fetches the bill of a day. A small sub-merchant (小微商户) has no bill of its own: its payments are only in the partner's
+ * bill of all merchants ("下载账单", sub_mch_id). WeChat Pay does not document the refusal for such a sub-merchant. So if
+ * the sub-merchant has no bill for a day, the partner's bill is fetched.
  */
 async function fetchSure(calls: BillCalls, day: string): Promise<BillAnswer> {
   const own = await fetchBill(calls, day);
@@ -80,7 +85,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   const all = await askFor(calls, day, 'ALL');
   const isMore = calls.settings.refundFunds !== undefined && (all.kind === 'offered' || all.kind === 'empty');
   const more = isMore ? await askFor(calls, day, 'RECHARGE_REFUND') : undefined;
-  // Only documents of the older API name this second bill, so the first bill is used even if the second is refused.
+  // Only documents of the older API describe the second bill. So if WeChat Pay refuses the second bill, the first one
+  // is used alone.
   if (more === undefined || more.kind === 'empty' || more.kind === 'refused') return downloaded(calls, all);
   if (more.kind !== 'offered') return more;
   if (all.kind !== 'offered') return downloaded(calls, more);
@@ -89,8 +95,9 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
 }
 
 /**
- * Requests one of the bills of a day. ALL has no refunds from the available balance (充值退款, "下载交易账单", bill_type): they have a bill of
- * their own. These are the refunds with `funds_account` AVAILABLE, as inferred from the documents.
+ * Requests one of the two bills of a day. The bill ALL does not contain refunds from the available balance (充值退款,
+ * "下载交易账单", bill_type); they have a second bill. WeChat Pay's documents suggest that these are the refunds with
+ * `funds_account` AVAILABLE.
  */
 async function askFor(
   { ask, settings, now }: BillCalls,
@@ -104,7 +111,7 @@ async function askFor(
   if (reply.kind === 'refused') {
     const { code, message, signed } = reply;
     if (code === 'STATEMENT_CREATING') return { kind: 'not_ready', code };
-    // "No bill" means an empty day only if the answer is signed and the bill of the day is due.
+    // "No bill" means an empty day only if the response is signed and the bill should be ready by now.
     const when = { day, calendar: WECHAT_BILLS, now: now(), sureAfterMinutes: WECHAT_BILLS.readyAfterMinutes };
     if (code === NONE) return signed ? noBill(code, { ...when, payee: payeeOf(settings) }) : unknown('unsigned', code);
     const unknownReply = code === 'NO_AUTH' ? undefined : unknownRefusal(reply);
@@ -128,7 +135,7 @@ async function downloaded(
 
 const LINE_END = '\r\n';
 
-/** Joins two bills into one file, the second on a new line; GZIP members may be concatenated. */
+/** Joins two bills into one file. The second bill begins on a new line. Two GZIP files can be joined byte by byte. */
 async function* joined(
   first: AsyncIterable<Uint8Array>,
   askSecond: () => Promise<BillAnswer>,
@@ -140,33 +147,40 @@ async function* joined(
   }
   const isPacked = isGzip(begin);
   const second = await askSecond();
-  if (second.kind !== 'bill') throw new TransportFailed('network', 'The bill of refunds could not be downloaded.');
+  if (second.kind !== 'bill')
+    throw new TransportFailed('network', 'The second bill (refunds) could not be downloaded.');
   yield isPacked ? gzipSync(LINE_END) : Buffer.from(LINE_END);
   begin = Buffer.alloc(0);
   for await (const piece of second.bytes) {
     if (begin.byteLength < 2) begin = Buffer.concat([begin, piece]);
     if (begin.byteLength >= 2 && isGzip(begin) !== isPacked)
-      throw new BillMalformed('not_a_bill', 'One of the two bills of the day is packed, and the other is not.');
+      throw new BillMalformed('not_a_bill', 'One of the two bills of the day is GZIP, and the other is not.');
     yield piece;
   }
 }
 
-/** The payee of a bill; a sub-merchant has a separate bill for each of its partners. */
+/**
+ * Returns the payee of a bill. For a sub-merchant it also contains the partner, because each partner has a separate
+ * bill.
+ */
 function payeeOf({ mchid, sub }: BillCalls['settings']): string {
   return sub ? `${mchid}/${sub.mchid}` : mchid;
 }
 
-/** Whether a URL is on the configured host or its spare host; only these hosts get a signed request. */
+/** Whether a URL leads to the configured host or its spare host. Signed requests are sent only to these hosts. */
 function isTrusted(url: URL, { base, spareBase }: BillCalls['settings']): boolean {
   if (url.username !== '' || url.password !== '') return false;
   return [base, spareBase].some((one) => one !== undefined && new URL(one).origin === url.origin);
 }
 
-/** Passes the bytes on and checks the hash of the unpacked bill; the hash is in a signed answer, the file is not signed. */
+/**
+ * Passes the bytes on and checks the SHA-1 of the unpacked bill. The file itself is not signed, but the hash is in a
+ * signed response.
+ */
 async function* verified(bytes: AsyncIterable<Uint8Array>, expected: string): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha1');
   yield* unpackedBeside(bytes, (plain) => hash.update(plain));
   const found = hash.digest('hex');
   if (found !== expected.toLowerCase())
-    throw new BillMalformed('wrong_hash', `The bill has the SHA-1 ${found}, not ${expected.toLowerCase()}.`);
+    throw new BillMalformed('wrong_hash', `The SHA-1 of the bill is ${found}, not ${expected.toLowerCase()}.`);
 }

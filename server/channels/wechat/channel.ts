@@ -35,8 +35,9 @@ import { probe } from './probe.ts';
 import { appIdsOf, readSettings } from './settings.ts';
 
 /**
- * Creates the channel of one WeChat Pay merchant, or of one merchant of a partner (API v3). It caches the platform's keys, so keep it as long
- * as its configuration version. Throws ChannelMisconfigured for an unusable configuration.
+ * Creates the channel of one WeChat Pay merchant or of one sub-merchant of a partner (API v3). The channel caches
+ * WeChat Pay's keys, so keep one channel per configuration version. Throws ChannelMisconfigured for an unusable
+ * configuration.
  */
 export function createWechatChannel(input: ChannelInput): Channel {
   const settings = readSettings(input);
@@ -54,10 +55,10 @@ export function createWechatChannel(input: ChannelInput): Channel {
   }
 
   /**
-   * Ends a payment by payer's code. If it is already paid, the payment is reported and not reversed, because a reverse
-   * returns the money. A payment that arrives between the query and the reverse is returned, and a second query finds
-   * it. `again`: the result of an earlier reverse is unknown, so a paid order is reversed again to make sure that the
-   * money is returned.
+   * Closes a payment by payer's code. If the order is already paid, it is not reversed, because a reverse returns the
+   * money. If a payment arrives between the query and the reverse, the reverse returns it, and a second query detects
+   * this. `again` means that the result of an earlier reverse is unknown: a paid order is then reversed again, so that
+   * the money is returned for certain.
    */
   async function reverse(order: OrderRef, again = false): Promise<CloseOutcome> {
     const before = await query(order);
@@ -68,7 +69,8 @@ export function createWechatChannel(input: ChannelInput): Channel {
     const after = await query(order);
     if (after.kind === 'unknown') return after;
     if (after.kind === 'paid') return { ...reversed, returned: { channelNo: after.channelNo, at: after.at } };
-    // The query may lag behind the reverse, so its result does not decide about the money.
+    // A query shortly after a reverse may still return the old state, so this result does not show whether the money
+    // was returned.
     const isEnded = after.kind === 'closed' || after.kind === 'absent';
     return isEnded
       ? reversed
@@ -124,7 +126,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
   };
 }
 
-/** Registers the project's notification URL for complaints at WeChat Pay. */
+/** Registers the notification URL of this service for complaints at WeChat Pay. */
 export async function registerWechatNotifications(input: ChannelInput): Promise<NotificationsRegistered> {
   const settings = readSettings(input);
   const { now } = input;
@@ -135,7 +137,10 @@ export async function registerWechatNotifications(input: ChannelInput): Promise<
   return registerComplaintNotifications({ ...input, ask: createAsk(send, judge) });
 }
 
-/** The close outcome of a trade that is not reversed: paid, closed or unknown; undefined = it can still be paid. */
+/**
+ * Returns the close outcome if the trade must not be reversed (paid, closed or unknown). Returns undefined if it can
+ * still be paid.
+ */
 function readEnded(outcome: Outcome): CloseOutcome | undefined {
   if (outcome.kind === 'closed' || outcome.kind === 'unknown') return outcome;
   if (outcome.kind !== 'paid') return undefined;
@@ -143,24 +148,24 @@ function readEnded(outcome: Outcome): CloseOutcome | undefined {
   return refundedTotal >= amount.minor ? { kind: 'closed', returned: { channelNo, at } } : { kind: 'paid' };
 }
 
-/** The reference of an order without numbers of the channel. */
+/** Returns the reference of a new order, which has no numbers of the channel yet. */
 function placedRef(order: PlaceOrder): OrderRef {
   return { ...order, channelOrderId: null, channelTradeNo: null };
 }
 
-/** Refuses an order that WeChat Pay cannot accept; definite, because nothing is sent. */
+/** Refuses an order that WeChat Pay cannot accept. The refusal is definite, because no request is sent. */
 function refusePlace({ scene, openId, payCode, clientIp, amount, options }: PlaceOrder): Outcome | undefined {
   const refused = (code: string, reason: string): Outcome => ({ kind: 'declined', code, reason, definite: true });
   if (!requests.PRODUCTS[scene]) return refused('SCENE_UNKNOWN', `WeChat Pay does not support the scene ${scene}.`);
-  if (amount.currency !== 'CNY') return refused('CURRENCY_UNKNOWN', 'WeChat Pay supports only CNY.');
+  if (amount.currency !== 'CNY') return refused('CURRENCY_UNKNOWN', 'WeChat Pay supports only the currency CNY.');
   if ((scene === 'jsapi' || scene === 'mini') && !openId)
-    return refused('OPENID_MISSING', `The scene ${scene} requires the openid of the payer.`);
+    return refused('OPENID_MISSING', `The scene ${scene} requires openId, the openid of the payer.`);
   if (scene === 'code' && !payCode)
-    return refused('PAY_CODE_MISSING', 'The scene code requires the code of the payer.');
+    return refused('PAY_CODE_MISSING', 'The scene code requires payCode, the code of the payer.');
   if (!clientIp && (scene === 'h5' || scene === 'code' || needsAddress(options.wechat)))
     return refused(
       'CLIENT_IP_MISSING',
-      `WeChat Pay requires clientIp in the scene ${scene}, and with a shop or a device.`,
+      `clientIp is missing in the scene ${scene}. h5, code, storeId and deviceId require it.`,
     );
   return undefined;
 }

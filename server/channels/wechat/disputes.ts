@@ -14,10 +14,13 @@ import { type Ask, type Refused, type Unknown, unknown, unknownRefusal } from '.
 import { type Account, type Call, beijingTime } from './requests.ts';
 
 const PATH = '/v3/merchant-service/complaints-v2';
-/** Complaints per page. */
+/** The number of complaints per page. */
 const PAGE = 50;
 const UPLOAD = '/v3/merchant-service/images/upload';
-/** At most four images of 2 MB per answer (pay.weixin.qq.com, chapter10_2_10 of API v3). */
+/**
+ * The limits of images in a reply to a complaint: four images of at most 2 MB (pay.weixin.qq.com, chapter10_2_10 of API
+ * v3).
+ */
 const IMAGES = {
   channel: 'WeChat Pay',
   kinds: ['image/jpeg', 'image/png', 'image/bmp'],
@@ -25,10 +28,13 @@ const IMAGES = {
   mostBytes: 2 * 1024 * 1024,
 } as const;
 const Uploaded = z.object({ media_id: z.string().min(1) });
-/** The most characters of an answer. */
+/** The maximum number of characters of a reply to a complaint. */
 const LONGEST_ANSWER = 200;
 
-/** The fields of a complaint that are read. The payer's phone number is encrypted for the merchant and not read. */
+/**
+ * The fields of a complaint that this service reads. The payer's phone number, which is encrypted for the merchant, is
+ * not read.
+ */
 const Complaint = z.object({
   complaint_id: z.string(),
   complaint_time: z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
@@ -59,11 +65,13 @@ const Page = z.object({
 });
 
 /**
- * Complaints of payers (消费者投诉 2.0). A complaint takes no money; money that the merchant or WeChat Pay returns is
- * reported as a refund. A complaint ends when the merchant declares it settled.
+ * Creates the dispute adapter (`DisputeDesk`) for payers' complaints (消费者投诉 2.0). A complaint itself moves no money; if
+ * the merchant or WeChat Pay returns money, it is reported as a refund. A complaint closes when the merchant declares
+ * it settled.
  */
 export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
-  // A partner reads the complaints of all its merchants, so the sub-merchant's number selects them.
+  // A partner receives the complaints about all its sub-merchants, so they are selected by the number of the
+  // sub-merchant.
   const mchid = account.sub?.mchid ?? account.mchid;
   return { read, list, answer, finish };
 
@@ -78,8 +86,8 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   }
 
   /**
-   * WeChat Pay lists complaints by their day, and a payer may continue a closed complaint, so the list begins
-   * `EARLIER_MS` before `since`.
+   * Lists complaints. WeChat Pay selects them by their day, and a payer may continue a closed complaint. So the list
+   * begins `EARLIER_MS` before `since`.
    */
   async function list(since: Date, page = '0'): Promise<DisputePage> {
     const begin = new Date(since.getTime() - EARLIER_MS);
@@ -103,7 +111,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
       return {
         kind: 'refused',
         code: 'PARAM_ERROR',
-        reason: `WeChat Pay accepts at most ${LONGEST_ANSWER} characters.`,
+        reason: `WeChat Pay accepts at most ${LONGEST_ANSWER} characters in a reply.`,
       };
     const typed = typedFiles(files, IMAGES);
     if ('kind' in typed) return typed;
@@ -116,7 +124,10 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return post(id, 'response', { response_content: text, ...(images.length > 0 ? { response_images: images } : {}) });
   }
 
-  /** Uploads an image and returns its media_id. Only `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API v3). */
+  /**
+   * Uploads an image and returns its media_id. Only the part `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API
+   * v3).
+   */
   async function uploaded({ name, kind, bytes }: TypedFile): Promise<string | DisputeAction> {
     const meta = JSON.stringify({ filename: name, sha256: hash('sha256', bytes) });
     const form = multipartForm([
@@ -130,7 +141,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return reply.kind === 'unknown' ? reply : refusal(reply);
   }
 
-  /** Ends the complaint; the payer may complain again. */
+  /** Closes the complaint. The payer may complain again. */
   function finish(id: string): Promise<DisputeAction> {
     return post(id, 'complete', {});
   }
@@ -149,11 +160,17 @@ function refusal(reply: Refused): DisputeAction {
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
-/** A list covers at most 30 days. This list begins 24 days before `since` and ends 5 days after it. */
+/**
+ * The period of a list: 29 days, because WeChat Pay allows at most 30. It begins 24 days before `since` and ends 5 days
+ * after it.
+ */
 const LIST_MS = 29 * 86_400_000;
 const EARLIER_MS = 24 * 86_400_000;
 
-/** An unlisted state is `under_review`, so an unknown state never ends a dispute. */
+/**
+ * The state of a dispute for each WeChat state. Any other state is `under_review`, so that an unknown state never
+ * closes a dispute.
+ */
 const STATES: Readonly<Record<string, DisputeState>> = { PENDING: 'needs_answer', PROCESSED: 'won' };
 
 function disputeOf(found: Complaint): ChannelDispute {
@@ -165,7 +182,7 @@ function disputeOf(found: Complaint): ChannelDispute {
     orderNo: orders[0]?.out_trade_no ?? null,
     reason: found.problem_type ?? 'OTHERS',
     amount: { minor, currency: 'CNY' },
-    // A new message of the payer in an open complaint needs an answer of the merchant.
+    // If the payer sends a new message in an open complaint, the merchant must reply.
     state: STATES[state] ?? (waits ? 'needs_answer' : 'under_review'),
     dueAt: null,
     openedAt: found.complaint_time,
@@ -181,7 +198,7 @@ function get(target: string): Call {
   return { method: 'GET', target, about: { call: 'dispute' } };
 }
 
-/** A day in Beijing. */
+/** Returns the day in Beijing, as `yyyy-MM-dd`. */
 function dayOf(at: Date): string {
   return beijingTime(at).slice(0, 10);
 }

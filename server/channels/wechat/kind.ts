@@ -1,6 +1,6 @@
 /**
- * Describes WeChat Pay to the service: limits, fields and certificates, the settings to register, and the certificate
- * download.
+ * Describes WeChat Pay to the service: limits, fields, certificates, the settings that the merchant must make, and the
+ * certificate download.
  */
 import {
   type Addresses,
@@ -27,7 +27,10 @@ const PUBLIC_KEYS_ONLY =
 const OWN_CERTIFICATE =
   'The API does not supply the merchant certificate: renew it in the merchant platform (Account center, API security) before it expires.';
 
-/** Downloads the platform certificates: decrypted with the APIv3 key, signed by one of them or by a trusted public key. */
+/**
+ * Downloads the platform certificates. They are decrypted with the APIv3 key; the response must be signed with one of
+ * them or with a configured public key.
+ */
 async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded> {
   const settings = readSettings(input);
   const send = createSender(settings, input.send, input.now);
@@ -47,9 +50,9 @@ async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded
 const PLATFORM = 'Merchant platform (pay.weixin.qq.com), Product center';
 
 /**
- * The settings that a merchant must register at WeChat Pay for this service. Sources: "H5支付" and "JSAPI支付", 开发配置 (H5
- * 支付域名, JSAPI 支付授权目录), and "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). Native, App and payment codes need no
- * address; notifications go to the address of each order.
+ * Lists the settings that the merchant must make at WeChat Pay for this service. Sources: "H5支付" and "JSAPI支付", 开发配置
+ * (H5 支付域名, JSAPI 支付授权目录), and "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). The scenes qr, app and code need no
+ * registered URL, because each order contains its notification URL.
  */
 function wechatRegistrations(
   fields: Readonly<Record<string, string>>,
@@ -87,12 +90,18 @@ function wechatRegistrations(
 
 const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
 
-/** code_url and prepay_id expire after two hours. An h5_url expires after five minutes, but is renewed until the order expires. */
+/**
+ * The longest time that an order can be paid. code_url and prepay_id expire after two hours. An h5_url expires after
+ * five minutes, but the service renews it until the order expires.
+ */
 const TWO_HOURS = 2 * 3600;
-/** A payer at the till has about half a minute for the password ("付款码支付": query for 45 s, then reverse); this allows more. */
+/**
+ * The time limit of a payment by payer's code. The payer at the till needs about half a minute for the password. WeChat
+ * Pay recommends to query for 45 s and then to reverse ("付款码支付"); the limit is longer.
+ */
 const AT_THE_TILL = 120;
 
-/** One appid or up to ten, separated by commas. */
+/** One app id, or up to ten app ids separated by commas. */
 const SEVERAL_APPS = /^[A-Za-z0-9_-]{6,32}(?:,\s*[A-Za-z0-9_-]{6,32}){0,9}$/;
 
 const FIELDS: readonly FieldSpec[] = [
@@ -222,7 +231,7 @@ const FIELDS: readonly FieldSpec[] = [
   PERCENT_FIELD,
 ];
 
-/** Fields that are only allowed with a sub-merchant. */
+/** Fields that are allowed only if a sub-merchant is configured. */
 const SUB_APPS = ['subAppId', 'subAppIdJsapi', 'subAppIdMini', 'subAppIdApp'];
 
 const CERT_KINDS: readonly CertKindSpec[] = [
@@ -256,7 +265,7 @@ const CERT_KINDS: readonly CertKindSpec[] = [
   },
 ];
 
-/** The channel kind of WeChat Pay (API v3), for direct merchants and partners. */
+/** WeChat Pay as a channel (API v3), for direct merchants and for partners. */
 export const wechatKind: ChannelKind = {
   payWay: 'wechat',
   name: 'WeChat Pay',
@@ -273,7 +282,7 @@ export const wechatKind: ChannelKind = {
   currencies: ['CNY'],
   defaultCurrency: 'CNY',
   limits: {
-    // WeChat Pay requires one minute; the rest allows for the delay of the call and a wrong clock.
+    // WeChat Pay requires one minute. The rest is for the time of the call and for a clock that is slightly wrong.
     minExpirySeconds: 90,
     maxRefundsPerOrder: 50,
     refundSpacingSeconds: 60,
@@ -302,7 +311,8 @@ export const wechatKind: ChannelKind = {
     );
     if (!fields.subMchId && SUB_APPS.some((name) => fields[name])) absent.push('subMchId');
     if (!kinds.has(KINDS.merchantKey)) absent.push(KINDS.merchantKey);
-    // The field merchantSerial can replace the certificate, but the certificate is simpler to provide.
+    // The field merchantSerial also suffices in place of the certificate. But the certificate is named as missing,
+    // because it is easier to provide.
     if (!kinds.has(KINDS.merchantCert) && !fields.merchantSerial) absent.push(KINDS.merchantCert);
     const hasIds = readIds(fields.publicKeyId).length > 0;
     if (hasIds && !kinds.has(KINDS.publicKey)) absent.push(KINDS.publicKey);

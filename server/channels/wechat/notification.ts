@@ -1,4 +1,4 @@
-/** Notifications: verification and reading; and the registered address for complaints. */
+/** Verifies and reads WeChat Pay's notifications, and registers the URL for complaints. */
 import { z } from 'zod';
 import {
   type FetchBudget,
@@ -24,17 +24,18 @@ import {
 import { type Account, merchantOf } from './requests.ts';
 import { openText } from './signature.ts';
 
-/** The account and the keys that notifications are checked against. */
+/** The account that a notification must be for, and the keys that verify it. */
 interface NotificationReader extends Account {
-  /** Every app of the configuration. */
+  /** All app ids of the configuration. */
   appIds: readonly string[];
   apiV3Key: Buffer;
   judge: Judge;
 }
 
 /**
- * Reads a notification: verifies the RSA signature over the raw bytes, decrypts the resource, checks merchant and app;
- * throws NotificationNotGenuine. `outcome.amount` is WeChat's amount in fen; payments/core compares it with the order.
+ * Reads a notification: verifies the RSA signature over the raw bytes, decrypts the resource, and checks the merchant
+ * and the app. Throws NotificationNotGenuine. `outcome.amount` is WeChat Pay's amount in fen; payments/core compares it
+ * with the amount of the order.
  */
 export async function readNotification(
   reader: NotificationReader,
@@ -51,7 +52,7 @@ export async function readNotification(
   if (event.startsWith('COMPLAINT.')) return complaintNotification(reader, event, envelope, resource);
   if (!isOfPayment(event, resource)) return otherNotification(reader, event, envelope);
   const isRefund = event.startsWith('REFUND.');
-  // A refund's resource names no app.
+  // The notification of a refund contains no app id.
   const appIds = isRefund ? undefined : knownApps(reader, resource);
   const stranger = strangerIn(resource, merchantOf(reader));
   if (stranger) throw new NotificationNotGenuine('wrong_account', stranger);
@@ -66,15 +67,18 @@ export async function readNotification(
     : { ...notification, appIds, ...tradePart(resource, receivedAt) };
 }
 
-/** Profit sharing also sends TRANSACTION.SUCCESS, but without an order number and a state. */
+/**
+ * Whether a notification is about a payment or a refund. Profit sharing also sends TRANSACTION.SUCCESS, but without an
+ * order number and a trade state.
+ */
 function isOfPayment(event: string, resource: Members): boolean {
   const isTrade = event.startsWith('TRANSACTION.') && ('out_trade_no' in resource || 'trade_state' in resource);
   return isTrade || event.startsWith('REFUND.');
 }
 
 /**
- * A notification of another product (profit sharing, transfers, coupons); its decryption with the APIv3 key proves that
- * it is for this merchant.
+ * Reads a notification of another product (profit sharing, transfers, coupons). It is for this merchant, because it
+ * could be decrypted with the merchant's APIv3 key.
  */
 function otherNotification({ mchid: account }: NotificationReader, event: string, envelope: Members): Notification {
   const notificationId = textIn(envelope, 'id');
@@ -84,8 +88,8 @@ function otherNotification({ mchid: account }: NotificationReader, event: string
 }
 
 /**
- * The app of a trade; in partner mode the partner's and, if the trade names it, the sub-merchant's. The caller compares them with the order's
- * app.
+ * Returns the app ids of a trade. In partner mode these are the partner's app id and, if the trade contains it, the
+ * sub-merchant's. The caller compares them with the app id of the order.
  */
 function knownApps({ appIds, sub }: NotificationReader, resource: Members): string[] {
   const members = sub ? ['sp_appid', ...(textIn(resource, 'sub_appid') ? ['sub_appid'] : [])] : ['appid'];
@@ -96,7 +100,10 @@ function knownApps({ appIds, sub }: NotificationReader, resource: Members): stri
   });
 }
 
-/** A complaint names no merchant; its decryption with the APIv3 key proves that it is about this merchant. */
+/**
+ * Reads a notification about a complaint. It contains no merchant number. It is about this merchant, because it could
+ * be decrypted with the merchant's APIv3 key.
+ */
 function complaintNotification(
   { mchid: account }: NotificationReader,
   event: string,
@@ -107,14 +114,14 @@ function complaintNotification(
   const disputeId = textIn(resource, 'complaint_id');
   if (!notificationId || !disputeId)
     throw new NotificationNotGenuine('malformed', 'The notification has no id or no complaint_id.');
-  // All systems of the merchant share one address, so the order may be another system's.
+  // All systems of the merchant share one URL for complaints, so the order may belong to a different system.
   return { notificationId, account, event, orderNo: null, refundNo: null, disputeId, isShared: true };
 }
 
 function tradePart(resource: Members, receivedAt: Date): Pick<Notification, 'outcome'> {
   const outcome = readTrade(resource, receivedAt);
   if (outcome.kind === 'unknown') throw new NotificationNotGenuine('malformed', outcome.detail ?? 'Unreadable trade.');
-  // WeChat Pay notifies only of success, so any other state is not used as a result.
+  // WeChat Pay sends notifications only for successful payments, so any other state is not used as a result.
   return outcome.kind === 'paid' ? { outcome } : {};
 }
 
@@ -126,7 +133,10 @@ function refundPart(resource: Members, receivedAt: Date): Pick<Notification, 're
   return { refundNo, refund };
 }
 
-/** Decrypts the resource. The signature is verified, so a failure means that the configured APIv3 key is wrong. */
+/**
+ * Decrypts the resource of a notification. The signature is already verified, so a failure means that the configured
+ * APIv3 key is wrong.
+ */
 function openResource(encrypted: Members, apiV3Key: Buffer): Members {
   if (textIn(encrypted, 'algorithm') !== 'AEAD_AES_256_GCM') {
     throw new NotificationNotGenuine('malformed', 'The resource is not encrypted with AEAD_AES_256_GCM.');
@@ -159,7 +169,7 @@ function readMembers(bytes: Buffer | string): Members {
 const TARGET = '/v3/merchant-service/complaint-notifications';
 const Registered = z.object({ url: z.string().min(1) });
 
-/** The call, mode and notification URL for complaints. */
+/** The functions and settings to register and check the URL for complaints. */
 interface ComplaintNotifications {
   ask: Ask;
   mode: Mode;
@@ -167,17 +177,17 @@ interface ComplaintNotifications {
 }
 
 /**
- * Registers the address for complaints; WeChat Pay has one per merchant. An address on another host is not replaced,
- * because that system would stop receiving complaints. An address on the same host is replaced.
+ * Registers the URL for complaints. WeChat Pay stores one URL per merchant. A URL on a different host is not replaced,
+ * because the system on that host would stop receiving complaints. A URL on the same host is replaced.
  */
 export async function registerComplaintNotifications({
   ask,
   mode,
   notifyUrl,
 }: ComplaintNotifications): Promise<NotificationsRegistered> {
-  if (notifyUrl === undefined) return failed('no_notify_url', 'The service does not know its own public URL.');
+  if (notifyUrl === undefined) return failed('no_notify_url', 'The public URL is missing: set Server.PublicUrl.');
   if (mode !== 'simulator' && !notifyUrl.startsWith('https://'))
-    return failed('not_https', `WeChat Pay calls https addresses only; the notify URL is ${notifyUrl}.`);
+    return failed('not_https', `WeChat Pay calls only https URLs, but the notify URL is ${notifyUrl}.`);
   const known = await readUrl(ask);
   if ('ok' in known) return known;
   if (known.url === notifyUrl) return { ok: true, fields: {} };
@@ -190,7 +200,10 @@ export async function registerComplaintNotifications({
 
 const ADDRESS = 'Address for complaints';
 
-/** Checks the registered address in a test of the configuration; the simulator uses the address of each order. */
+/**
+ * Checks the registered URL for complaints in a test of the configuration. The simulator may have no registered URL,
+ * because it uses the URL of each order.
+ */
 export async function complaintChecks({ ask, mode, notifyUrl }: ComplaintNotifications): Promise<ProbeCheck[]> {
   if (notifyUrl === undefined) return [];
   const known = await readUrl(ask);
@@ -202,22 +215,25 @@ export async function complaintChecks({ ask, mode, notifyUrl }: ComplaintNotific
   return [lacking('complaint_url', known.url === null ? none : elsewhere(known.url))];
 }
 
-/** The check of the registered address as "not tested", because an id, key or certificate is wrong. */
+/**
+ * Builds the check of the URL for complaints with the result "not tested". It is used if an id, key or certificate is
+ * wrong.
+ */
 export function untestedComplaints({ notifyUrl }: Pick<ComplaintNotifications, 'notifyUrl'>): ProbeCheck[] {
   return notifyUrl === undefined ? [] : [notReached('notifications', ADDRESS)];
 }
 
 async function readUrl(ask: Ask): Promise<{ url: string | null } | Extract<NotificationsRegistered, { ok: false }>> {
   const reply = await ask({ method: 'GET', target: TARGET, about: { call: 'webhooks' } });
-  // The document of API v3 names status 400; only the code is checked.
+  // WeChat Pay's document states HTTP 400 for this code. The status is not checked, only the code.
   if (reply.kind === 'refused' && reply.code === 'RESOURCE_NOT_EXISTS') return { url: null };
   if (reply.kind !== 'said') return notKnown(reply);
   const url = Registered.safeParse(reply.members).data?.url;
-  return url === undefined ? failed('unparsable', 'The response names no address.') : { url };
+  return url === undefined ? failed('unparsable', "WeChat Pay's response has no URL.") : { url };
 }
 
 function notKnown(reply: Exclude<Reply, { kind: 'said' }>): Extract<NotificationsRegistered, { ok: false }> {
-  if (reply.kind === 'unknown') return failed(reply.cause, reply.detail ?? 'WeChat Pay did not answer.');
+  if (reply.kind === 'unknown') return failed(reply.cause, reply.detail ?? 'WeChat Pay did not respond.');
   return failed(reply.code, `WeChat Pay refused: ${reply.message}`);
 }
 

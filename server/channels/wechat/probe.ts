@@ -17,7 +17,7 @@ import { type Ask, type Refused, type Reply, type SendSigned, isAboutTime } from
 import { PRODUCTS, certificatesRequest, closeRequest, placeRequest, queryRequest } from './requests.ts';
 import { KINDS, type Settings, appIdsOf } from './settings.ts';
 
-/** The input of a test: the account and the calls. */
+/** The input of a configuration test: the settings and the calls to WeChat Pay. */
 interface Prober {
   settings: Settings;
   ask: Ask;
@@ -27,7 +27,7 @@ interface Prober {
   now: () => Date;
 }
 
-/** The names of the products in the merchant platform. */
+/** The name of each product in the merchant platform, with its scene. */
 const NAMES: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'Native (qr)',
   h5: 'H5 (h5)',
@@ -37,16 +37,16 @@ const NAMES: Readonly<Partial<Record<Scene, string>>> = {
   code: 'Payment code (code)',
 };
 
-/** Two minutes; WeChat Pay requires one. */
+/** The lifetime of a test order: two minutes. WeChat Pay requires at least one minute. */
 const LIFE_MS = 120_000;
 
-/** No openid contains `@`, so no order can be created for it. */
+/** A payer id for tests. No openid contains `@`, so no order can be created for it. */
 const INVENTED_PAYER = 'nobody@test';
 
 /**
- * Creates an order of 0.10 CNY in each scene and closes it at once. It cannot be paid, because no payer gets its code
- * or URL. In the scenes jsapi and mini the payer does not exist. In the scene code no order is created, because it
- * needs the code of a real payer.
+ * Tests the products: creates an order of 0.10 CNY in each scene and closes it at once. No payer gets its code or URL,
+ * so it cannot be paid. The scenes jsapi and mini use a payer that does not exist. The scene code is not tested,
+ * because it needs the code of a real payer.
  */
 async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const { settings } = prober;
@@ -57,18 +57,18 @@ async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<
   return [...apps.flat(), ...products.flat()];
 }
 
-/** The product checks as "not tested", because an id, key or certificate is wrong. */
+/** Builds the product checks with the result "not tested". It is used if an id, key or certificate is wrong. */
 function untestedProducts(settings: Settings, scenes: readonly Scene[]): ProbeCheck[] {
   const apps = appsOf(settings, scenes).map(([appId]) => notReached('credential', appName(appId)));
   return [...apps, ...scenes.map((scene) => notReached('product', nameOf(scene)))];
 }
 
-/** Every app of the scenes, with the field that names it. */
+/** Returns every app id that the scenes use, with the configuration field that contains it. */
 function appsOf(settings: Settings, scenes: readonly Scene[]): [appId: string, field: string][] {
   return [...new Map(scenes.flatMap((scene) => appsOfScene(settings, scene)))];
 }
 
-/** The apps of a scene, of a partner and of its sub-merchant. */
+/** Returns the app ids of a scene: those of the partner or direct merchant, and those of the sub-merchant. */
 function appsOfScene({ appId, sceneAppIds, sub }: Settings, scene: Scene): [appId: string, field: string][] {
   const suffix = `${scene.slice(0, 1).toUpperCase()}${scene.slice(1)}`;
   const named = (field: string, own: readonly string[] = [], usual?: string): [string, string][] => {
@@ -86,7 +86,10 @@ function nameOf(scene: Scene): string {
   return NAMES[scene] ?? scene;
 }
 
-/** Tests an app with a native order, because WeChat Pay refuses it for any kind of app that is not linked. */
+/**
+ * Tests an app id with a native order. WeChat Pay refuses a native order if the app id is not linked to the merchant,
+ * whatever the type of the app.
+ */
 async function testApp(prober: Prober, appId: string, field: string): Promise<ProbeCheck> {
   const name = appName(appId);
   const tried = await tryOrder(prober, 'qr', appId);
@@ -107,11 +110,12 @@ async function testProduct(prober: Prober, scene: Scene): Promise<ProbeCheck> {
   if (tried.kind === 'made') return passed('product', name, tried.left);
   if (tried.kind === 'silent') return wanting('product', name, 'failed', { code: tried.cause, message: tried.detail });
   const { code, message } = tried.refused;
-  // "NO_AUTH": the product is not opened ("商户号该产品权限未开通", among the codes of every create).
+  // NO_AUTH means that the merchant has not opened the product ("商户号该产品权限未开通", in the error codes of every create
+  // call).
   if (code === 'NO_AUTH')
     return wanting('product', name, 'failed', {
       code,
-      message: `The merchant has not opened this product: Product center of the merchant platform. WeChat Pay's message: ${message}`,
+      message: `The merchant has not opened this product. Open it in the Product center of the merchant platform. WeChat Pay's message: ${message}`,
     });
   if (isAboutApp(tried.refused)) {
     const field = appsOfScene(prober.settings, scene).find(([one]) => one === appId)?.[1] ?? 'appId';
@@ -146,7 +150,7 @@ type Tried =
   | { kind: 'refused'; refused: Refused }
   | { kind: 'silent'; cause: string; detail: string };
 
-/** Creates an order and closes it, also if the result of the create is unknown. */
+/** Creates a test order and closes it. The order is also closed if the result of the create call is unknown. */
 async function tryOrder({ settings, ask, notifyUrl, now }: Prober, scene: Scene, appId: string): Promise<Tried> {
   const order = unseenOrder(scene, appId, notifyUrl, now());
   if (!PRODUCTS[scene]) return { kind: 'silent', cause: 'scene_unknown', detail: `WeChat Pay has no scene ${scene}.` };
@@ -178,10 +182,13 @@ function unseenOrder(scene: Scene, appId: string, notifyUrl: string | undefined,
   };
 }
 
-/** The number of an order that does not exist: the service's numbers never look like this. */
+/** The number of an order that does not exist: the service never creates such a number. */
 const UNKNOWN_ORDER = 'probe0000000000';
 
-/** Queries an order that does not exist and the certificates, which changes nothing; then, on request, tries the products. */
+/**
+ * Tests the configuration: queries an order that does not exist and downloads the certificates, which changes nothing
+ * at WeChat Pay. If `products` is given, it also tests the products of these scenes.
+ */
 export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   const credentials = await testCredentials(prober);
   const isUsable = credentials.every(({ status }) => status !== 'failed');
@@ -197,7 +204,8 @@ async function testCredentials({ settings, ask, send, now }: Prober): Promise<Pr
     fault = faultOf(await ask(queryRequest(settings, { orderNo: UNKNOWN_ORDER })), settings);
     return credentialChecks('WeChat Pay', subjectsOf(settings), fault);
   });
-  // A wrong APIv3 key first causes an unknown serial, because the certificates cannot be decrypted.
+  // `serial_unknown` may be caused by a wrong APIv3 key: the certificates cannot be decrypted, so every serial is
+  // unknown. So the APIv3 key is also tested in this case.
   const isReceived = !fault || fault.code === 'serial_unknown';
   const encrypted = isReceived
     ? await traced(async () => [await testApiV3Key(settings, send, now)])
@@ -208,13 +216,16 @@ async function testCredentials({ settings, ask, send, now }: Prober): Promise<Pr
 
 const APIV3_KEY = 'APIv3 key';
 const untriedDecryption = wanting('credential', APIV3_KEY, 'unproven', {
-  message: 'Not tested: correct the failed checks above first.',
+  message: 'Not tested, because a check above failed. Correct that one first.',
 });
 
-/** With a wrong APIv3 key no certificate can be decrypted, so the other faults are unproven. */
+/**
+ * Changes a failed check to "unproven". With a wrong APIv3 key no certificate can be decrypted, so the other faults may
+ * be caused by it.
+ */
 function unlessOk(check: ProbeCheck): ProbeCheck {
   if (check.status !== 'failed') return check;
-  return wanting('credential', check.name, 'unproven', { message: 'Cannot be tested without the right APIv3 key.' });
+  return wanting('credential', check.name, 'unproven', { message: 'Not tested, because the APIv3 key is wrong.' });
 }
 
 function subjectsOf({ merchantSerialFrom, publicKeyIds, sub }: Settings): Subject[] {
@@ -229,7 +240,10 @@ function subjectsOf({ merchantSerialFrom, publicKeyIds, sub }: Settings): Subjec
   ];
 }
 
-/** Tests the APIv3 key. Merchants with public keys only get a 404, so only a failed decryption means that the key is wrong. */
+/**
+ * Tests the APIv3 key by decrypting the platform certificates. A merchant that uses only WeChat Pay public keys gets
+ * HTTP 404 here. So the key is wrong only if the decryption fails.
+ */
 async function testApiV3Key(settings: Settings, send: SendSigned, now: () => Date): Promise<ProbeCheck> {
   try {
     readCertificates(await send(certificatesRequest()), settings, now());
@@ -249,7 +263,7 @@ function faultOf(reply: Reply, settings: Settings): Fault {
   const { status, code, message } = reply;
   if (code === 'ORDER_NOT_EXIST') return undefined;
   if (status === 401) return wrong(fieldOfSignError(message, settings), code || 'SIGN_ERROR', message);
-  // WeChat Pay reports a missing partner relation as a fault of the sub-merchant.
+  // If the partner may not act for the sub-merchant, WeChat Pay reports a fault of the sub-merchant's number.
   if (/sub_mch_?id/i.test(message)) return wrong('subMchId', code, message);
   if (code === 'NO_AUTH' && settings.sub) return wrong('subMchId', code, message);
   if (code === 'MCH_NOT_EXISTS' || code === 'NO_AUTH') return wrong('mchid', code, message);
@@ -262,7 +276,7 @@ function fieldOfSignError(message: string, { merchantSerialFrom }: Settings): st
   return /mchid|商户号/i.test(message) ? 'mchid' : KINDS.merchantKey;
 }
 
-/** A signature that does not verify means a wrong or missing verification key in the configuration. */
+/** Returns the field or certificate kind that is probably wrong if a response could not be verified. */
 function fieldOfDoubt(cause: string, { publicKeyIds }: Settings): string | null {
   const usesPublicKey = publicKeyIds.length > 0;
   if (cause === 'signature_invalid') return usesPublicKey ? KINDS.publicKey : KINDS.platformCert;

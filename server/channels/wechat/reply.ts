@@ -1,6 +1,6 @@
 /**
- * One request to WeChat Pay: signed and sent to one of two hosts; the answer is verified and parsed, and its states and
- * codes are interpreted.
+ * Signs a request, sends it to one of WeChat Pay's two hosts, verifies the response, and interprets its states and
+ * codes.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -19,20 +19,20 @@ import type { Call } from './requests.ts';
 import type { Settings } from './settings.ts';
 import { answerText, isFresh, plainSerial, requestText, signRsa, verifyRsa, writeAuthorization } from './signature.ts';
 
-/** How long the spare host is used before the first host is tried again. */
+/** The time that the spare host is used before the first host is tried again. */
 const SPARE_MS = 5 * 60_000;
 
-/** Selects one of WeChat's two hosts for the next attempt. */
+/** Selects the host of WeChat Pay for the next request. */
 interface AccessPoint {
   current(): string;
-  /** Reports a failed attempt at `base`; only an error without a response switches the host. */
+  /** Reports a failed request to the host `base`. The host is changed only if there was no response. */
   failed(base: string, error: unknown): void;
 }
 
 /**
- * After a request without a response, the next requests go to the spare host for five minutes. If the spare host does
- * not respond either, they go to the first host again. A request is sent once: the caller gets an unknown outcome, and
- * repeats the request or queries.
+ * Selects the host of each request. If the first host does not respond, the next requests go to the spare host for five
+ * minutes. If the spare host does not respond either, they go to the first host again. A failed request is not repeated
+ * here: the caller gets an unknown result and repeats the request or queries.
  */
 function createAccessPoint({ base, spareBase }: Settings, now: () => Date): AccessPoint {
   let spareUntil = -Infinity;
@@ -45,7 +45,7 @@ function createAccessPoint({ base, spareBase }: Settings, now: () => Date): Acce
   };
 }
 
-/** The bytes are not one JSON object with unique field names; `why` is a stable cause. */
+/** Thrown if the bytes are not one JSON object with unique field names. `why` is a stable error code. */
 export class UnreadableJson extends Error {
   readonly why: Extract<UnknownCause, 'unparsable' | 'duplicate_key'>;
   constructor(why: UnreadableJson['why'], detail: string) {
@@ -57,24 +57,24 @@ export class UnreadableJson extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The fields of a JSON object from outside; their values are unchecked. */
+/** The fields of a received JSON object. The types of the values are not checked. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Reads UTF-8 bytes as one JSON object; throws UnreadableJson, also for a duplicate field name. */
+/** Parses UTF-8 bytes as one JSON object. Throws UnreadableJson if they are not, or if a field name is duplicate. */
 export function readObject(bytes: Buffer | string): Members {
   const { value, text } = parse(bytes);
-  if (!isObject(value)) throw new UnreadableJson('unparsable', 'The text is not a JSON object.');
+  if (!isObject(value)) throw new UnreadableJson('unparsable', 'The content is not a JSON object.');
   if (!hasUniqueMembers(text, value)) throw new UnreadableJson('duplicate_key', 'Duplicate member name.');
   return value;
 }
 
-/** The object in a field; empty if the value is not an object. */
+/** Returns the object in a field; an empty object if the value is not an object. */
 export function objectIn(members: Members, name: string): Members {
   const value = members[name];
   return isObject(value) ? value : {};
 }
 
-/** The text of a field; empty if the value is not a string. */
+/** Returns the text in a field; an empty text if the value is not a string. */
 export function textIn(members: Members, name: string): string {
   const value = members[name];
   return typeof value === 'string' ? value : '';
@@ -85,7 +85,7 @@ function parse(bytes: Buffer | string): { value: unknown; text: string } {
     const text = typeof bytes === 'string' ? bytes : utf8.decode(bytes);
     return { value: JSON.parse(text), text };
   } catch {
-    throw new UnreadableJson('unparsable', `The text (${bytes.length} bytes) is not UTF-8 JSON.`);
+    throw new UnreadableJson('unparsable', `The content (${bytes.length} bytes) is not UTF-8 JSON.`);
   }
 }
 
@@ -93,21 +93,21 @@ function isObject(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The meaning of WeChat's `trade_state`; an unlisted one is pending. */
+/** The meaning of WeChat Pay's `trade_state`. A state that is not listed is pending. */
 export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' | 'closed' | 'revoked'> = new Map([
   ['NOTPAY', 'pending'],
   ['USERPAYING', 'pending'],
   ['ACCEPT', 'pending'],
   ['PAYERROR', 'pending'],
   ['SUCCESS', 'paid'],
-  /** The state after any refund, even a partial one: the trade is paid. */
+  /** The trade was paid and then refunded in full or in part. */
   ['REFUND', 'refunded'],
   ['CLOSED', 'closed'],
-  /** A reversed payment by payer's code, paid or not. */
+  /** A payment by payer's code that was reversed. It may have been paid before. */
   ['REVOKED', 'revoked'],
 ]);
 
-/** The meaning of WeChat's refund `status`; an unlisted one is pending. */
+/** The meaning of WeChat Pay's refund `status`. A status that is not listed is pending. */
 export const REFUND_STATES: ReadonlyMap<string, 'pending' | 'succeeded' | 'failed' | 'abnormal'> = new Map([
   ['PROCESSING', 'pending'],
   ['SUCCESS', 'succeeded'],
@@ -115,7 +115,7 @@ export const REFUND_STATES: ReadonlyMap<string, 'pending' | 'succeeded' | 'faile
   ['ABNORMAL', 'abnormal'],
 ]);
 
-/** Codes of a refused create that rule out a trade. */
+/** Error codes of a refused create call that mean that no trade exists. */
 const DEFINITE_CODES: ReadonlySet<string> = new Set([
   'PARAM_ERROR',
   'INVALID_REQUEST',
@@ -129,17 +129,20 @@ const DEFINITE_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a refusal rules out a trade. INVALID_REQUEST is also returned for an order number that has a trade ("201
- * 商户订单号重复").
+ * Whether a refusal means that no trade exists. INVALID_REQUEST can also mean that the order number already has a trade
+ * ("201 商户订单号重复"), so the message is checked too.
  */
 export function isDefinite(code: string, message: string): boolean {
   return DEFINITE_CODES.has(code) && !isRepeated(message);
 }
 
-/** Codes of a refused create that mean that a trade of this number exists or may exist. */
+/** Error codes of a refused create call that mean that a trade with this order number exists or may exist. */
 const KNOWN_CODES: ReadonlySet<string> = new Set(['ORDER_PAID', 'ORDER_CLOSED', 'OUT_TRADE_NO_USED', 'TRADE_ERROR']);
 
-/** Why a signed refusal of a create does not decide the order. */
+/**
+ * Returns why a signed refusal of a create call leaves the state of the order open: a trade may exist, or the code is
+ * not listed.
+ */
 export function createDoubt(code: string, message: string): RefusalDoubt {
   return KNOWN_CODES.has(code) || isRepeated(message) ? 'trade_may_exist' : 'unlisted';
 }
@@ -148,7 +151,10 @@ function isRepeated(message: string): boolean {
   return message.includes('重复');
 }
 
-/** Codes that refuse a payer's code for good: the payer needs another code or card, and the merchant another order. */
+/**
+ * Error codes that refuse a payer's code permanently. The payer needs a new code or another card, and the merchant
+ * needs a new order.
+ */
 export const SPENT_CODES: ReadonlySet<string> = new Set([
   'AUTH_CODE_EXPIRE',
   'AUTH_CODE_ERROR',
@@ -158,7 +164,7 @@ export const SPENT_CODES: ReadonlySet<string> = new Set([
   'BUYER_MISMATCH',
 ]);
 
-/** Codes that mean that the merchant's key or permission is wrong, not the order. */
+/** Error codes that mean that the merchant's key or permission is wrong. They say nothing about the order. */
 const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
   'SIGN_ERROR',
   'NO_AUTH',
@@ -166,7 +172,7 @@ const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
   'APPID_MCHID_NOT_MATCH',
 ]);
 
-/** Codes that mean that the call was too frequent and must be repeated later. */
+/** Error codes that mean that calls are too frequent. The call must be repeated later. */
 const BUSY_CODES: ReadonlySet<string> = new Set(['FREQUENCY_LIMITED', 'RATELIMIT_EXCEEDED', 'FREQUENCY_LIMIT_EXCEED']);
 
 const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOSED ORDER_PAID SIGN_ERROR NO_AUTH
@@ -174,17 +180,20 @@ const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOS
   AUTH_CODE_EXPIRE AUTH_CODE_ERROR AUTH_CODE_INVALID NOT_SUPPORT_CARD BUYER_MISMATCH
   RESOURCE_NOT_EXISTS MCH_NOT_EXISTS FREQUENCY_LIMITED FREQUENCY_LIMIT_EXCEED RATELIMIT_EXCEEDED SYSTEM_ERROR BANK_ERROR`;
 
-/** Documented codes by their spelling without `_`, which WeChat Pay still uses in some answers. */
+/** The documented error codes by their spelling without `_`. WeChat Pay still uses this spelling in some responses. */
 const OLD_SPELLINGS: ReadonlyMap<string, string> = new Map(
   DOCUMENTED.split(/\s+/).map((code) => [code.replaceAll('_', ''), code]),
 );
 
-/** A code in its documented spelling: ORDERPAID becomes ORDER_PAID; unknown codes stay unchanged. */
+/**
+ * Returns an error code in its documented spelling: ORDERPAID becomes ORDER_PAID. An unknown code is returned
+ * unchanged.
+ */
 function readCode(code: string): string {
   return OLD_SPELLINGS.get(code.replaceAll('_', '')) ?? code;
 }
 
-/** No usable response. */
+/** A call without a usable response. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -192,7 +201,9 @@ export interface Unknown {
   refusal?: { code: string; reason: string };
 }
 
-/** A refusal, with its code in the documented spelling; an unsigned refusal may be forged. */
+/**
+ * A refusal by WeChat Pay, with its error code in the documented spelling. A refusal without a signature may be forged.
+ */
 export interface Refused {
   kind: 'refused';
   status: number;
@@ -202,12 +213,15 @@ export interface Refused {
 }
 
 /**
- * The result of a call: a verified 2xx, a refusal, or unknown. A 204 has no fields. A 202 has the trade of a payment by
- * payer's code, or is unknown.
+ * The result of a call: a verified 2xx response, a refusal, or unknown. A 204 has no fields. A 202 has the trade of a
+ * payment by payer's code; without a trade it is unknown.
  */
 export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unknown;
 
-/** Reads an answer: redirects and 5xx are unknown; every 2xx must verify, and so must a 4xx with a signature. */
+/**
+ * Reads a response. Redirects and 5xx are unknown. Every 2xx must have a valid signature; a 4xx may be unsigned, but
+ * its signature must be valid if it has one.
+ */
 async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   const { status } = answer;
   if (status >= 300 && status < 400) return unknown('redirected', `HTTP ${status}`);
@@ -224,8 +238,8 @@ async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
 }
 
 /**
- * Reads a 202: while the payer types the password, codepay returns the trade (as merchants report). If there is no
- * trade, the request must be repeated.
+ * Reads a 202 response. Merchants report that codepay returns 202 with the trade while the payer types the password. If
+ * the response has no trade, the same request must be repeated.
  */
 function readUnfinished(answer: WireAnswer): Reply {
   const again = unknown('in_progress', 'HTTP 202: the same request must be repeated.');
@@ -234,20 +248,22 @@ function readUnfinished(answer: WireAnswer): Reply {
   return reply.kind === 'said' && textIn(reply.members, 'trade_state') === '' ? again : reply;
 }
 
-/** The unknown outcome of a failed exchange; an error other than TransportFailed is a fault of the service. */
+/**
+ * Builds the unknown outcome of a request that failed. An error other than TransportFailed is an error of this service.
+ */
 function unknownFrom(error: unknown): Unknown {
   if (error instanceof TransportFailed) return unknown(error.why, error.message);
   return unknown('network', error instanceof Error ? error.message : 'The request failed.');
 }
 
-/** Builds an unknown outcome. */
+/** Builds the result of a call whose outcome is unknown. */
 export function unknown(cause: UnknownCause, detail: string): Unknown {
   return { kind: 'unknown', cause, detail };
 }
 
 /**
- * The unknown outcome of a refusal that is not about the trade: too frequent, a wrong clock or key. Undefined for other
- * refusals.
+ * Returns the unknown outcome of a refusal that says nothing about the trade: too many calls, a wrong clock, or a wrong
+ * key. Returns undefined for any other refusal.
  */
 export function unknownRefusal({ status, code, message, signed }: Refused): Unknown | undefined {
   const detail = `HTTP ${status} ${code} ${message}`.trim();
@@ -255,11 +271,11 @@ export function unknownRefusal({ status, code, message, signed }: Refused): Unkn
   if (status === 401) return unknown(isAboutTime(message) ? 'clock_skew' : 'misconfigured', detail);
   if (CREDENTIAL_CODES.has(code))
     return { ...unknown('misconfigured', detail), ...(signed ? { refusal: { code, reason: message } } : {}) };
-  // An answer without a code does not come from the API: a proxy, an unknown path, a wrong method.
+  // Every refusal of the API has a code. A refusal without a code comes from a proxy, or from a wrong path or method.
   return code === '' ? unknown('http_status', detail) : undefined;
 }
 
-/** Whether a refusal's text is about the timestamp of the request. */
+/** Whether the message of a refusal is about the timestamp of the request. */
 export function isAboutTime(message: string): boolean {
   return /timestamp|时间/i.test(message);
 }
@@ -300,16 +316,19 @@ function codeOf(answer: WireAnswer): string {
   return members ? ` ${readCode(textIn(members, 'code'))}` : '';
 }
 
-/** Sends a call and reads its answer; never throws. */
+/** Sends a call and reads its response. Never throws; an error becomes an unknown result. */
 export type Ask = (call: Call) => Promise<Reply>;
 
-/** Signs and sends a call and returns the raw answer; throws TransportFailed. */
+/** Signs and sends a call and returns the response unread. Throws TransportFailed. */
 export type SendSigned = (call: Call) => Promise<WireAnswer>;
 
-/** Downloads a file with a signed request; throws TransportFailed. */
+/** Downloads a file with a signed request. Throws TransportFailed. */
 export type DownloadSigned = (url: URL) => Promise<WireFile>;
 
-/** Creates the signed download; the caller must check that the URL is WeChat Pay's. */
+/**
+ * Creates the function that downloads a file with a signed request. The caller must first check that the URL leads to
+ * WeChat Pay.
+ */
 export function createDownloader(settings: Settings, download: Download, now: () => Date): DownloadSigned {
   return async (url) => {
     const about = { call: 'bill file' };
@@ -319,7 +338,10 @@ export function createDownloader(settings: Settings, download: Download, now: ()
   };
 }
 
-/** Creates the sender: every call is signed with the merchant key, a new nonce and `now`; the host is not signed. */
+/**
+ * Creates the function that signs and sends a call. Each request is signed with the merchant key, a new nonce and the
+ * current time. The signature does not cover the host.
+ */
 export function createSender(settings: Settings, send: Transport, now: () => Date): SendSigned {
   const { publicKeyIds, base } = settings;
   const root = new URL(base).pathname.replace(/\/$/, '');
@@ -332,7 +354,8 @@ export function createSender(settings: Settings, send: Transport, now: () => Dat
       authorization: await authorize(settings, { ...call, target: root + target }, now()),
     };
     if (body !== undefined) headers['content-type'] = form?.contentType ?? 'application/json';
-    // Without this header WeChat Pay may sign with a platform certificate during a change of keys.
+    // Without this header WeChat Pay may sign the response with a platform certificate while the merchant changes to
+    // public keys.
     if (publicKeyIds[0]) headers['wechatpay-serial'] = publicKeyIds[0];
     const point = accessPoint.current();
     try {
@@ -344,7 +367,7 @@ export function createSender(settings: Settings, send: Transport, now: () => Dat
   };
 }
 
-/** Creates the call that sends once and verifies the answer with `judge`. */
+/** Creates the function that sends a call once and verifies the response with `judge`. */
 export function createAsk(send: SendSigned, judge: Judge): Ask {
   return async (call) => {
     try {
@@ -363,31 +386,31 @@ async function authorize(settings: Settings, { method, target, body = '' }: Call
   return writeAuthorization({ mchid, nonce, timestamp, serial, signature });
 }
 
-/** Header names are lower-case. */
+/** The headers of a message by their lower-case names. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
-/** Why a signature was not verified; `cause` is stable. */
+/** The reason why a signature was not verified. `cause` is a stable code. */
 interface Doubt {
   cause: Extract<UnknownCause, 'unsigned' | 'clock_skew' | 'serial_unknown' | 'signature_invalid'>;
   detail: string;
 }
 
-/** Either the key that signed, or the reason why the signature was not verified. */
+/** The result of a signature check: the key that signed, or the reason why the signature was not verified. */
 type Judgement = { doubt: Doubt; signer?: undefined } | { doubt?: undefined; signer: VerifyKey };
 
-/** An RSA signature of 2048 bits or more, in base64. */
+/** The form of an RSA signature in base64, for keys of at least 2048 bits. */
 const SIGNATURE = /^[A-Za-z0-9+/]{341,1400}={0,2}$/;
 
-/** Verifies answers and notifications by their four headers and raw bytes. */
+/** Verifies a response or a notification by its four signature headers and its raw bytes. */
 export type Judge = (headers: Headers, rawBody: Buffer, budget?: FetchBudget) => Promise<Judgement>;
 
-/** Fetches the platform's current certificates as verification keys by serial; throws on failure. */
+/** Fetches WeChat Pay's current platform certificates as verification keys by serial. Throws on failure. */
 type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string, key: VerifyKey]>>;
 
 /**
- * Creates the verifier with all keys of an account: platform certificates and WeChat Pay public keys. An unknown
- * platform serial is fetched (limits: key-ring.ts); if it is not found, the message stays unverified. A distrusted
- * serial is not fetched.
+ * Creates the verifier with all keys of an account: platform certificates and WeChat Pay public keys. For an unknown
+ * serial the platform certificates are fetched (limits: key-ring.ts). If the serial is still unknown, the message is
+ * not verified. A distrusted serial starts no fetch.
  */
 export function createJudge(settings: Settings, now: () => Date, fetchPlatformKeys: FetchPlatformKeys): Judge {
   const { publicKeyIds, publicKeys, platformKeys, distrustedSerials } = settings;
@@ -397,7 +420,7 @@ export function createJudge(settings: Settings, now: () => Date, fetchPlatformKe
   async function keysOf(serial: string, budget: FetchBudget | undefined): Promise<readonly VerifyKey[]> {
     if (ids.has(plainSerial(serial))) return publicKeys;
     if (distrustedSerials.has(plainSerial(serial))) return [];
-    // The API does not supply public keys, so a download cannot find one.
+    // The API does not return public keys, so a fetch cannot find the key of this id.
     if (/^PUB_KEY_ID_/i.test(serial)) return [];
     const key = await ring.find(serial, budget);
     return key ? [key] : [];
@@ -408,7 +431,7 @@ export function createJudge(settings: Settings, now: () => Date, fetchPlatformKe
     if (!signed) return doubt('unsigned', 'The Wechatpay signature headers are incomplete.');
     const { timestamp, nonce, serial, signature } = signed;
     if (!isFresh(timestamp, now())) return doubt('clock_skew', `Signed at ${timestamp}.`);
-    // A malformed signature must not cause a key download.
+    // A malformed signature must not start a download of keys.
     if (!SIGNATURE.test(signature)) return doubt('signature_invalid', 'The signature is malformed.');
     const keys = await keysOf(serial, budget);
     if (keys.length === 0) return doubt('serial_unknown', `The serial ${serial} is unknown.`);
@@ -422,7 +445,7 @@ function doubt(cause: Doubt['cause'], detail: string): Judgement {
   return { doubt: { cause, detail } };
 }
 
-/** Reads the four signature headers; undefined unless all are present. */
+/** Reads the four signature headers. Returns undefined if one is missing. */
 export function readSigned(
   headers: Headers,
 ): Record<'timestamp' | 'nonce' | 'serial' | 'signature', string> | undefined {

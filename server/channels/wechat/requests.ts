@@ -1,4 +1,4 @@
-/** The calls to WeChat Pay, with the options of a create. */
+/** Builds the calls to WeChat Pay, with the merchant's options of an order. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
 import { plainText } from '../transport.ts';
 import { type Settings, type SubMerchant, subAppIdsOf } from './settings.ts';
@@ -7,8 +7,8 @@ type WechatOptions = NonNullable<PlaceOrder['options']['wechat']>;
 type Goods = NonNullable<WechatOptions['goods']>[number];
 
 /**
- * The merchant's options as fields of a create ("Native下单", "付款码支付"); prices in fen. Without `settle_info` no money is
- * frozen for profit sharing (`profit_sharing` is false by default).
+ * Converts the merchant's options to fields of a create call ("Native下单", "付款码支付"); prices in fen. `settle_info` is not
+ * sent, so no money is frozen for profit sharing (the default of `profit_sharing` is false).
  */
 export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
   const { attach, goodsTag, supportFapiao, goods }: WechatOptions = options.wechat ?? {};
@@ -21,12 +21,13 @@ export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
 }
 
 /**
- * The place of the payment (store, device). Every field of it also requires an IP address: the payer's or, with a
- * payer's code, the till's.
+ * Builds the fields about the place of a payment (store, device). WeChat Pay accepts them only with an IP address: the
+ * payer's or, for a payer's code, the till's.
  */
 export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<string, unknown> | undefined {
   const { storeId, deviceId }: WechatOptions = options.wechat ?? {};
-  // With a payer's code the shop is named by the merchant's own id (`out_id`), otherwise by `id`.
+  // The API for payer's codes identifies a store by the merchant's own id (`out_id`); the other calls identify it by
+  // `id`.
   if (scene === 'code')
     return {
       device_ip: clientIp,
@@ -38,7 +39,7 @@ export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<stri
   return needsAddress(options.wechat) ? { payer_client_ip: clientIp, ...place } : undefined;
 }
 
-/** Whether the options require the IP address of the payer. */
+/** Whether the options require the payer's IP address. */
 export function needsAddress(options: WechatOptions | undefined): boolean {
   return options?.storeId !== undefined || options?.deviceId !== undefined;
 }
@@ -47,28 +48,32 @@ function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unkno
   return { merchant_goods_id: id, goods_name: name, quantity, unit_price: price };
 }
 
-/** The identity of the account in every request. */
+/** The identity of the merchant in every request. */
 export interface Account {
   mchid: string;
-  /** The app of an order that names no app. */
+  /** The default app id. It is used for an order without an app id. */
   appId: string;
-  /** The merchant that a partner acts for; undefined = no partner mode. */
+  /** The sub-merchant that a partner acts for; undefined for a direct merchant. */
   sub?: SubMerchant | undefined;
 }
 
-/** The app of an order: the app stored with the order, otherwise the default app of the account. */
+/** Returns the app id of an order: the one stored with the order, or the default of the account. */
 export function appOf(account: Account, order: Pick<OrderRef, 'appId'>): string {
   return order.appId ?? account.sub?.appId ?? account.appId;
 }
 
-/** The merchant as fields of every request, answer and notification; in partner mode both numbers identify it. */
+/**
+ * Returns the merchant numbers as they appear in requests, responses and notifications. A direct merchant has `mchid`;
+ * a partner has `sp_mchid` and `sub_mchid`.
+ */
 export function merchantOf({ mchid, sub }: Account): Record<string, string> {
   return sub ? { sp_mchid: mchid, sub_mchid: sub.mchid } : { mchid };
 }
 
 /**
- * The merchant and the app of an order. In partner mode the partner's app is always named. The sub-merchant's app is
- * named if the order was placed with it ("JSAPI/小程序下单", sub_appid); the answer names it exactly if the order did.
+ * Returns the merchant numbers and app ids of an order as they appear in requests and responses. In partner mode the
+ * partner's app id is always included. The sub-merchant's app id is included only if the order was placed with it
+ * ("JSAPI/小程序下单", sub_appid); the response then contains it too.
  */
 export function namesOf(account: Account, order: Pick<OrderRef, 'appId'>): Record<string, string> {
   const app = appOf(account, order);
@@ -83,17 +88,17 @@ function isSubApp(account: Account, order: Pick<OrderRef, 'appId'>): boolean {
   return subAppIdsOf(account.sub).includes(appOf(account, order));
 }
 
-/** One unsigned API v3 call. `target` is path and query, as signed and as sent. */
+/** One call of API v3 before it is signed. `target` is the path with the query, exactly as it is sent. */
 export interface Call {
   method: 'GET' | 'POST' | 'PUT';
   target: string;
   body?: string;
-  /** The form that is sent instead of `body`; `body` is then only signed and describes the file. */
+  /** The form that is sent in place of `body` (a file upload). `body` then describes the file and is only signed. */
   form?: { contentType: string; bytes: Buffer };
   about: WireRequest['about'];
 }
 
-/** The last path segment of a create, by scene; WeChat Pay does not support unlisted scenes. */
+/** The last path segment of the create call of each scene. WeChat Pay does not support other scenes. */
 export const PRODUCTS: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'native',
   jsapi: 'jsapi',
@@ -108,8 +113,9 @@ const PARTNER_TRADES = '/v3/pay/partner/transactions';
 const REFUNDS = '/v3/refund/domestic/refunds';
 
 /**
- * POST /v3/pay[/partner]/transactions/{product}: a repeat is byte-identical (amounts in fen). A payment by payer's code (codepay) has neither an
- * expiry nor a notification URL: the answer or a query has its result, and a reverse ends it.
+ * Builds POST /v3/pay[/partner]/transactions/{product}; amounts in fen. A repeat is byte-identical. A payment by
+ * payer's code (codepay) has no expiry and no notification URL: its result comes from the response or a query, and a
+ * reverse closes it.
  */
 export function placeRequest(account: Account, order: PlaceOrder): Call {
   return post(
@@ -118,7 +124,7 @@ export function placeRequest(account: Account, order: PlaceOrder): Call {
     { orderNo: order.orderNo },
     {
       ...namesOf(account, order),
-      // Characters ("H5下单"); a refund's reason is bytes of UTF-8 ("申请退款").
+      // WeChat Pay counts the subject in characters ("H5下单"), but the reason of a refund in UTF-8 bytes ("申请退款").
       description: plainText(order.subject, 127, 'characters') || order.orderNo,
       out_trade_no: order.orderNo,
       time_expire: order.scene === 'code' ? undefined : beijingTime(order.expiresAt),
@@ -131,7 +137,10 @@ export function placeRequest(account: Account, order: PlaceOrder): Call {
   );
 }
 
-/** The payer; an openid belongs to the app of the order. */
+/**
+ * Identifies the payer. The name of the openid field depends on the app id of the order, because an openid is valid
+ * only for one app.
+ */
 function payerOf(account: Account, order: PlaceOrder): object | undefined {
   const { scene, openId, payCode } = order;
   if (scene === 'code') return { auth_code: payCode };
@@ -147,7 +156,8 @@ export function queryRequest(account: Account, order: Pick<OrderRef, 'orderNo'>)
 }
 
 /**
- * POST /v3/pay[/partner]/transactions/out-trade-no/{no}/reverse: ends a payment by payer's code and returns money that was paid.
+ * Builds POST /v3/pay[/partner]/transactions/out-trade-no/{no}/reverse. It closes a payment by payer's code; if the
+ * order was paid, it returns the money.
  */
 export function reverseRequest(account: Account, order: OrderRef): Call {
   const path = `${tradePath(account, order.orderNo)}/reverse`;
@@ -161,15 +171,15 @@ export function closeRequest(account: Account, order: Pick<OrderRef, 'orderNo'>)
 }
 
 /**
- * POST /v3/refund/domestic/refunds: a repeat is byte-identical (amounts in fen). The payment is named by WeChat's
- * payment number once it is known, as WeChat advises, because a paid order is sometimes not found by its order number.
- * A partner uses the same path and names the sub-merchant ("退款申请").
+ * Builds POST /v3/refund/domestic/refunds; amounts in fen. A repeat is byte-identical. If WeChat Pay's payment number
+ * is known, it identifies the payment. WeChat Pay recommends this, because a paid order is sometimes not found by its
+ * order number. A partner uses the same path and adds the sub-merchant's number ("退款申请").
  */
 export function refundRequest({ refundFunds, sub }: Pick<Settings, 'refundFunds' | 'sub'>, refund: RefundOrder): Call {
   const transactionId = refund.paymentNo ?? refund.channelTradeNo;
   return post('refund', REFUNDS, numbersOf(refund), {
     sub_mchid: sub?.mchid,
-    // WeChat Pay accepts only one of the two payment numbers.
+    // WeChat Pay accepts the order number or its own payment number, but not both.
     ...(transactionId === null ? { out_trade_no: refund.orderNo } : { transaction_id: transactionId }),
     out_refund_no: refund.refundNo,
     reason: plainText(refund.reason, 80, 'bytes') || undefined,
@@ -189,7 +199,10 @@ export function queryRefundRequest({ sub }: Account, refund: Pick<RefundRef, 'or
   return get('query-refund', `${REFUNDS}/${encodeURIComponent(refund.refundNo)}${whose}`, numbersOf(refund));
 }
 
-/** POST …/refunds/{refund_id}/apply-abnormal-refund: pays the refund to the merchant's own bank account instead. */
+/**
+ * Builds POST …/refunds/{refund_id}/apply-abnormal-refund. If a refund could not be credited to the payer, this call
+ * pays it to the merchant's own bank account instead.
+ */
 export function abnormalRefundRequest({ sub }: Account, refund: RefundRef, refundId: string): Call {
   return post('retry-refund', `${REFUNDS}/${encodeURIComponent(refundId)}/apply-abnormal-refund`, numbersOf(refund), {
     sub_mchid: sub?.mchid,
@@ -203,7 +216,10 @@ export function certificatesRequest(): Call {
   return get('certificates', '/v3/certificates', {});
 }
 
-/** Formats an instant as RFC 3339 in UTC+8, rounded down to seconds, so that a trade never outlives its order. */
+/**
+ * Formats a time as RFC 3339 in UTC+8. It is rounded down to seconds, so that the trade does not expire after the
+ * order.
+ */
 export function beijingTime(at: Date): string {
   return `${new Date(Math.floor(at.getTime() / 1000) * 1000 + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
 }
@@ -216,7 +232,7 @@ function tradePath(account: Account, orderNo: string): string {
   return `${tradesOf(account)}/out-trade-no/${encodeURIComponent(orderNo)}`;
 }
 
-/** WeChat Pay refuses a notify_url with a query. */
+/** Removes the query and the fragment of a notification URL, because WeChat Pay refuses a notify_url with a query. */
 function bareUrl(url: string): string {
   return url.replace(/[?#].*$/s, '');
 }
@@ -236,7 +252,7 @@ function post(call: string, target: string, about: Omit<WireRequest['about'], 'c
   return { method: 'POST', target, body: JSON.stringify(body, omitNull), about: { call, ...about } };
 }
 
-/** WeChat Pay refuses a field with the value null as malformed. */
+/** Omits fields with the value null from JSON, because WeChat Pay refuses them. */
 function omitNull(_key: string, value: unknown): unknown {
   return value === null ? undefined : value;
 }

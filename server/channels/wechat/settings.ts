@@ -3,7 +3,7 @@ import { ChannelMisconfigured, type ChannelInput, type Scene } from '../../payme
 import { storedKey, type VerifyKey } from '../key-ring.ts';
 import { plainSerial } from './signature.ts';
 
-/** The certificate kinds of WeChat Pay, by their use. */
+/** The names of WeChat Pay's certificate and key kinds in the configuration. */
 export const KINDS = {
   merchantCert: 'wechat_merchant_cert',
   merchantKey: 'wechat_merchant_key',
@@ -11,51 +11,57 @@ export const KINDS = {
   publicKey: 'wechat_public_key',
 } as const;
 
-/** WeChat Pay has no sandbox. */
+/** The live host. WeChat Pay has no sandbox. */
 const LIVE = 'https://api.mch.weixin.qq.com';
-/** The spare host of the same service ("备域名" in the document of every call; "跨城冗灾升级指引"). */
+/** The spare host of WeChat Pay ("备域名" in the document of every call; "跨城冗灾升级指引"). */
 const LIVE_SPARE = 'https://api2.mch.weixin.qq.com';
 
 type SceneAppIds = Readonly<Partial<Record<Scene, readonly string[]>>>;
 
-/** A merchant that a partner (服务商) acts for. */
+/** A sub-merchant that a partner (服务商) acts for. */
 export interface SubMerchant {
   mchid: string;
-  /** The default app of the sub-merchant's orders; undefined = the partner's app. */
+  /** The default app id of the sub-merchant's orders; undefined if these orders use the partner's app id. */
   appId: string | undefined;
   sceneAppIds: SceneAppIds;
 }
 
-/** One configuration, with its keys imported once. */
+/** The settings of one configuration. Its keys are imported once. */
 export interface Settings {
-  /** The URL before `/v3`; its path, if any, is part of the signed text. */
+  /** The base URL before `/v3`. If it has a path, the path is part of the signed text. */
   base: string;
-  /** The spare URL, used when `base` does not answer; the simulator has none. */
+  /** The base URL of the spare host, used when `base` does not respond. Undefined for the simulator. */
   spareBase: string | undefined;
   mchid: string;
-  /** The default app. */
+  /** The default app id. */
   appId: string;
-  /** The apps of scenes that have their own, the default of the scene first. */
+  /** The app ids of scenes that do not use the default app id. The first one is the default of its scene. */
   sceneAppIds: SceneAppIds;
-  /** The sub-merchant in partner mode; then the account and the apps above are the partner's. */
+  /** The sub-merchant in partner mode. Then `mchid`, `appId` and `sceneAppIds` are those of the partner. */
   sub: SubMerchant | undefined;
   apiV3Key: Buffer;
-  /** The account that refunds are paid from; undefined = unsettled funds, WeChat's default. */
+  /** The account that refunds are paid from; undefined = unsettled funds (WeChat Pay's default). */
   refundFunds: string | undefined;
   merchantSerial: string;
-  /** The source of the serial: the certificate kind or the field. */
+  /** The name of the certificate kind or field that `merchantSerial` comes from. */
   merchantSerialFrom: string;
   merchantKey: KeyObject;
-  /** Ids of WeChat Pay public keys; the first is sent in every request. Empty = platform certificates only. */
+  /**
+   * The ids of WeChat Pay public keys. The first one is sent in every request. Empty if only platform certificates are
+   * used.
+   */
   publicKeyIds: readonly string[];
   publicKeys: readonly VerifyKey[];
-  /** Stored platform certificates; others are downloaded. */
+  /** The platform certificates that are stored in the configuration. Others are downloaded when they are needed. */
   platformKeys: readonly (readonly [serial: string, key: VerifyKey])[];
-  /** Serials of distrusted platform certificates; they verify nothing, even if WeChat Pay supplies them. */
+  /** The serials of distrusted platform certificates. They verify no message, even if WeChat Pay returns them. */
   distrustedSerials: ReadonlySet<string>;
 }
 
-/** Imports a configuration; throws ChannelMisconfigured with the unusable field or certificate kind. */
+/**
+ * Reads the settings from a configuration. Throws ChannelMisconfigured, which names the unusable field or certificate
+ * kind.
+ */
 export function readSettings(input: ChannelInput): Settings {
   const { mode, fields, pems, simulatorUrl } = input;
   const merchantKey = readMerchantKey(first(pems, KINDS.merchantKey));
@@ -83,8 +89,8 @@ export function readSettings(input: ChannelInput): Settings {
 }
 
 /**
- * Every configured app: first those of the scene, then the defaults, then the rest. In each group the sub-merchant's
- * apps come before the partner's.
+ * Returns every configured app id: first those of the scene, then the defaults, then all others. In each group the
+ * sub-merchant's app ids come before the partner's.
  */
 export function appIdsOf(settings: Pick<Settings, 'appId' | 'sceneAppIds' | 'sub'>, scene?: Scene): string[] {
   const { appId, sceneAppIds, sub } = settings;
@@ -93,7 +99,7 @@ export function appIdsOf(settings: Pick<Settings, 'appId' | 'sceneAppIds' | 'sub
   return [...new Set([...own, ...(sub?.appId ? [sub.appId] : []), appId, ...subAppIdsOf(sub), ...all(sceneAppIds)])];
 }
 
-/** The apps of the sub-merchant; their openids are `sub_openid`. */
+/** Returns the app ids of the sub-merchant. Openids of these apps are sent as `sub_openid`. */
 export function subAppIdsOf(sub: SubMerchant | undefined): string[] {
   return sub ? [...(sub.appId ? [sub.appId] : []), ...all(sub.sceneAppIds)] : [];
 }
@@ -106,16 +112,19 @@ function readSub(fields: ChannelInput['fields']): SubMerchant | undefined {
   const { subMchId: mchid, subAppId, subAppIdJsapi, subAppIdMini, subAppIdApp } = fields;
   if (!mchid) {
     if (subAppId || subAppIdJsapi || subAppIdMini || subAppIdApp)
-      throw new ChannelMisconfigured('subMchId', 'subMchId is missing, but apps of a sub-merchant are configured.');
+      throw new ChannelMisconfigured('subMchId', 'subMchId is missing, but app ids of a sub-merchant are set.');
     return undefined;
   }
   if (mchid === fields.mchid)
-    throw new ChannelMisconfigured('subMchId', 'subMchId must differ from mchid, which is the partner.');
+    throw new ChannelMisconfigured('subMchId', 'subMchId must differ from mchid, the number of the partner.');
   const sceneAppIds = { jsapi: readIds(subAppIdJsapi), mini: readIds(subAppIdMini), app: readIds(subAppIdApp) };
   return { mchid, appId: subAppId, sceneAppIds };
 }
 
-/** The comma-separated ids in a field: several keys during a rotation, or several apps of a scene. */
+/**
+ * Reads the comma-separated ids in a field: several public key ids while a key is changed, or several app ids of a
+ * scene.
+ */
 export function readIds(field: string | undefined): string[] {
   return (field ?? '')
     .split(',')
@@ -124,7 +133,7 @@ export function readIds(field: string | undefined): string[] {
 }
 
 function simulatorBase(url: string | null): string {
-  if (!url) throw new ChannelMisconfigured('mode', 'No simulator is configured.');
+  if (!url) throw new ChannelMisconfigured('mode', 'The mode is simulator, but no simulator is configured.');
   return `${url.replace(/\/+$/, '')}/wechat`;
 }
 
@@ -148,8 +157,8 @@ function readMerchantKey(pem: string): KeyObject {
 }
 
 /**
- * The serial of the certificate or, without a certificate, of the field. If both are given, they must match. The
- * certificate must also match the key.
+ * Returns the serial of the merchant certificate or, if there is no certificate, the configured field. If both are
+ * given, they must match. The certificate must also match the merchant key.
  */
 function readMerchantSerial(field: string | undefined, pem: string | undefined, key: KeyObject): string {
   if (!pem) return required({ merchantSerial: field ?? '' }, 'merchantSerial');
@@ -164,7 +173,8 @@ function readMerchantSerial(field: string | undefined, pem: string | undefined, 
       `merchantSerial does not match: the merchant certificate has the serial ${serial}.`,
     );
   }
-  // The serial is sent as in the certificate, with leading zeros; only the comparison drops them.
+  // The serial is sent as it is written in the certificate, with leading zeros. Leading zeros are ignored only in the
+  // comparison above.
   return certificate.serialNumber;
 }
 
@@ -178,8 +188,8 @@ function readPublicKeys(input: ChannelInput): Pick<Settings, 'publicKeyIds' | 'p
 
 function readPublicKey(pem: string): KeyObject {
   const kind = KINDS.publicKey;
-  if (pem.includes('PRIVATE KEY')) throw new ChannelMisconfigured(kind, 'This is a private key.');
-  if (pem.includes('CERTIFICATE')) throw new ChannelMisconfigured(kind, 'This is a certificate, not a public key.');
+  if (pem.includes('PRIVATE KEY')) throw new ChannelMisconfigured(kind, 'This is a private key; upload a public key.');
+  if (pem.includes('CERTIFICATE')) throw new ChannelMisconfigured(kind, 'This is a certificate; upload a public key.');
   return requireRsa(
     kind,
     attempt(kind, 'is not a public key', () => createPublicKey(pem)),
@@ -192,7 +202,10 @@ function readPlatformCertificate(input: ChannelInput, pem: string): readonly [st
   return [certificate.serialNumber, storedKey(input, pem, key)];
 }
 
-/** A currently trusted certificate is not distrusted, even if an earlier upload of it was. */
+/**
+ * Returns the serials of distrusted certificates. A certificate that is trusted now is left out, even if an earlier
+ * upload of it was distrusted.
+ */
 function readDistrusted({ distrusted }: ChannelInput, trusted: Settings['platformKeys']): Set<string> {
   const pems = distrusted?.[KINDS.platformCert] ?? [];
   const serials = pems.map((pem) => plainSerial(readCertificate(KINDS.platformCert, pem).serialNumber));
@@ -217,7 +230,7 @@ function first(pems: ChannelInput['pems'], kind: string): string {
   return text;
 }
 
-/** Drops the parser's error, because its message may quote the key. */
+/** Runs a parser and replaces its error with a fixed text, because the parser's message may quote the key. */
 function attempt<T>(kind: string, wrong: string, read: () => T): T {
   try {
     return read();

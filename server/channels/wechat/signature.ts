@@ -1,16 +1,21 @@
-/** The signatures of requests, answers and notifications, and the decryption of encrypted fields (AEAD_AES_256_GCM). */
+/** Signs and verifies requests, responses and notifications, and decrypts encrypted fields (AEAD_AES_256_GCM). */
 import { type KeyObject, createCipheriv, createDecipheriv, sign, verify } from 'node:crypto';
 
-/** The only authorization scheme of API v3. */
+/** The authorization scheme of API v3. */
 export const SCHEME = 'WECHATPAY2-SHA256-RSA2048';
 
-/** Seconds that a timestamp of a request, answer or notification may be off (API v3, signature verification). */
+/** The largest allowed difference in seconds between a timestamp and the clock (API v3, signature verification). */
 export const WINDOW_SECONDS = 300;
 
-/** WeChat's test signatures begin like this; they check that the merchant verifies, and are never valid. */
+/**
+ * The prefix of test signatures. WeChat Pay sends them to check that merchants verify signatures; they are never valid.
+ */
 export const SIGNTEST = 'WECHATPAY/SIGNTEST/';
 
-/** The signed parts of a request. `target` is path and query as sent, `timestamp` is in Unix seconds. */
+/**
+ * The parts of a request that are signed. `target` is the path with the query as it is sent; `timestamp` is in Unix
+ * seconds.
+ */
 export interface SignedRequest {
   method: string;
   target: string;
@@ -19,7 +24,7 @@ export interface SignedRequest {
   body: string | Buffer;
 }
 
-/** The fields of an `Authorization` header. */
+/** The fields of the header `Authorization`. */
 export interface Authorization {
   mchid: string;
   nonce: string;
@@ -28,7 +33,7 @@ export interface Authorization {
   signature: string;
 }
 
-/** The signed text of a request: five lines, each with a line feed (API v3, request signature). */
+/** Builds the signed text of a request: five lines, each ending with a line feed (API v3, request signature). */
 export function requestText({ method, target, timestamp, nonce, body }: SignedRequest): Buffer {
   return Buffer.concat([
     Buffer.from(`${method}\n${target}\n${timestamp}\n${nonce}\n`),
@@ -37,25 +42,33 @@ export function requestText({ method, target, timestamp, nonce, body }: SignedRe
   ]);
 }
 
-/** The signed text of an answer or notification: the bytes as received (204: an empty body line). */
+/**
+ * Builds the signed text of a response or notification from the bytes as received. A 204 response has an empty line for
+ * its body.
+ */
 export function answerText(timestamp: string, nonce: string, rawBody: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${timestamp}\n${nonce}\n`), rawBody, Buffer.from('\n')]);
 }
 
-/** The text that a web page in WeChat signs to open the cashier (JSAPI `paySign`). */
+/** Builds the text whose signature (`paySign`) a web page in WeChat needs to open the cashier (JSAPI). */
 export function jsapiText(appId: string, timestamp: string, nonce: string, prepayId: string): Buffer {
   return Buffer.from(`${appId}\n${timestamp}\n${nonce}\nprepay_id=${prepayId}\n`);
 }
 
-/** The text that an app signs to open WeChat (APP `sign`). */
+/** Builds the text whose signature (`sign`) an app needs to open WeChat (APP). */
 export function appText(appId: string, timestamp: string, nonce: string, prepayId: string): Buffer {
   return Buffer.from(`${appId}\n${timestamp}\n${nonce}\n${prepayId}\n`);
 }
 
-/** The path for payment codes of agents; the signed text has this path without the prefix of the URL. */
+/**
+ * The path that requests payment codes for agents. The signed text contains exactly this path, even if the URL has a
+ * prefix before it.
+ */
 export const PREORDER_PATH = '/palmpayminiapp/clawagentpay/preorder';
 
-/** The signed text of an agent pay preorder: five lines, each ending with a line feed (SkillHub's merchant demo). */
+/**
+ * Builds the signed text of an agent pay preorder: five lines, each ending with a line feed (SkillHub's merchant demo).
+ */
 export function preorderText(timestamp: string, nonce: string, paymentRequired: string): Buffer {
   return Buffer.from(`POST\n${PREORDER_PATH}\n${timestamp}\n${nonce}\n${paymentRequired}\n`);
 }
@@ -66,8 +79,8 @@ export function writeAuthorization({ mchid, nonce, timestamp, serial, signature 
 }
 
 /**
- * Reads an `Authorization` header with its fields in any sequence; undefined if it is malformed or a field is missing
- * or repeated.
+ * Reads an `Authorization` header; its fields may be in any sequence. Returns undefined if the header is malformed or a
+ * field is missing or duplicate.
  */
 export function readAuthorization(header: string | undefined): Authorization | undefined {
   if (!header?.startsWith(`${SCHEME} `)) return undefined;
@@ -93,13 +106,15 @@ export function signRsa(text: Buffer, key: KeyObject): Promise<string> {
   });
 }
 
-/** Whether `signature` (base64) is the SHA256withRSA signature of this text by this key; false if it is malformed. */
+/**
+ * Whether `signature` (base64) is this key's SHA256withRSA signature of the text. A malformed signature returns false.
+ */
 export function verifyRsa(text: Buffer, signature: string, key: KeyObject): boolean {
   if (signature.startsWith(SIGNTEST) || !/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return false;
   return verify('RSA-SHA256', text, key, Buffer.from(signature, 'base64'));
 }
 
-/** A serial in the form for comparison: upper case, no leading zeros. */
+/** Converts a serial to a form that can be compared: upper case, without leading zeros. */
 export function plainSerial(serial: string): string {
   return serial
     .trim()
@@ -115,14 +130,17 @@ export function isFresh(timestamp: string, now: Date): boolean {
 /** Length of the GCM tag at the end of every ciphertext, in bytes. */
 const TAG = 16;
 
-/** An encrypted field of a notification or of `GET /v3/certificates` (AEAD_AES_256_GCM, base64). */
+/** An encrypted field of a notification or of `GET /v3/certificates` (AEAD_AES_256_GCM). `ciphertext` is in base64. */
 export interface EncryptedText {
   ciphertext: string;
   nonce: string;
   associatedData: string;
 }
 
-/** Decrypts an AEAD_AES_256_GCM text with the APIv3 key (32 bytes); throws for a wrong key, tag, nonce or associated data. */
+/**
+ * Decrypts an AEAD_AES_256_GCM text with the APIv3 key (32 bytes). Throws if the key, the tag, the nonce or the
+ * associated data is wrong.
+ */
 export function openText({ ciphertext, nonce, associatedData }: EncryptedText, apiV3Key: Buffer): string {
   const bytes = Buffer.from(ciphertext, 'base64');
   if (bytes.length <= TAG) throw new Error('The ciphertext is too short.');
@@ -132,7 +150,7 @@ export function openText({ ciphertext, nonce, associatedData }: EncryptedText, a
   return Buffer.concat([decipher.update(bytes.subarray(0, -TAG)), decipher.final()]).toString('utf8');
 }
 
-/** Encrypts a text as WeChat Pay does, for the simulator; the inverse of openText. */
+/** Encrypts a text as WeChat Pay does. It is used by the simulator and is the inverse of openText. */
 export function encryptText(text: string, nonce: string, associatedData: string, apiV3Key: Buffer): EncryptedText {
   const cipher = createCipheriv('aes-256-gcm', apiV3Key, nonce, { authTagLength: TAG });
   cipher.setAAD(Buffer.from(associatedData));

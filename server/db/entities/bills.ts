@@ -13,7 +13,7 @@ import type {
 } from '../../domain.ts';
 import { code, instant, json, queueKey, minor, text, type RowOf } from './columns.ts';
 
-/** The totals in a bill; minor units as text. */
+/** The totals that the channel states in a bill; minor units as text. */
 export interface StoredTotals {
   currency: string;
   payments: number | null;
@@ -26,9 +26,9 @@ export interface StoredTotals {
 }
 
 /**
- * The channel account for which a configuration version receives money, and for which the channel issues bills. Until the channel has
- * responded to the configuration's keys, `payee` is a claim: an unconfirmed account that counts for its project only
- * (payments/bills/payees.ts).
+ * The payee (the channel account that receives the money) of a configuration version. The channel issues bills per
+ * payee. Until a response of the channel confirms the payee, `payee` is a claim: a provisional name that only this
+ * project uses (payments/bills/payees.ts).
  */
 export const PayeeEntity = defineEntity({
   name: 'Payee',
@@ -46,31 +46,37 @@ export const PayeeEntity = defineEntity({
   indexes: [{ name: 'payees_payee', properties: ['payWay', 'payee', 'mode'] }],
 });
 
-/** The bill of one day of one account. */
+/** The bill of one channel account for one day. */
 export const BillEntity = defineEntity({
   name: 'Bill',
   tableName: 'bills',
   properties: {
     billNo: code().primary(),
     payWay: p.string().length(16).$type<PayWay>(),
-    /** The payee. Its orders are the orders of the configuration versions that the table `payees` lists for it. */
+    /** The payee. Its orders are the orders whose configuration version the table `payees` assigns to it. */
     account: p.string().length(128),
     mode: p.string().length(16).$type<Mode>(),
-    /** The project whose configuration queries the channel first. */
+    /** The project whose configuration is used first to fetch the bill. */
     project: code(),
     /** The day in the channel's time zone. */
     day: p.date(),
     state: p.string().length(16).$type<BillState>(),
     source: p.string().length(16).$type<BillSource>().nullable(),
-    /** The number of the reading whose lines are used; 0 = there is none yet. Every attempt to read the file gets a new number. */
+    /**
+     * The number of the read attempt whose lines are used; 0 = the file has not been read yet. Every attempt to read
+     * the file gets a new number.
+     */
     reading: p.integer(),
     readings: p.integer(),
     lines: p.integer(),
-    /** The highest number of lines of any reading that was used. Fewer lines in a later reading mean that the bill has become shorter. */
+    /**
+     * The highest number of lines that a used read attempt returned. If a later attempt returns fewer lines, the
+     * channel has shortened the bill.
+     */
     mostLines: p.integer(),
     /** The number of lines of the file that could not be read. */
     unreadable: p.integer().default(0),
-    /** The differences between the bill's own sums and its readable lines, as text; null = none. */
+    /** The differences between the totals stated in the bill and its readable lines, as text; null = no difference. */
     shortfall: text().nullable(),
     /** The number of lines about payments of other systems that use the same account. */
     notOurs: p.integer(),
@@ -78,11 +84,16 @@ export const BillEntity = defineEntity({
     sha256: p.string().length(64).nullable(),
     totals: json<StoredTotals[]>().nullable(),
     sums: json<BillSum[]>().nullable(),
-    /** The refunds that were pending in the lines, stored when the lines are removed. null = the lines still exist and are read instead. */
+    /**
+     * The pending refunds that the lines contained, stored when the lines are removed; null = the lines still exist and
+     * are read instead.
+     */
     pendingRefunds: json<PendingRefunds[]>().nullable(),
-    /** The payee in an imported file; null = the bill is from the channel, or the file names none. */
+    /**
+     * The payee named in an imported file; null = the bill was downloaded from the channel, or the file names no payee.
+     */
     payeeInFile: p.string().length(128).nullable(),
-    /** Why there is no bill, or no reading of it that can be used. */
+    /** Why there is no bill, or why the bill cannot be read. */
     fault: p.string().length(64).nullable(),
     faultDetail: text().nullable(),
     faultLine: p.integer().nullable(),
@@ -109,7 +120,7 @@ export const BillEntity = defineEntity({
   ],
 });
 
-/** A line of a bill; partitioned by month, with a default partition. */
+/** A line of a bill. The table is partitioned by month and has a default partition. */
 export const BillLineEntity = defineEntity({
   name: 'BillLine',
   tableName: 'bill_lines',
@@ -120,7 +131,10 @@ export const BillLineEntity = defineEntity({
     day: p.date().primary(),
     kind: p.string().length(16).$type<BillLineKind>(),
     event: p.string().length(64),
-    /** The order number in the bill. If the bill has none, it is found by the payment's number. */
+    /**
+     * The order number in the bill. If the bill has no order number, the order is found by the channel's payment
+     * number.
+     */
     orderNo: p.string().length(128).nullable(),
     refundNo: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
@@ -139,14 +153,14 @@ export const BillLineEntity = defineEntity({
       expression: `create index "bill_lines_order" on "bill_lines" ("order_no") where order_no is not null`,
     },
     {
-      // Only a few lines are pending, and every settlement report reads them.
+      // An index of pending lines only: there are few of them, and every settlement report reads them.
       name: 'bill_lines_pending',
       expression: `create index "bill_lines_pending" on "bill_lines" ("bill_no") where kind = 'pending'`,
     },
   ],
 });
 
-/** A difference between a bill and our orders. */
+/** A difference between a bill and the orders of this service. */
 export const BillDifferenceEntity = defineEntity({
   name: 'BillDifference',
   tableName: 'bill_differences',
@@ -158,9 +172,9 @@ export const BillDifferenceEntity = defineEntity({
     day: p.date(),
     kind: p.string().length(32).$type<DifferenceKind>(),
     orderNo: code(),
-    /** Our refund number, or the one in the bill. */
+    /** The refund number of this service, or the refund number in the bill if this service does not know the refund. */
     refundNo: p.string().length(128).nullable(),
-    /** Distinguishes differences of one kind at the same order. */
+    /** Distinguishes several differences of one kind for one order. */
     key: p.string().length(128),
     ours: json<DifferenceSide>().nullable(),
     theirs: json<DifferenceSide>().nullable(),
@@ -168,9 +182,9 @@ export const BillDifferenceEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue of the row's jobs: the channel account of the bill (db/queries/due.ts). */
+    /** The queue in which jobs process this row: the channel account of the bill (db/queries/due.ts). */
     queueKey: queueKey(),
-    /** The channel's response to the last query. */
+    /** The channel's response when it was last queried about the difference. */
     answer: json<Record<string, unknown>>().nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),
@@ -190,7 +204,10 @@ export const BillDifferenceEntity = defineEntity({
   ],
 });
 
-/** An account whose bills contain numbers of another installation of this service: such lines are counted, but are no differences. */
+/**
+ * A channel account that another installation of this service also uses. Bill lines with numbers of the other
+ * installation are counted, but are not reported as differences.
+ */
 export const QuietAccountEntity = defineEntity({
   name: 'QuietAccount',
   tableName: 'quiet_accounts',
@@ -210,7 +227,7 @@ export const OrderFeeEntity = defineEntity({
   tableName: 'order_fees',
   properties: {
     orderNo: code().primary(),
-    /** Our refund number; empty = the payment itself. */
+    /** The refund number of this service; empty = the fee of the payment itself. */
     refundNo: code().primary(),
     fee: minor(),
     currency: p.string().length(3),

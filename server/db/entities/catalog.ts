@@ -15,7 +15,7 @@ export const ProjectEntity = defineEntity({
   },
 });
 
-/** A payer, unique per project; DELETE anonymises, the row stays. */
+/** A payer, unique per project. Deleting a payer through the API anonymises the row and keeps it. */
 export const PayerEntity = defineEntity({
   name: 'Payer',
   tableName: 'users',
@@ -29,9 +29,9 @@ export const PayerEntity = defineEntity({
     status: p.string().length(16).$type<'active' | 'blocked'>(),
     metadata: json<Record<string, unknown>>().nullable(),
     anonymisedAt: instant().nullable(),
-    /** Orders and coin entries created up to this instant must be anonymised. */
+    /** The payer's orders and coin entries created up to this instant must be anonymised. */
     forgetSince: instant().nullable(),
-    /** When the anonymisation is due; null = done, or never requested. */
+    /** When the anonymisation is due; null = it is finished, or was never requested. */
     forgetAt: instant().nullable(),
     createdAt: instant(),
     updatedAt: instant(),
@@ -68,12 +68,12 @@ export interface CoinPrice {
   amount: number;
 }
 
-/** The handler of a skill: static content, or an HTTP call. */
+/** The handler that delivers a skill: static content, or an HTTP request. */
 export type SkillResource =
   | { handler: 'static'; content: unknown; contentType?: string }
   | { handler: 'http'; url: string; timeoutMs?: number };
 
-/** A product. `version` increases with every change of the price; orders store a snapshot. */
+/** A product. `version` increases with every change of the price; each order stores a copy of the product. */
 export const ProductEntity = defineEntity({
   name: 'Product',
   tableName: 'products',
@@ -126,7 +126,10 @@ export const CoinEntity = defineEntity({
   uniques: [{ properties: ['project', 'code'] }],
 });
 
-/** A payer's balance of one coin: the sum of its entries. `held` is reserved for pending refunds; `debt` is owed after an uncovered clawback. */
+/**
+ * A payer's balance of one coin, which is the sum of the payer's ledger entries. `held` is the part reserved for
+ * pending refunds. `debt` is what the payer owes because the balance was too low for a clawback.
+ */
 export const CoinAccountEntity = defineEntity({
   name: 'CoinAccount',
   tableName: 'coin_accounts',
@@ -146,7 +149,10 @@ export const CoinAccountEntity = defineEntity({
   checks: [{ name: 'coin_accounts_check', expression: 'balance >= 0 and held >= 0 and debt >= 0 and held <= balance' }],
 });
 
-/** One entry of a coin ledger; append-only, `source` is unique. */
+/**
+ * One entry of a coin ledger. Entries are never changed; `source` names the cause and is unique, so that no cause is
+ * booked twice.
+ */
 export const CoinEntryEntity = defineEntity({
   name: 'CoinEntry',
   tableName: 'coin_entries',
@@ -177,7 +183,10 @@ export const CoinEntryEntity = defineEntity({
   ],
 });
 
-/** The coins that one refund takes back from the credit of its order: `due = held + taken + debt + waived`. */
+/**
+ * The coins that one refund takes back from the coins credited for its order. `due` is the sum of `held`, `taken`,
+ * `debt` and `waived`.
+ */
 export const CoinClawbackEntity = defineEntity({
   name: 'CoinClawback',
   tableName: 'coin_clawbacks',
@@ -193,7 +202,10 @@ export const CoinClawbackEntity = defineEntity({
     taken: minor(),
     debt: minor(),
     waived: minor(),
-    /** How often coins were taken or returned; makes the `source` of each ledger entry unique. */
+    /**
+     * How often coins were taken or returned. The `source` of each ledger entry contains this number, so that it is
+     * unique.
+     */
     turns: p.integer(),
     createdAt: instant(),
     updatedAt: instant(),

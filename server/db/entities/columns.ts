@@ -1,26 +1,26 @@
 import { p, type InferEntity } from '@mikro-orm/core';
 import type { ColumnType, RawBuilder } from 'kysely';
 
-/** A text key or number of the API: up to 64 characters. */
+/** A text key or a number of the API (such as an order number): up to 64 characters. */
 export const code = () => p.string().length(64);
-/** The job queue of a row: a channel, a mode and an account (db/queries/due.ts). */
+/** The queue in which jobs process a row: a channel, a mode and an account (db/queries/due.ts). */
 export const queueKey = () => p.string().length(192);
 /** Free text; the schema of the route limits its length. */
 export const text = () => p.text();
-/** An instant, to the microsecond, UTC. */
+/** An instant in UTC, with microseconds. */
 export const instant = () => p.datetime(6);
 /** Bytes of any kind. */
 export const bytes = () => p.uint8array();
-/** Minor units of a currency; never a floating or NaN-capable type. */
+/** An amount in minor units of a currency, as a bigint, because a floating-point number could be inexact or NaN. */
 export const minor = () => p.bigint();
 /** A list of short texts. */
 export const words = () => p.array<string>();
-/** Any JSON document, typed by its user. Kysely statements must bind it with `asJson` (db/kysely.ts). */
+/** A JSON document; `T` is its type. Kysely statements must bind the document with `asJson` (db/kysely.ts). */
 export const json = <T>() => p.json<ColumnType<T, RawBuilder<T>, RawBuilder<T>>>();
 
 type Selected<T> = T extends ColumnType<infer Document, RawBuilder<unknown>, RawBuilder<unknown>> ? Document : T;
 
-/** A row as a plain record: every column present, no ORM marks. */
+/** A row as a plain object: it has every column, and none of MikroORM's type markers. */
 export type RowOf<Entity> = {
   [Column in keyof InferEntity<Entity> as Column extends string ? Column : never]-?: Selected<
     Exclude<InferEntity<Entity>[Column], undefined>

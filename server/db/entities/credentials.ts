@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { Mode, PayWay } from '../../domain.ts';
 import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
-/** One immutable version of a channel configuration; `certIds` are its certificates. */
+/** One immutable version of a channel configuration; `certIds` lists the certificates of the version. */
 export const ChannelConfigEntity = defineEntity({
   name: 'ChannelConfig',
   tableName: 'channel_configs',
@@ -26,7 +26,7 @@ export const ChannelConfigEntity = defineEntity({
   uniques: [{ properties: ['project', 'payWay', 'version'] }],
 });
 
-/** The reason of the last refused notifications; instants as RFC 3339. */
+/** Why the last notifications of a channel were refused; instants in RFC 3339 format. */
 export interface StoredRefusal {
   why: string;
   detail: string;
@@ -35,7 +35,10 @@ export interface StoredRefusal {
   at: string;
 }
 
-/** The current version of (project, payWay), whether it accepts new orders, and the health of the channel. */
+/**
+ * The state of a channel in a project: the current configuration version, whether new orders are accepted, and the
+ * health of the channel.
+ */
 export const ChannelStateEntity = defineEntity({
   name: 'ChannelState',
   tableName: 'channel_states',
@@ -50,9 +53,9 @@ export const ChannelStateEntity = defineEntity({
     lastFailure: text().nullable(),
     /** When a genuine notification was last received, to the minute. */
     lastNoticeAt: instant().nullable(),
-    /** The last refused notifications. */
+    /** The reason and the number of the last refused notifications. */
     refusedNotices: json<StoredRefusal>().nullable(),
-    /** When the first certificate of the current version expires. */
+    /** When the earliest certificate of the current version expires. */
     certsExpireAt: instant().nullable(),
     /** Incremented by every change of the trusted keys. A channel object that was built before the change is not used after it. */
     trustRevision: p.integer().default(0),
@@ -83,9 +86,15 @@ export const CertEntity = defineEntity({
     /** The mode and channel account to which the use of the key is limited. Null = the first configuration determines them. */
     mode: p.string().length(16).$type<Mode>().nullable(),
     account: p.string().length(128).nullable(),
-    /** When an administrator trusted it for verification; null = not trusted. Only for verification kinds. */
+    /**
+     * When an administrator trusted the key or certificate to verify the channel's signatures; null = not trusted. Only
+     * used for verification kinds.
+     */
     trustedAt: instant().nullable(),
-    /** The administrator who trusted it, or who revoked the trust if `trustedAt` is null. Both null = no administrator has decided yet. */
+    /**
+     * The administrator who trusted the key or certificate. If `trustedAt` is null, the administrator who revoked the
+     * trust. If both are null, no administrator has decided yet.
+     */
     trustedBy: p.string().length(128).nullable(),
     createdBy: p.string().length(128),
     createdAt: instant(),
@@ -100,7 +109,10 @@ export const CertEntity = defineEntity({
   ],
 });
 
-/** A key pair that signs payment codes and receipts; the newest per mode signs, all public keys stay published. */
+/**
+ * A key pair that signs payment codes and receipts. The newest key of each mode signs; the public keys of all key pairs
+ * stay published.
+ */
 export const SigningKeyEntity = defineEntity({
   name: 'SigningKey',
   tableName: 'signing_keys',

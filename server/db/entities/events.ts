@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
-/** One event of the event log; queries/events.ts assigns the numbers. */
+/** One event of the event log; db/queries/events.ts assigns the sequence numbers. */
 export const EventEntity = defineEntity({
   name: 'Event',
   tableName: 'events',
@@ -15,7 +15,7 @@ export const EventEntity = defineEntity({
     dedupe: p.string().length(128),
     payload: json<Record<string, unknown>>(),
     notifyUrl: text().nullable(),
-    /** W3C `traceparent` of its cause; null = not traced. */
+    /** W3C `traceparent` of the request that caused the event; null = not traced. */
     traceParent: p.string().length(55).nullable(),
     createdAt: instant(),
   },
@@ -28,7 +28,10 @@ export const EventEntity = defineEntity({
   ],
 });
 
-/** The webhook of an application, with encrypted secrets. Without `url`, its secret only signs deliveries to the notifyUrl of orders. */
+/**
+ * The webhook of an application, with encrypted secrets. If `url` is null, the secret is used only to sign deliveries
+ * to the notifyUrl of orders.
+ */
 export const WebhookEntity = defineEntity({
   name: 'Webhook',
   tableName: 'webhooks',
@@ -46,7 +49,7 @@ export const WebhookEntity = defineEntity({
   },
 });
 
-/** The delivery of one event to one URL; `nextAttemptAt` and `leasedUntil` decide when it is due. */
+/** The delivery of one event to one URL. `nextAttemptAt` and `leasedUntil` determine when the next attempt is due. */
 export const DeliveryEntity = defineEntity({
   name: 'Delivery',
   tableName: 'deliveries',

@@ -1,7 +1,10 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, minor, text, words, type RowOf } from './columns.ts';
 
-/** A console account. `generation` is copied into its tokens: incrementing it ends every session. */
+/**
+ * A console account. Its tokens contain a copy of `generation`: incrementing `generation` ends every session of the
+ * account.
+ */
 export const AdminEntity = defineEntity({
   name: 'Admin',
   tableName: 'admins',
@@ -20,7 +23,10 @@ export const AdminEntity = defineEntity({
   },
 });
 
-/** A session of an administrator. Deleting the row or a new generation ends it: a token without a row is refused. */
+/**
+ * A session of an administrator. The session ends when the row is deleted or the account gets a new generation; a token
+ * without a row is refused.
+ */
 export const SessionEntity = defineEntity({
   name: 'Session',
   tableName: 'sessions',
@@ -34,9 +40,9 @@ export const SessionEntity = defineEntity({
     seenAt: instant(),
     /** When the password was last confirmed in this session; null = never. */
     confirmedAt: instant().nullable(),
-    /** Whether a second factor was given in the session. */
+    /** Whether the administrator has entered a second factor in this session. */
     secondFactor: p.boolean(),
-    /** When a code of the second factor was last given in this session; null = never. */
+    /** When the administrator last entered a code of the second factor in this session; null = never. */
     codeAt: instant().nullable(),
     /** When a confirmation of the password replaced this session with a new one; null = not replaced. */
     replacedAt: instant().nullable(),
@@ -50,7 +56,7 @@ export const SecondFactorEntity = defineEntity({
   tableName: 'second_factors',
   properties: {
     adminId: p.uuid().primary(),
-    /** Null until the first enrolment was confirmed. */
+    /** The encrypted secret in use; null until the first enrolment is confirmed. */
     encrypted: text().nullable(),
     enabledAt: instant().nullable(),
     /** The newest 30-second step whose code was used; codes up to this step are refused. */
@@ -61,7 +67,10 @@ export const SecondFactorEntity = defineEntity({
   },
 });
 
-/** A code that replaces an authenticator code once; only its hash is stored. */
+/**
+ * A recovery code, which can be used once instead of a code of the authenticator app. Only the hash of the code is
+ * stored.
+ */
 export const RecoveryCodeEntity = defineEntity({
   name: 'RecoveryCode',
   tableName: 'recovery_codes',
@@ -84,14 +93,17 @@ export const KnownAddressEntity = defineEntity({
   },
 });
 
-/** The policy for payments that arrive after an order ended (rule `late_payment`). */
+/**
+ * Whether a payment is accepted or refunded if it arrives after its order was closed, expired or failed (rule
+ * `late_payment`).
+ */
 export interface LatePayment {
   afterExpiry: 'accept' | 'refund';
   afterClose: 'accept' | 'refund';
   afterFailed: 'accept' | 'refund';
 }
 
-/** The limits of an application in one currency; amounts in minor units. Absent = not limited. */
+/** The limits of an application in one currency; amounts in minor units. An absent field = no limit. */
 export interface CurrencyLimits {
   perOrder?: string;
   perDay?: string;
@@ -100,7 +112,7 @@ export interface CurrencyLimits {
   ordersPerHour?: number;
 }
 
-/** The limits of an application by currency; other currencies are not allowed. */
+/** The limits of an application by currency. The application may not use any currency that is not listed. */
 export type AppLimits = Readonly<Record<string, CurrencyLimits>>;
 
 /** An API application: the owner of orders, refunds and events. */
@@ -124,7 +136,7 @@ export const ApiAppEntity = defineEntity({
     allowedIps: words(),
     rateLimit: p.integer().nullable(),
     latePayment: json<LatePayment>(),
-    /** Null = no limits. */
+    /** The limits of the application; null = no limits. */
     limits: json<AppLimits>().nullable(),
     remark: text().nullable(),
     lastUsedAt: instant().nullable(),
@@ -134,7 +146,10 @@ export const ApiAppEntity = defineEntity({
   indexes: [{ properties: ['createdAt', 'clientId'] }],
 });
 
-/** The usage of an application's limits in one period: number of orders, or minor units of orders or refunds. */
+/**
+ * How much of its limits an application has used in one period: the number of orders, or the minor units of orders or
+ * refunds.
+ */
 export const LimitUseEntity = defineEntity({
   name: 'LimitUse',
   tableName: 'limit_uses',
@@ -159,7 +174,9 @@ export const RevokedTokenEntity = defineEntity({
   },
 });
 
-/** One line of the audit log; `hash` covers the line and the hash before it, under the key `keyId`. */
+/**
+ * One line of the audit log. `hash` is computed with the key `keyId` from the line and the hash of the previous line.
+ */
 export const AuditEntity = defineEntity({
   name: 'Audit',
   tableName: 'audit_log',
@@ -181,7 +198,10 @@ export const AuditEntity = defineEntity({
   indexes: [{ properties: ['target', 'id'] }],
 });
 
-/** The audit log key that belongs to a former master key, encrypted with a later master key. */
+/**
+ * The audit log key of a former master key, encrypted with a later master key. The key is kept, because it verifies the
+ * lines written with it.
+ */
 export const AuditKeyEntity = defineEntity({
   name: 'AuditKey',
   tableName: 'audit_keys',

@@ -43,7 +43,7 @@ import {
 import { RateLimitEntity, RemovedHistoryEntity, ReplicaEntity } from './service.ts';
 import { AgentPayEntity, CoinCallEntity, SkillOrderEntity } from './skillpay.ts';
 
-/** Every table of the service; migrations are generated from this list. */
+/** The entities of all tables of the service. The first migration is generated from this list. */
 export const ENTITIES = [
   AdminEntity,
   AgentPayEntity,

@@ -1,4 +1,5 @@
-// Orders with their history, exceptions, messages, notifications, idempotency keys and due effects.
+// Orders with their history, exceptions (cases for an operator), channel messages, notifications, idempotency keys and
+// due effects.
 
 import { defineEntity, p } from '@mikro-orm/core';
 import {
@@ -22,7 +23,7 @@ export interface StoredMoney {
   currency: string;
 }
 
-/** Fee, net and received amount of a payment as the channel reported them. */
+/** Fee, net amount and received amount of a payment, as the channel reported them. */
 export interface StoredSettlement {
   fee?: StoredMoney | undefined;
   net?: StoredMoney | undefined;
@@ -30,15 +31,18 @@ export interface StoredSettlement {
   completedAt?: string | undefined;
 }
 
-/** SQL condition for currencies without decimals: one major unit is one minor unit. */
+/** SQL condition for currencies without decimals, such as JPY: one major unit is one minor unit. */
 export const IN_WHOLE_UNITS = `currency in (${WITHOUT_DECIMALS.map((code) => `'${code}'`).join(', ')})`;
 
-/** The API status of an order (payments/view.ts) as SQL; index and list must use the same text. */
+/**
+ * The order status that the API shows (payments/view.ts), as an SQL expression. The index and the list query must use
+ * exactly this expression, so that PostgreSQL uses the index.
+ */
 export const ORDER_STATUS = `case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end`;
 
 /**
- * An order: one payment attempt at one channel (`payWay`), with one channel number. Only the function `settle` writes its state
- * (server/README.md, "Orders").
+ * An order: one payment attempt at one channel (`payWay`), under one order number at the channel. Only the function
+ * `settle` writes `state` (server/README.md, "Orders").
  */
 export const OrderEntity = defineEntity({
   name: 'Order',
@@ -64,7 +68,10 @@ export const OrderEntity = defineEntity({
     product: json<ProductSnapshot>().nullable(),
     productCode: code().nullable(),
     stockHeld: p.boolean(),
-    /** Whether side effects of the order still wait in `due_effects`. If so, later effects of the order wait for them. */
+    /**
+     * Whether side effects of the order still wait in the table `due_effects`. If so, later side effects of the order
+     * are queued there too, so that they run in sequence.
+     */
     effectsDue: p.boolean().default(false),
     latePayment: json<LatePayment>(),
     state: p.string().length(16).$type<OrderState>(),
@@ -81,13 +88,16 @@ export const OrderEntity = defineEntity({
     channelOrderId: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
     credential: json<PayHint>().nullable(),
-    /** When `credential`, the data that the payer needs to pay, must be renewed; null = it is valid as long as the order. */
+    /**
+     * When `credential` (the data with which the payer pays) must be renewed; null = `credential` is valid until the
+     * order expires.
+     */
     credentialUntil: instant().nullable(),
     returnUrl: text().nullable(),
     notifyUrl: text().nullable(),
     clientIp: code().nullable(),
     openId: p.string().length(128).nullable(),
-    /** WeChat Pay: the appid with which the order was placed; null = the appid of its configuration version. */
+    /** WeChat Pay: the appid with which the order was placed; null = the appid of the order's configuration version. */
     appId: p.string().length(32).nullable(),
     payCode: p.string().length(64).nullable(),
     channelOptions: json<ChannelOptions>().nullable(),
@@ -98,18 +108,21 @@ export const OrderEntity = defineEntity({
     captures: p.integer(),
     captureState: p.string().length(16).$type<'live' | 'unknown' | 'pending'>().nullable(),
     captureLeasedUntil: instant().nullable(),
-    /** Why the capture is pending, or the channel's code of the last refused capture. */
+    /** Why the capture is pending, or the channel's error code of the last refused capture. */
     captureReason: p.string().length(128).nullable(),
-    /** How often the payer was sent back to choose another payment source, and since when the service waits for the new choice. */
+    /**
+     * How often the payer was sent back to choose another payment source. `approvalAskedAt` is when the service began
+     * to wait for the new choice.
+     */
     approvalsAsked: p.integer().default(0),
     approvalAskedAt: instant().nullable(),
     /**
-     * Set while a close call is in progress that may refund a payment by the payer's code. From this instant the result of the call is
-     * unknown.
+     * Set when the service sends a close request that may also refund a payment by the payer's code. Until this instant
+     * the request counts as running; afterwards its result counts as unknown.
      */
     reverseDoubtAt: instant().nullable(),
     settlement: json<StoredSettlement>().nullable(),
-    /** Whether the order is counted in the limits of its application. */
+    /** Whether the order counts towards the limits of its application. */
     limited: p.boolean().default(false),
     /** W3C `traceparent` of the request that placed the order; null = not traced. */
     traceParent: p.string().length(55).nullable(),
@@ -195,7 +208,7 @@ export const OrderEntity = defineEntity({
   ],
 });
 
-/** One line of an order's history; `rule` is the name of a transition (payments/core/transitions.ts). */
+/** One transition in an order's history; `rule` is the name of the transition (payments/core/transitions.ts). */
 export const TransitionEntity = defineEntity({
   name: 'Transition',
   tableName: 'transitions',
@@ -217,7 +230,7 @@ export const TransitionEntity = defineEntity({
   uniques: [{ properties: ['orderNo', 'sequence'] }],
 });
 
-/** An exception: a case that an administrator must decide. The API shows the newest open exception of an order. */
+/** An exception: a case that an administrator must decide. For each order the API shows the newest open exception. */
 export const OrderExceptionEntity = defineEntity({
   name: 'OrderException',
   tableName: 'order_exceptions',
@@ -244,7 +257,7 @@ export const OrderExceptionEntity = defineEntity({
   indexes: [{ properties: ['state', 'createdAt', 'id'] }],
 });
 
-/** A message to or from a channel, for the timeline; without secrets. */
+/** A message to or from a channel, for the timeline of an order; stored without secrets. */
 export const ChannelMessageEntity = defineEntity({
   name: 'ChannelMessage',
   tableName: 'channel_messages',
@@ -257,24 +270,30 @@ export const ChannelMessageEntity = defineEntity({
     call: code(),
     status: p.integer().nullable(),
     durationMs: p.integer().nullable(),
-    /** The id by which the channel's support finds the request; if equal messages are only counted, the id of the last message. */
+    /**
+     * The request id that the channel's support needs to find the request. If equal messages are only counted, the id
+     * of the last message.
+     */
     supportId: p.string().length(128).nullable(),
     /** Request and response, compressed (db/queries/messages.ts). */
     texts: bytes().nullable(),
-    /** For queries, the digest by which equivalent responses are found (digestOf). */
+    /** A digest of the response, so that equivalent responses to queries are found (digestOf). */
     digest: p.bigint().nullable(),
     note: text().nullable(),
     at: instant(),
-    /** How often the same query and response occurred. In a mark (the row for dropped messages): how many messages it replaces. */
+    /**
+     * How often the same query and response occurred. In a mark (a row that replaces dropped messages): the number of
+     * dropped messages.
+     */
     times: p.integer().default(1),
-    /** When the message last occurred; null = it occurred once. */
+    /** When the message occurred last; null = the message occurred only once. */
     lastAt: instant().nullable(),
   },
 });
 
 /**
- * A verified notification of a channel. Its row is committed together with its effect on the order, so a duplicate has already been
- * processed.
+ * A verified notification of a channel. The row is committed together with the notification's effect on the order, so a
+ * repeated notification with the same id needs no processing.
  */
 export const NotificationEntity = defineEntity({
   name: 'Notification',
@@ -289,7 +308,7 @@ export const NotificationEntity = defineEntity({
   },
 });
 
-/** An Idempotency-Key of a running request, or with the response of a finished one. */
+/** An Idempotency-Key: its request is running, or is finished and its response is stored. */
 export const IdempotencyKeyEntity = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_keys',
@@ -320,15 +339,16 @@ export type ChannelMessageRow = RowOf<typeof ChannelMessageEntity>;
 export type NotificationRow = RowOf<typeof NotificationEntity>;
 export type IdempotencyKeyRow = RowOf<typeof IdempotencyKeyEntity>;
 
-/** An idempotency key and the route of a request. */
+/** The route and the Idempotency-Key of a request. */
 export type AskedKey = Pick<IdempotencyKeyRow, 'route' | 'key'>;
 
-/** The stored columns from which a repeated request gets its response. */
+/** The stored columns that are needed to respond to a repeated request. */
 export type KeptKey = Pick<IdempotencyKeyRow, 'fingerprint' | 'intentNo' | 'state' | 'leasedUntil' | 'status' | 'body'>;
 
 /**
- * Counts of removed unpaid orders for the statistics, by the quarter of an hour of their creation, because a day begins on a quarter in
- * every time zone. Payments are counted per project, pay-per-call orders per resource.
+ * For the statistics: how many unpaid orders were removed, counted by the quarter of an hour in which they were
+ * created. In every time zone a day begins at a quarter of an hour. Payments are counted per project, pay-per-call
+ * orders per resource.
  */
 export const RemovedOrdersEntity = defineEntity({
   name: 'RemovedOrders',
@@ -338,7 +358,7 @@ export const RemovedOrdersEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>().primary(),
     project: code().primary(),
     state: p.string().length(16).$type<OrderState>().primary(),
-    /** Empty for payments outside of pay-per-call; then `resource` is also empty. */
+    /** The application of pay-per-call orders. Empty for other payments; `resource` is then also empty. */
     clientId: code().primary(),
     resource: code().primary(),
     payWay: p.string().length(16).$type<PayWay>().primary(),
@@ -350,8 +370,8 @@ export const RemovedOrdersEntity = defineEntity({
 export type RemovedOrdersRow = RowOf<typeof RemovedOrdersEntity>;
 
 /**
- * An effect of an order or refund transition that could not run in the transition's own commit, or that waits for an earlier one of the
- * same order. Effects run sorted by `sequence` and `place`, and each effect runs once.
+ * A side effect of an order or refund transition that could not run in the commit of the transition, or that waits for
+ * an earlier effect of the same order. Effects run sorted by `sequence` and `place`; each effect runs once.
  */
 export const DueEffectEntity = defineEntity({
   name: 'DueEffect',
@@ -361,17 +381,22 @@ export const DueEffectEntity = defineEntity({
     orderNo: code(),
     refundNo: code().nullable(),
     project: code(),
-    /** The number of the order's transition, and the position of the effect among the effects of that transition. */
+    /**
+     * `sequence` is the number of the order's transition; `place` is the position of the effect within the transition.
+     */
     sequence: p.integer(),
     place: p.integer(),
     name: p.string().length(128),
     run: words().$type<EffectRun['run'][number][]>(),
-    /** The sums of the order after the transition. */
+    /** The order's refunded and refunding amounts after the transition. */
     refunded: minor(),
     refunding: minor(),
     state: p.string().length(16).$type<'due' | 'done' | 'given_up'>(),
     tries: p.integer(),
-    /** Null while it waits for an earlier effect of the order or for an administrator's decision. */
+    /**
+     * When the effect is due; null while the effect waits for an earlier effect of the order or for an administrator's
+     * decision.
+     */
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     lastError: text().nullable(),

@@ -4,7 +4,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { DisputeState, Mode, PayWay, RefundOrigin, RefundState } from '../../domain.ts';
 import { type RowOf, code, instant, queueKey, minor, text } from './columns.ts';
 
-/** A refund; `accepted` = the channel certainly has it (server/README.md, "Refunds"). */
+/** A refund. `accepted` = it is certain that the channel has received the refund (server/README.md, "Refunds"). */
 export const RefundEntity = defineEntity({
   name: 'Refund',
   tableName: 'refunds',
@@ -20,18 +20,24 @@ export const RefundEntity = defineEntity({
     reason: text().nullable(),
     state: p.string().length(16).$type<RefundState>(),
     accepted: p.boolean(),
-    /** Whether the refund returns a second payment that the order's sums do not include. If so, they do not include the refund either. */
+    /**
+     * Whether the refund returns a second payment of the same order. The order's sums contain neither the second
+     * payment nor the refund.
+     */
     surplus: p.boolean(),
     elsewhere: p.boolean(),
     failureCode: p.string().length(128).nullable(),
     failureMessage: text().nullable(),
     channelRefundNo: p.string().length(128).nullable(),
-    /** The channel's number of the refunded payment; null = the order's own payment. */
+    /** The channel's number of the refunded payment; null = the refund is for the order's first payment. */
     paymentNo: p.string().length(128).nullable(),
     actor: p.string().length(128),
-    /** The approval by a second administrator; null = not required. */
+    /** The state of the approval by a second administrator; null = no approval is required. */
     approval: p.string().length(16).$type<'waiting' | 'approved' | 'rejected'>().nullable(),
-    /** The attempt, which is part of the channel's refund number: a channel does not accept the number of an ended refund again. */
+    /**
+     * The number of the attempt. It is part of the refund number at the channel, because a channel does not accept the
+     * number of a failed refund again.
+     */
     attempt: p.integer().default(1),
     tries: p.integer(),
     refusedAt: instant().nullable(),
@@ -41,7 +47,7 @@ export const RefundEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue of the row's jobs: the channel account of the order (db/queries/due.ts). */
+    /** The queue in which jobs process this row: the channel account of the order (db/queries/due.ts). */
     queueKey: queueKey(),
     /** W3C `traceparent` of the request that created the refund; null = not traced. */
     traceParent: p.string().length(55).nullable(),
@@ -80,8 +86,8 @@ export const RefundEntity = defineEntity({
 });
 
 /**
- * A refund that the channel reported, and that this service did not make or had given up. A job queries the channel about it until there is
- * a result.
+ * A refund that the channel reported but this service did not create, or had already given up. A job queries the
+ * channel about the refund until there is a result.
  */
 export const RefundLookupEntity = defineEntity({
   name: 'RefundLookup',
@@ -89,17 +95,20 @@ export const RefundLookupEntity = defineEntity({
   properties: {
     id: p.uuid().primary(),
     orderNo: code(),
-    /** The refund number for the query. */
+    /** The refund number with which the channel is queried. */
     number: p.string().length(128),
-    /** The total refunded amount when the channel reported it, in minor units. */
+    /** The total refunded amount of the order, in minor units, when the channel reported the refund. */
     total: minor().nullable(),
     state: p.string().length(16).$type<'open' | 'answered' | 'given_up'>(),
     checks: p.integer(),
-    /** Incremented by each message about the refund. A response to a query that was sent before the message is then discarded. */
+    /**
+     * Incremented by each message of the channel about the refund. The response to a query that was sent before the
+     * message is discarded.
+     */
     revision: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue of the row's jobs: the channel account of the order (db/queries/due.ts). */
+    /** The queue in which jobs process this row: the channel account of the order (db/queries/due.ts). */
     queueKey: queueKey(),
     lastAnswer: p.string().length(16).nullable(),
     createdAt: instant(),
@@ -126,8 +135,8 @@ export type RefundLookupRow = RowOf<typeof RefundLookupEntity>;
 export type RefundRow = RowOf<typeof RefundEntity>;
 
 /**
- * A request for approval by a second administrator before money is returned. Its number is that of the refund, of the dispute to accept, or
- * of the exception whose payment is to be refunded.
+ * A request for approval by a second administrator before money is returned. `refundNo` is the number of the refund, of
+ * the dispute to accept, or of the exception (case) whose payment is to be refunded.
  */
 export const ApprovalEntity = defineEntity({
   name: 'Approval',
@@ -142,11 +151,11 @@ export const ApprovalEntity = defineEntity({
     amount: minor(),
     currency: p.string().length(3),
     reason: text().nullable(),
-    /** The requester, who may not approve it: `admin:alice`, or `app:…`. */
+    /** The requester, `admin:alice` or `app:…`. The requester may not approve the request. */
     askedBy: p.string().length(128),
     state: p.string().length(16).$type<'waiting' | 'approved' | 'rejected'>(),
     decidedBy: p.string().length(128).nullable(),
-    /** The reason of the decision. */
+    /** The reason that the deciding administrator gave. */
     decision: text().nullable(),
     createdAt: instant(),
     decidedAt: instant().nullable(),
@@ -162,7 +171,7 @@ export const ApprovalEntity = defineEntity({
 
 export type ApprovalRow = RowOf<typeof ApprovalEntity>;
 
-/** A dispute of a payer about a payment (server/README.md, "Disputes"). */
+/** A dispute that a payer has opened about a payment (server/README.md, "Disputes"). */
 export const DisputeEntity = defineEntity({
   name: 'Dispute',
   tableName: 'disputes',
@@ -181,13 +190,13 @@ export const DisputeEntity = defineEntity({
     currency: p.string().length(3),
     state: p.string().length(16).$type<DisputeState>(),
     dueAt: instant().nullable(),
-    /** The amount lost to the dispute, which is part of the order's refunded amount. */
+    /** The amount lost to the dispute. The order's refunded amount includes this amount. */
     amountLost: minor(),
-    /** The refund row by which the order's sums include the loss. */
+    /** The refund row that adds the lost amount to the order's refunded amount. */
     refundNo: code().nullable(),
     answeredAt: instant().nullable(),
     acceptedAt: instant().nullable(),
-    /** The number of changes so far, from which the events of the dispute are numbered. */
+    /** The number of changes of the dispute so far. Each event of the dispute is numbered with it. */
     changes: p.integer(),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),

@@ -1,38 +1,42 @@
-// Tables of the service itself: its processes, rate limits, and removed history.
+// Tables of the service itself: its processes, its rate limits, and the history that retention has removed.
 
 import { defineEntity, p } from '@mikro-orm/core';
 import type { PayWay } from '../../domain.ts';
 import { type RowOf, code, instant, json } from './columns.ts';
 
-/** The calls of one channel in the last minute of one process, and its last response and notification. */
+/** The calls of one process to one channel in the last minute, and the channel's last response and notification. */
 export interface ChannelCalls {
   payWay: PayWay;
   calls: number;
   /** Calls whose result is unknown. */
   unknown: number;
-  /** The distribution of call durations: the index of an upper bound (`boundOf`) and the number of calls. */
+  /**
+   * The distribution of call durations: for each interval of durations its index and the number of calls. `boundOf`
+   * returns the upper bound of an interval.
+   */
   spread: [place: number, calls: number][];
   answeredAt: string | null;
   noticedAt: string | null;
 }
 
-/** The figures that a process reports. */
+/** The load figures that a process reports about itself. */
 export interface ProcessFigures {
   /** Delay of the event loop since the previous report, in milliseconds. */
   loopDelayMs: { p99: number; max: number };
   /** Average number of busy processors since the previous report. */
   cpu: number;
   memoryBytes: number;
-  /** Seconds that `channels` covers. */
+  /** The length of the period that `channels` covers, in seconds. */
   seconds: number;
   channels: ChannelCalls[];
-  /** Due rows in progress, by kind. */
+  /** The number of due rows that the process is working on, by kind. */
   underWay: Record<string, number>;
 }
 
 /**
- * A process of the service that reported itself while the live feed had followers; times are by the database's clock. The table is
- * unlogged: after a crash of the database it is empty, and is filled again within seconds.
+ * A process of the service. A process reports itself only while the live feed of the console has subscribers. Times are
+ * by the database's clock. The table is unlogged: after a crash of the database it is empty, and the processes fill it
+ * again within seconds.
  */
 export const ReplicaEntity = defineEntity({
   name: 'Replica',
@@ -41,12 +45,12 @@ export const ReplicaEntity = defineEntity({
     id: p.uuid().primary(),
     host: p.string().length(128),
     pid: p.integer(),
-    /** Its number among the workers of its supervisor; null = a single process. */
+    /** The number of the process among the workers of its supervisor; null = the service runs as a single process. */
     worker: p.integer().nullable(),
     version: p.string().length(64),
     startedAt: instant(),
     seenAt: instant(),
-    /** Until when this process counts as having followers of the live feed; null = none. */
+    /** Until this instant the process counts as having subscribers of the live feed; null = it has none. */
     followedUntil: instant().nullable(),
     figures: json<ProcessFigures>(),
   },
@@ -54,18 +58,24 @@ export const ReplicaEntity = defineEntity({
 
 export type ReplicaRow = RowOf<typeof ReplicaEntity>;
 
-/** The instant before which retention may have removed rows of a table, so that missing rows are no fault. */
+/**
+ * The instant before which expired rows of a table may have been removed. A check does not report missing rows from
+ * before this instant.
+ */
 export const RemovedHistoryEntity = defineEntity({
   name: 'RemovedHistory',
   tableName: 'removed_history',
   properties: {
-    /** The name of the table. */
+    /** The name of the table whose rows were removed. */
     kind: code().primary(),
     before: instant(),
   },
 });
 
-/** Uses of a key within a window, over all replicas; `expire` is its end in ms. Also stores task schedules and the call rate (queries/due.ts). */
+/**
+ * How often a key was used within a time window, counted over all replicas; `expire` is the end of the window in ms.
+ * The table also stores task schedules and the call rate (queries/due.ts).
+ */
 export const RateLimitEntity = defineEntity({
   name: 'RateLimit',
   tableName: 'rate_limits',

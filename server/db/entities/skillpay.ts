@@ -3,13 +3,13 @@ import type { Mode, PayWay } from '../../domain.ts';
 import type { SkillResource } from './catalog.ts';
 import { type RowOf, code, instant, json, queueKey, minor, text } from './columns.ts';
 
-/** One way to pay an offer. */
+/** One payment method of an offer. */
 export interface OfferEntry {
   payWay: PayWay;
   mode: Mode;
 }
 
-/** The pay-per-call part of an order: the offer and its one fulfilment. */
+/** The pay-per-call part of an order: the offer, and the state of its delivery. */
 export const SkillOrderEntity = defineEntity({
   name: 'SkillOrder',
   tableName: 'skill_orders',
@@ -23,25 +23,30 @@ export const SkillOrderEntity = defineEntity({
     input: json<unknown>().nullable(),
     handler: json<SkillResource>(),
     refundAfterFulfilment: p.boolean(),
-    /** The issued L1 code, so that every 402 carries the same code. */
+    /**
+     * The payment code that was issued for the order. It is stored, so that every 402 response contains the same code.
+     */
     paymentCode: text().nullable(),
-    /** WeChat's newest payment code for agents, and its expiry. */
+    /** The newest payment code for agents that WeChat issued, and when it expires. */
     agentCode: text().nullable(),
     agentCodeUntil: instant().nullable(),
-    /** The payment methods of the offer, the order's own first. */
+    /** The payment methods of the offer; the first is the method of this order. */
     entries: json<OfferEntry[]>(),
     /** The signed offer and receipt of x402's extension `offer-receipt`. */
     signedOffer: text().nullable(),
     signedReceipt: text().nullable(),
-    /** The payment request for Alipay's agents; empty = the account accepts no agent payments. */
+    /** The payment request for Alipay's agents; empty = the account does not accept payments by agents. */
     paymentNeeded: text().nullable(),
-    /** The trade that an Alipay agent proved; its delivery is confirmed to Alipay at `confirmAt`. */
+    /**
+     * The Alipay trade number for which an agent sent a payment proof. The delivery is confirmed to Alipay at
+     * `confirmAt`.
+     */
     agentTradeNo: code().nullable(),
     confirmAt: instant().nullable(),
     confirmTries: p.integer().default(0),
-    /** The queue of the row's confirmation job: the channel account of the order (db/queries/due.ts). */
+    /** The queue in which a job confirms the delivery: the channel account of the order (db/queries/due.ts). */
     queueKey: queueKey(),
-    /** The order that replaced this one. */
+    /** The number of the order that replaced this order. */
     successor: code().nullable(),
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
     fencing: p.integer(),
@@ -93,7 +98,7 @@ export const AgentPayEntity = defineEntity({
     encrypted: text(),
     /** SHA-256 of the public key. */
     fingerprint: p.string().length(64),
-    /** SkillHub's skill id and version, by product. */
+    /** The skill id and version at SkillHub, by product code. */
     skills: json<Record<string, { id: string; version: string }>>(),
     lastSuccessAt: instant().nullable(),
     lastFailureAt: instant().nullable(),
@@ -106,7 +111,10 @@ export const AgentPayEntity = defineEntity({
 export type AgentPayRow = RowOf<typeof AgentPayEntity>;
 export type SkillOrderRow = RowOf<typeof SkillOrderEntity>;
 
-/** A pay-per-call order paid with coins, without a channel; inserted in the same transaction as its debit. */
+/**
+ * A pay-per-call order paid with coins, without a channel. The row is inserted in the same transaction as the coin
+ * debit.
+ */
 export const CoinCallEntity = defineEntity({
   name: 'CoinCall',
   tableName: 'coin_calls',

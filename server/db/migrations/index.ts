@@ -1,4 +1,4 @@
 import { Initial } from './0001-initial.ts';
 
-/** Every migration in order; each one only adds. */
+/** Every migration, in the sequence in which they run. A migration only adds tables, columns and indexes. */
 export const MIGRATIONS = [{ name: '0001-initial', class: Initial }];

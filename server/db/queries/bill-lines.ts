@@ -7,7 +7,7 @@ import { pendingRefunds } from './bills.ts';
 import { OF_PAYEE } from './payees.ts';
 import { PART_ROWS, type PartDone, type Removal, inParts } from './retention.ts';
 
-/** One attempt to read the file of a bill, which identifies its lines. */
+/** One attempt to read the file of a bill. Each stored line contains the number of its read attempt (`reading`). */
 export interface Reading {
   billNo: string;
   reading: number;
@@ -15,14 +15,13 @@ export interface Reading {
   day: string;
 }
 
-/** Lines per statement, so that its text stays small. */
+/** Lines per insert statement, so that the SQL text stays small. */
 const PART_LINES = 500;
 
 /**
- * Builds statements that insert consecutive lines. Building is half of the work and needs no database.
- *
- * The inserts commit with `synchronous_commit = off`, because lines are used only after a later commit that is synchronous. That saves half
- * of the time of a large bill.
+ * Builds the statements that insert consecutive lines of a bill. They are built in advance, because building takes half
+ * of the time and needs no database. The inserts commit with `synchronous_commit = off`, which halves the time for a
+ * large bill. This is safe, because the lines are used only after a later synchronous commit.
  */
 export function statementsOf(of: Reading, lines: readonly BillLine[]): Sql[] {
   const statements: Sql[] = [];
@@ -57,30 +56,39 @@ export function statementsOf(of: Reading, lines: readonly BillLine[]): Sql[] {
   return statements;
 }
 
-/** Inserts lines, one commit per statement. The lines are used only after the row of the bill names their reading. */
+/**
+ * Inserts lines, one commit per statement. The lines are not used until the `reading` of the bill is set to their read
+ * attempt.
+ */
 export async function writeLines(store: Store, statements: readonly Sql[]): Promise<void> {
   for (const statement of statements) await store.autocommit((tx) => tx.sql`${statement}`);
 }
 
-/** Replaces NUL, which PostgreSQL rejects, and cuts texts that are too long to be a number of this service. */
+/**
+ * Replaces NUL, which PostgreSQL rejects, and cuts a text that is longer than `most`. A number of this service is never
+ * that long.
+ */
 function kept<Text extends string | null>(text: Text, most?: number): Text | string {
   if (text === null) return text;
   const whole = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
   return most === undefined || whole.length <= most ? whole : whole.slice(0, most);
 }
 
-/** Lines per part of a removal. */
+/** Lines that one statement of a removal deletes. */
 const PART_REMOVED = 5_000;
 
-/** Removes the lines of finished readings that the bill does not use; returns their number. */
+/** Removes the lines of finished read attempts that the bill does not use. Returns the number of removed lines. */
 export async function removeOldLines(store: Store, billNo: string, goesOn?: () => boolean): Promise<number> {
-  // The newest reading may be in progress. Of the older readings only the one that the bill uses is kept.
+  // The newest read attempt may still be in progress. Of the older attempts only the one that the bill uses is kept.
   const isOld = sql`l.bill_no = ${billNo} and exists (
     select 1 from bills b where b.bill_no = l.bill_no and l.reading < b.readings and l.reading <> b.reading)`;
   return inParts<true>(async () => removePart(store, isOld), goesOn);
 }
 
-/** Removes the lines of one reading, unless the bill uses it: the commit may have succeeded although its result was lost. */
+/**
+ * Removes the lines of a failed read attempt, unless the bill uses them. The bill can use them if the commit succeeded
+ * but its result was lost.
+ */
 export async function removeReading(store: Store, { billNo, reading }: Omit<Reading, 'day'>): Promise<number> {
   const isOfReading = sql`l.bill_no = ${billNo} and l.reading = ${reading} and not exists (
     select 1 from bills b where b.bill_no = l.bill_no and b.reading = l.reading)`;
@@ -96,7 +104,10 @@ async function removePart(store: Store, condition: Sql): Promise<PartDone<true>>
   return { removed: length, next: length < PART_REMOVED ? undefined : true };
 }
 
-/** Sets the missing order number of lines by the payment number (PayPal's refunds and disputes). */
+/**
+ * Sets the order number of lines that have none (PayPal's refunds and disputes). The order is found by the payment
+ * number at the channel.
+ */
 export async function nameOrders(store: Store, { billNo, reading, day }: Reading): Promise<void> {
   await store.autocommit(
     (tx) => tx.sql`
@@ -108,8 +119,8 @@ export async function nameOrders(store: Store, { billNo, reading, day }: Reading
 }
 
 /**
- * Erases the raw text of lines about payers who were forgotten before the bill arrived. The query starts from those few payers, so a
- * bill of a million lines is not joined with all orders.
+ * Erases the raw text of lines about payers whose data was erased before the bill was read. The query starts from these
+ * few payers, so that a bill with a million lines is not joined with all orders.
  */
 export async function forgetInLines(store: Store, { billNo, reading, day }: Reading): Promise<void> {
   await store.autocommit(
@@ -127,7 +138,10 @@ export async function forgetInLines(store: Store, { billNo, reading, day }: Read
   );
 }
 
-/** Creates the partition for the month of a day; false if this role may not, so lines go to the default partition. */
+/**
+ * Creates the partition for the month of a day. Returns false if the database role may not create it; the lines are
+ * then stored in the default partition.
+ */
 export async function makeMonth(store: Store, day: string): Promise<boolean> {
   const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
   const first = (at: number) => sql.lit(new Date(Date.UTC(year, at, 1)).toISOString().slice(0, 10));
@@ -154,8 +168,8 @@ function monthTable(day: string): string {
 }
 
 /**
- * Analyzes the lines of a day's month: without statistics of a just filled table, PostgreSQL would plan for ten lines instead of a
- * million. For a role that does not own the table, PostgreSQL only emits a warning.
+ * Analyzes the table with the lines of a day's month. Without current statistics, PostgreSQL would plan for ten lines
+ * instead of a million. If the database role does not own the table, PostgreSQL only emits a warning.
  */
 export async function countLines(store: Store, day: string): Promise<void> {
   for (const name of [monthTable(day), 'bill_lines_rest'])
@@ -165,8 +179,9 @@ export async function countLines(store: Store, day: string): Promise<void> {
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Removes the lines of old bills: expired months by dropping their partition, lines of the current month bill by bill. The bills stay,
- * with the results of refunds that were pending in their lines.
+ * Removes the lines of old bills. For expired months the partition is dropped; for the month in which the retention
+ * ends, lines are deleted bill by bill. The bills are kept, with the results of the refunds that were pending in their
+ * lines.
  */
 export const removeBillLines: Removal = async (store, before, goesOn = () => true) => {
   const limit = before.toISOString().slice(0, 10);
@@ -189,7 +204,10 @@ export const removeBillLines: Removal = async (store, before, goesOn = () => tru
   return removed;
 };
 
-/** Stores the results of pending refunds, because settlement reports cannot read them from the lines after the removal. */
+/**
+ * Stores the results of pending refunds in the bills, because settlement reports cannot read the lines after the
+ * removal.
+ */
 async function keepPendingRefunds(store: Store, limit: string): Promise<void> {
   const bills = await store.read(
     (tx) => tx.sql<{ billNo: string }>`
@@ -203,7 +221,7 @@ async function keepPendingRefunds(store: Store, limit: string): Promise<void> {
     });
 }
 
-/** Partitions of months that ended before a day. */
+/** The partitions whose months ended before a day. */
 async function monthsBefore(store: Store, limit: string): Promise<string[]> {
   const rows = await store.read(
     (tx) => tx.sql<{ name: string }>`
@@ -213,13 +231,16 @@ async function monthsBefore(store: Store, limit: string): Promise<string[]> {
   return rows.map(({ name }) => name).filter((name) => firstDayAfter(name) <= limit);
 }
 
-/** `bill_lines_2026_11` ends before `2026-12-01`. */
+/** The first day after the month of a partition: `2026-12-01` for `bill_lines_2026_11`. */
 function firstDayAfter(name: string): string {
   const [year, month] = name.split('_').slice(2).map(Number) as [number, number];
   return new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10);
 }
 
-/** Drops a partition. `refused`: the role may not, so rows are deleted instead; `busy`: the table is in use and stays until the next run. */
+/**
+ * Drops a partition. `refused` = the database role may not drop it, so the rows are deleted instead. `busy` = the table
+ * is in use, so the partition stays until the next run.
+ */
 async function dropMonth(store: Store, name: string): Promise<'dropped' | 'refused' | 'busy'> {
   try {
     await store.autocommit((tx) => tx.sql`drop table if exists ${sql.table(name)}`);

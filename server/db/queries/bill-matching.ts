@@ -5,41 +5,42 @@ import type { Sql } from '../kysely.ts';
 import type { Tx } from '../store.ts';
 import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './payees.ts';
 
-/** A bill, and the parameters of its comparison. */
+/** A bill to compare with the orders, and the parameters of the comparison. */
 interface Match {
   bill: Pick<BillRow, 'billNo' | 'reading' | 'payWay' | 'account' | 'mode' | 'day'>;
-  /** The instants at which the day of the bill begins and ends. */
+  /** The instants at which the bill's day begins and ends. */
   from: Date;
   to: Date;
   utcOffsetMinutes: number;
-  /** Fee rates by project; fees of a project without a rate are not compared. */
+  /** The agreed fee rates by project. Fees of a project without a rate are not compared. */
   rates: ReadonlyMap<string, FeeRate>;
   now: Date;
-  /** Compares one order and nothing else. */
+  /** If set, only the order with this number is compared. */
   only?: string;
 }
 
-/** The result of a comparison. */
+/** The result of comparing a bill. */
 export interface Matched {
   /** Number of differences. */
   found: number;
-  /** Differences that no longer exist and whose exceptions must be resolved. */
+  /** Differences that no longer exist, so that their exceptions (cases for an operator) must be resolved. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
   /**
-   * The number of exceptions (cases for an operator) that were opened or reopened, by kind; only kinds about which the channel is not
-   * queried.
+   * How many exceptions (cases for an operator) were opened or reopened, by kind. Contains only the kinds for which the
+   * channel is not queried.
    */
   listed: Partial<Record<DifferenceKind, number>>;
   /** Number of compared lines. */
   lines: number;
-  /** Number of payments and refunds of other systems. */
+  /** Number of payments and refunds in the bill that belong to other systems. */
   notOurs: number;
   sums: BillSum[];
 }
 
 /**
- * Compares a bill with the orders of its account in one statement: stores the differences with both sides, marks resolved ones, and
- * stores the fees. An unchanged difference keeps its state, so comparing again changes nothing.
+ * Compares a bill with the orders of its account in one statement: stores each difference with the values of both
+ * sides, marks differences that no longer exist, and stores the fees. An unchanged difference keeps its state, so a
+ * repeated comparison changes nothing.
  */
 export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
   const { bill: compared, from, to, utcOffsetMinutes, rates, now, only } = match;
@@ -70,22 +71,25 @@ export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
     notOurs: bigint;
     sums: BillSum[];
   }>`${statement(given, isCompared)}`;
-  if (!row) throw new Error('a bill was not compared');
+  if (!row) throw new Error('The comparison of a bill returned no result.');
   return { ...row, found: Number(row.found), lines: Number(row.lines), notOurs: Number(row.notOurs) };
 }
 
-/** The values of a match as SQL, each with its type. */
+/** The parameters of a comparison as SQL values with types. */
 type Given = Record<keyof Match['bill'] | 'from' | 'to' | 'now' | 'offset', Sql> & { rates: string };
 
-/** Whether a bill belongs to the compared account. */
+/** SQL condition: the bill `row` belongs to the compared account. */
 const isOfBill = (of: Given, row: string): Sql =>
   sql`${sql.raw(row)}.pay_way = ${of.payWay} and ${sql.raw(row)}.account = ${of.account} and ${sql.raw(row)}.mode = ${of.mode}`;
 
-/** Whether an order belongs to the account of the bill. */
+/** SQL condition: the order `o` belongs to the account of the bill. */
 const ofAccount = (of: Given): Sql =>
   sql`o.pay_way = ${of.payWay} and o.mode = ${of.mode} and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
 
-/** The configuration versions that receive money for the account, and the fee rates of the projects. */
+/**
+ * Subqueries: `mine` = the configuration versions that receive money for the account; `rates` = the fee rates of the
+ * projects.
+ */
 const whose = (of: Given): Sql => sql`
 mine as materialized (
   select p.project, p.version from payees p
@@ -93,10 +97,13 @@ mine as materialized (
 rates as materialized (
   select * from json_to_recordset(cast(${of.rates} as json)) as r(project varchar, share numeric, fixed numeric, fixed_currency varchar))`;
 
-/** The refund number at the channel (payments/numbers.ts). */
+/** The refund number that was sent to the channel (payments/numbers.ts). */
 const REFUND_NUMBER = sql`case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
 
-/** Joins the refund `r` of the order `o` for a line `l`; a succeeded refund is preferred. */
+/**
+ * Joins the refund `r` that belongs to the bill line `l` of the order `o`. If several refunds match, a succeeded refund
+ * is preferred.
+ */
 export const REFUND_OF_LINE = sql`left join lateral (
       select r.refund_no as own_no, ${REFUND_NUMBER} as own_number, r.state, r.amount, r.currency, r.finished_at
         from refunds r
@@ -104,14 +111,14 @@ export const REFUND_OF_LINE = sql`left join lateral (
          and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
        order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true`;
 
-/** A transaction this close to midnight may be in the bill of the neighbouring day. */
+/** A transaction within this time of midnight may be in the bill of the previous or the next day. */
 const MIDNIGHT = sql`interval '30 minutes'`;
-/** How long the bill of a neighbouring day is awaited. */
+/** How long the comparison waits for the bill of the previous or the next day. */
 const PATIENCE = sql`interval '6 days'`;
 
 /**
- * Whether a transaction near midnight may be in the bill of a neighbouring day that is not read yet. `n` is the bill of the transaction's
- * own day.
+ * SQL condition: a transaction near midnight may be in the bill of the previous or next day, which has not been read
+ * yet. `n` is the bill of the transaction's day.
  */
 const awaited = (of: Given, at: string): Sql => sql`(
     case when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time < time '00:30' then ${bill('n.day - 1', 'is_open')}
@@ -123,17 +130,20 @@ const bill = (day: string, what: 'is_open' | 'is_read'): Sql =>
   sql`exists (select 1 from bills m where m.pay_way = n.pay_way and m.account = n.account and m.mode = n.mode and m.day = ${sql.raw(day)}
             and ${what === 'is_read' ? sql`m.reading > 0` : sql`m.reading = 0 and m.state in ('waiting', 'reading')`})`;
 
-/** Joins the bill of the day of an instant, if that bill has been read. */
+/** Joins the bill `n` of the day to which an instant belongs, if that bill has been read. */
 const natural = (of: Given, at: string): Sql => sql`
   join bills n on ${isOfBill(of, 'n')}
     and n.day = ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::date and n.reading > 0`;
 
-/** Whether any bill of the account has a line about the order `o` that fulfils the condition. Only the used reading of a bill counts. */
+/**
+ * SQL condition: a bill of the account has a line about the order `o` that fulfils `condition`. Only lines of the read
+ * attempt that the bill uses count.
+ */
 const lineOf = (of: Given, condition: Sql): Sql => sql`exists (select 1 from bill_lines l
     join bills b on b.bill_no = l.bill_no and b.reading = l.reading
    where l.order_no = o.order_no and ${isOfBill(of, 'b')} and ${condition})`;
 
-/** Builds a JSON document of SQL expressions, without properties that are null. */
+/** Builds a JSON document from SQL expressions. Fields whose value is null are omitted. */
 const jsonOf = (members: Readonly<Record<string, string>>): Sql =>
   sql`jsonb_strip_nulls(jsonb_build_object(${sql.join(
     Object.entries(members).map(([name, text]) => sql`${sql.lit(name)}, ${sql.raw(text)}`),
@@ -162,13 +172,17 @@ const THEIR_LINE = jsonOf({
   line: 'x.line',
 });
 
-/** Whether a second payment for the order is already known, because it has an exception or a refund. */
+/**
+ * SQL condition: the second payment of an order is already known, because an exception (a case for an operator) or a
+ * refund exists for it.
+ */
 const KNOWN_TWICE = sql`(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind in ('double_paid', 'payment_of_another_order') and e.dedupe = x.channel_no)
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
 /**
- * Whether a fee differs from the rate by more than rounding. The base is the amount that the merchant receives: WeChat Pay's
- * 应结订单金额, Alipay's 商家实收, which is the amount less the merchant's own discounts; shares are deducted afterwards.
+ * SQL condition: a fee differs from the agreed rate by more than rounding. The rate applies to the amount less the
+ * merchant's own discounts: WeChat Pay's 应结订单金额, Alipay's 商家实收. Profit shares are deducted later and do not reduce this
+ * amount.
  */
 const FEE_DIFFERS = sql`(x.rate is not null and x.fee_compared
     and abs(x.fee - (round((x.amount - x.discount) * x.rate) + x.fixed)) > 1)`;
@@ -186,22 +200,25 @@ const REFUND_DIFFERENCE = sql`case
     when x.own_number is null or (x.kind = 'refund' and x.state <> 'succeeded') then 'refund_unknown_to_us'
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
-/** The bill's side of a difference without the position in the file. The text `reason` also begins with the position, which is cut off. */
+/**
+ * The bill's side of a difference, without the position in the file. The text `reason` also begins with the position,
+ * which is removed.
+ */
 const billSide = (row: string): Sql =>
   sql`row(${sql.raw(row)}.theirs - 'line' - 'reason', regexp_replace(${sql.raw(row)}.theirs->>'reason', '^[0-9:]+ ', ''))`;
 
-/** Whether a known difference has changed; another position in the file does not count. */
+/** SQL condition: a stored difference has changed. A changed position in the file does not count as a change. */
 const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${billSide('d')} is distinct from ${billSide('excluded')})`;
 
 /**
- * Whether an exception (a case for an operator) is opened immediately, because the channel is not queried about unknown orders and
- * unreadable lines.
+ * SQL condition: an exception (a case for an operator) is opened immediately. This applies to unknown orders and
+ * unreadable lines, because the channel is not queried about them.
  */
 const isListedAtOnce = (row: string): Sql => sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
 const stateOf = (row: string): Sql => sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
 const dueOf = (of: Given, row: string): Sql => sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;
 
-/** The detail of a difference's exception, in the same form as in payments/bills/differences.ts. */
+/** The detail of the exception for a difference. payments/bills/differences.ts writes the same format. */
 const DETAIL = jsonOf({
   billNo: 'w.bill_no',
   payWay: 'w.pay_way',
@@ -210,72 +227,87 @@ const DETAIL = jsonOf({
   number: 'w.refund_no',
 });
 
-/** The channel's number that identifies a transaction, by kind. */
+/** The number by which the channel identifies a transaction, by kind of line. */
 const NUMBER = {
   payment: (line: string) => sql`${sql.raw(line)}.channel_trade_no`,
   refund: (line: string) => sql`coalesce(${sql.raw(line)}.channel_refund_no, ${sql.raw(line)}.refund_no)`,
-  // A hold and its release in a dispute may share a number.
+  // In a dispute, the hold and its release may have the same number, so event and amount are added.
   dispute: (line: string) =>
     sql`(${sql.raw(line)}.channel_refund_no || ' ' || ${sql.raw(line)}.event || ' ' || ${sql.raw(line)}.amount)`,
 } as const;
 
-/** The ordinal of a line among the bill's lines of the same transaction; a line without a number is a transaction of its own. */
+/**
+ * The ordinal of a line among the lines of one transaction; from 2 on, the line is a repetition. A line without a
+ * number counts as a separate transaction.
+ */
 const copyOf = (kind: keyof typeof NUMBER): Sql => sql`row_number() over (
            partition by l.order_no, ${NUMBER[kind]('l')}, case when ${NUMBER[kind]('l')} is null then l.line end order by l.line) as copy`;
 
-/** Whether the bill of the previous day has the same transaction; looked up only close to midnight. */
+/**
+ * SQL column: whether the previous day's bill contains the same transaction. Only lines close to midnight are looked
+ * up.
+ */
 const isBefore = (of: Given, kind: keyof typeof NUMBER): Sql => sql`(l.at < ${of.from} + ${MIDNIGHT} and exists (
            select 1 from bill_lines e join bills b on b.bill_no = e.bill_no and b.reading = e.reading
             where e.order_no = l.order_no and e.kind = ${sql.lit(kind)} and ${NUMBER[kind]('e')} = ${NUMBER[kind]('l')}
               and ${isOfBill(of, 'b')}
               and b.day = ${of.day} - 1)) as is_before`;
 
-/** The key of an unreadable row without a transaction number: the hash of its text, and its ordinal among equal rows. */
+/**
+ * The key of an unreadable line: the hash of the line's text, its ordinal among lines with equal text, and the order
+ * number or bill number.
+ */
 const markOf = (of: Given): Sql => sql`case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
            row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${of.billNo})) end`;
 
 /**
- * Whether the stored disputes do not explain an amount that the channel debited or credited for a dispute. A debit is unexplained if no
- * credit of the same amount cancels it, no dispute or loss of this amount is stored, and the order's total debit exceeds its stored
- * disputes. A credit is unexplained if the remaining debit is less than the stored losses, and no stored dispute in another currency may
- * have caused it.
+ * SQL condition: the stored disputes do not explain an amount that the channel debited or credited for a dispute. A
+ * debit is unexplained if all of these are true: no credit of the same amount cancels it, no dispute or loss with this
+ * amount is stored, and the order's total debit exceeds the amounts of its stored disputes. A credit is unexplained if
+ * the remaining debit is less than the stored losses and no stored dispute has another currency.
  */
 const DISPUTE_DIFFERS = sql`case
     when x.waits then false
     when x.amount < 0 then x.net > x.most and x.nth > x.opposed + x.exact
     else x.net < x.least and x.abroad = 0 end`;
 
-/** A dispute in another currency than the bill line cannot be compared by amount, so each such dispute explains one debit line. */
+/**
+ * SQL condition: a stored dispute in another currency explains this debit line. Amounts in different currencies cannot
+ * be compared, so each such dispute explains one debit line.
+ */
 const IS_ABROAD = sql`(x.amount < 0 and x.rank <= x.abroad)`;
 
-/** The newest dispute of the order, and the most that known disputes may have debited; null = no dispute is known. */
+/**
+ * The newest dispute of the order, with the highest amount that the known disputes may have debited; null = no dispute
+ * is known.
+ */
 const OUR_DISPUTE = sql`(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
        from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;
 
-/** Aggregates the known disputes of the order of the line `m` in the currency of the line. */
+/** Aggregates the known disputes of the bill line `m`: disputes of the same order in the same currency. */
 const ofDisputes = (sum: Sql, condition: Sql = sql`true`): Sql => sql`(select ${sum} from disputes d
     where d.order_no = m.order_no and d.currency = m.currency and ${condition})`;
 
-/** Aggregates the losses to disputes that are stored for the order of the line `m`. */
+/** Aggregates the stored dispute losses of the bill line `m`: losses of the same order in the same currency. */
 const ofLosses = (sum: Sql, condition: Sql): Sql => sql`(select ${sum} from refunds r
     where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
 
-/** The highest amount that a dispute may have debited in the end; 0 if it was won. */
+/** The highest amount that a dispute may finally debit; 0 if the merchant won the dispute. */
 const MAY_TAKE = sql`case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount)
     else greatest(d.amount, d.amount_lost) end`;
 
-/** The number of credits for the same order with the same amount as the line `m`. */
+/** The number of credits with the same amount as the bill line `m`, for the same order. */
 const OPPOSED = sql`count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount))`;
 
 const UNCLAIMED = sql`not exists (select 1 from disputes d where d.refund_no = r.refund_no)`;
 
-/** The project of a line without an order: the only project of the account, or none if there are several. */
+/** The project for a line without an order: the account's only project. Empty if the account has several projects. */
 const whoseProject = (
   of: Given,
 ): Sql => sql`(select case when count(distinct m.project) > 1 then '' else min(b.project) end
     from bills b left join mine m on true where b.bill_no = ${of.billNo})`;
 
-/** The statement of a comparison; `only` is a condition on an order number. */
+/** The SQL statement of a comparison; `only` returns a condition on the order number in a column. */
 const statement = (of: Given, only: (column: string) => Sql): Sql => sql`
 with ${whose(of)},
 pays as materialized (

@@ -8,8 +8,8 @@ import { OF_PAYEE, SAME_ACCOUNT, UNKNOWN_HERE, isCalled, isQuiet, ofNoOther } fr
 import { type Projects, ofProjects } from './project-scope.ts';
 
 /**
- * Whether a day's bill may still lack one of our payments: a capture that may belong to that day is pending, or a paid order is missing
- * in the bill.
+ * Whether a payment of this service may still be missing in a day's bill. This is so if a capture that may belong to
+ * the day is pending, or if a paid order is not in the bill.
  */
 export async function isIncomplete(
   tx: ReadTx,
@@ -29,15 +29,18 @@ export interface BillFilter {
   payWay?: string | undefined;
   account?: string | undefined;
   mode?: string | undefined;
-  /** If it is a list of projects, only bills of accounts that no project outside the list uses. */
+  /** A list of projects selects only bills of accounts that no other project uses. */
   project?: Projects | undefined;
   state?: string | undefined;
-  /** Days, both included. */
+  /** The first and the last day, both inclusive. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
-/** Matching bills, newest day first, `limit` + 1 rows; `after` is the last bill of the previous page. */
+/**
+ * The bills that match the filter, newest day first, at most `limit` + 1 rows. `after` is the last bill of the previous
+ * page.
+ */
 export function listBills(
   tx: ReadTx,
   { from, to, project, account, ...equal }: BillFilter,
@@ -60,7 +63,7 @@ export function listBills(
     .execute();
 }
 
-/** A line of the reading that its bill uses, and the day of the bill. */
+/** A bill line and the day of the bill. Lines of unused read attempts are not included. */
 export type BilledLine = Pick<
   BillLineRow,
   | 'billNo'
@@ -75,7 +78,7 @@ export type BilledLine = Pick<
   | 'fee'
 > & { day: string };
 
-/** Most lines of an order that are returned. */
+/** The maximum number of lines that are returned for an order. */
 const MOST_LINES = 50;
 
 /** The bill lines of an order, sorted by day. */
@@ -92,7 +95,7 @@ export async function linesOfOrder(tx: ReadTx, orderNo: string): Promise<BilledL
   return ofThis.limit(MOST_LINES).execute();
 }
 
-/** Differences of a bill by kind and state. */
+/** The number of differences of a bill, for one kind and state. */
 export interface DifferenceCount {
   kind: BillDifferenceRow['kind'];
   state: BillDifferenceRow['state'];
@@ -110,15 +113,18 @@ export async function countDifferences(
      group by bill_no, kind, state order by bill_no, kind, state`;
 }
 
-/** Figures of bills for the metrics. */
+/** Figures about bills, for the metrics. */
 export interface BillFigures {
-  /** Differences that are not ended, by kind. */
+  /** The number of unresolved differences, by kind. */
   differences: { kind: string; count: number }[];
-  /** The newest compared day of each account; before the first comparison, the day before its first bill. */
+  /** The newest compared day of each account. Before the first comparison, the day before the account's first bill. */
   newest: { payWay: string; account: string; day: string }[];
 }
 
-/** Reads the figures of accounts with bills since a day, so that removed accounts drop out; `simulated` includes the simulator. */
+/**
+ * Reads the figures. Accounts without a bill since the day `since` are omitted, because they may have been removed.
+ * `simulated` includes the simulator.
+ */
 export async function billFigures(tx: ReadTx, since: string, simulated: boolean): Promise<BillFigures> {
   const [row] = await tx.sql<{ [Name in keyof BillFigures]: BillFigures[Name] | null }>`
      select (select json_agg(json_build_object('kind', kind, 'count', n)) from (
@@ -130,13 +136,13 @@ export async function billFigures(tx: ReadTx, since: string, simulated: boolean)
   return { differences: row?.differences ?? [], newest: row?.newest ?? [] };
 }
 
-/** Filters of the differences of a bill. */
+/** Filters of the list of a bill's differences. */
 interface DifferenceFilter {
   kind?: string | undefined;
   state?: string | undefined;
 }
 
-/** The differences of a bill, newest first, `limit` + 1 rows. */
+/** The differences of a bill, newest first, at most `limit` + 1 rows. */
 export function listDifferences(
   tx: ReadTx,
   billNo: string,
@@ -148,10 +154,10 @@ export function listDifferences(
   return newestFirst(tx.billDifferences, sql`id`, parts, after, limit + 1).execute();
 }
 
-/** A bill with the reading whose lines are used. */
+/** A bill; `reading` is the read attempt whose lines are used. */
 type CountingBill = Pick<BillRow, 'billNo' | 'reading' | 'day' | 'payWay' | 'account' | 'mode'>;
 
-/** Lines of a bill after a line, sorted by line number. */
+/** The lines of a bill after the line number `line`, sorted by line number. */
 export function linesAfter(
   tx: ReadTx,
   { billNo, reading, day }: CountingBill,
@@ -162,7 +168,7 @@ export function linesAfter(
   return readLines(tx, { billNo, reading, day, line, limit, more });
 }
 
-/** Payments and refunds of other systems in a bill, after a line. */
+/** The lines of a bill about payments and refunds of other systems, after the line number `line`. */
 export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
   const { billNo, reading, day } = bill;
   const more = sql<boolean>`bill_lines.kind in ('payment', 'refund', 'pending') and not exists (
@@ -183,9 +189,9 @@ function readLines(
   return lines.where('line', '>', line).where(more).orderBy('line').limit(limit).execute();
 }
 
-/** Filters of the bills of a settlement report. */
+/** Filters that select the bills of a settlement report. */
 export interface SettlementFilter {
-  /** Days, both included, as each channel counts them. */
+  /** The first and the last day, both inclusive, in the time zone of each channel. */
   from: string;
   to: string;
   mode: BillRow['mode'];
@@ -193,7 +199,7 @@ export interface SettlementFilter {
   account?: string | undefined;
 }
 
-/** The bills of a range of days, sorted by day. */
+/** The bills that match the filter, sorted by day. */
 export async function billsBetween(
   tx: ReadTx,
   { from, to, mode, payWay, account }: SettlementFilter,
@@ -215,8 +221,9 @@ export async function billsBetween(
 }
 
 /**
- * The refunds that are pending in these bills, with their current result in our tables. A bill line never changes, so each settlement
- * report reads the results again. For bills whose lines were removed, the stored results are returned.
+ * The refunds that these bills list as pending, with their current result in this service's tables. A bill line never
+ * changes, so each settlement report reads the results again. If the lines of a bill were removed, the stored results
+ * are returned.
  */
 export async function pendingRefunds(
   tx: ReadTx,
@@ -239,13 +246,16 @@ export async function pendingRefunds(
   return [...kept, ...found];
 }
 
-/** A payee, the instant since which it is configured, and the projects that receive money for it. */
+/** A payee, the instant since which a configuration contains it, and the projects that receive money for it. */
 interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
   since: Date;
   projects: string[];
 }
 
-/** The accounts with bills: payees that the channel has confirmed, and unconfirmed payees (claims) that are current or have bills. */
+/**
+ * The payees that have bills: payees that the channel has confirmed, and claims (unconfirmed payees) that are in use or
+ * have bills.
+ */
 export async function billedAccounts(
   tx: ReadTx,
   { mode, payWay, account }: Pick<SettlementFilter, 'mode' | 'payWay' | 'account'>,

@@ -5,15 +5,16 @@ import type { ReadTx, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/** Whether a project is enabled, and the status of a payer in it. */
+/** Whether a project is enabled, and the status of a payer of the project. */
 interface Admission {
   enabled: boolean;
   status: 'active' | 'blocked';
 }
 
 /**
- * Reads project and payer, and inserts the payer's row if it is new, in one statement. Undefined if the project does not exist. A payer
- * whom another transaction inserts at the same moment is new and so active.
+ * Reads a project and a payer in one statement, and inserts a row for a new payer. Returns undefined if the project
+ * does not exist. If another transaction inserts the same payer at the same time, the payer is new, and so has the
+ * status `active`.
  */
 export async function admission(
   tx: Tx,
@@ -36,7 +37,7 @@ export async function admission(
   return row;
 }
 
-/** Decrements the stock of a product of a known version; false if it is sold out or was changed meanwhile. */
+/** Decrements the stock of a product. Returns false if the product is sold out or no longer has this version. */
 export async function takeStock(
   tx: Tx,
   { project, code, version }: Pick<ProductRow, 'project' | 'code' | 'version'>,
@@ -46,7 +47,10 @@ export async function takeStock(
   return rows.length === 1;
 }
 
-/** Decrements the stock again for a late payment and marks it held; `uncounted` = unlimited stock, `gone` = sold out. */
+/**
+ * Decrements the stock again when an ended order is paid late. `taken` = one piece is reserved for the order;
+ * `uncounted` = the stock is unlimited; `gone` = the product is sold out.
+ */
 export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'uncounted' | 'gone'> {
   const [row] = await tx.sql<{ stock: number | null }>`
     with piece as (
@@ -61,7 +65,7 @@ export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'u
   return row.stock === null ? 'uncounted' : 'taken';
 }
 
-/** Adds the stock of an ended order back to its product, once; unlimited stock stays unlimited. */
+/** Returns the stock that an ended order had reserved to its product, once. Unlimited stock stays unlimited. */
 export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
   await tx.sql`
     with held as (update orders set stock_held = false
@@ -70,7 +74,7 @@ export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
       where p.project = h.project and p.code = h.product_code and p.stock is not null`;
 }
 
-/** Counts the orders of a payer for a product, without closed and failed ones. */
+/** Counts a payer's orders for a product. Closed and failed orders are not counted. */
 export async function countPurchases(tx: ReadTx, project: string, code: string, userId: string): Promise<number> {
   const [row] = await tx.sql<{ count: number }>`
     select count(*)::int as count from orders
@@ -79,21 +83,21 @@ export async function countPurchases(tx: ReadTx, project: string, code: string, 
   return row?.count ?? 0;
 }
 
-/** Whether a product has any order. */
+/** Whether there is any order for a product. */
 export async function productHasOrders(tx: ReadTx, project: string, code: string): Promise<boolean> {
   const rows = await tx.sql`select 1 from orders
     where project = ${project} and product_code = ${code} and product_code is not null limit 1`;
   return rows.length > 0;
 }
 
-/** The first product that grants a coin. */
+/** The code of a product that grants a coin or is priced in it; undefined = no product uses the coin. */
 export async function productOfCoin(tx: ReadTx, project: string, coin: string): Promise<string | undefined> {
   const [row] = await tx.sql<{ code: string }>`select code from products
     where project = ${project} and (coin ->> 'code' = ${coin} or coin_price ->> 'code' = ${coin}) limit 1`;
   return row?.code;
 }
 
-/** The kinds of content that a project still has; empty if only its console application refers to it. */
+/** The kinds of data that a project still has. Empty if the project has only its console application. */
 export async function contentsOfProject(tx: ReadTx, project: string): Promise<string[]> {
   const [row] = await tx.sql<Record<string, boolean>>`
     select exists(select 1 from api_apps where project = ${project} and kind <> 'console') as applications,
@@ -107,7 +111,7 @@ export async function contentsOfProject(tx: ReadTx, project: string): Promise<st
   return Object.entries(row ?? {}).flatMap(([kind, exists]) => (exists ? [kind] : []));
 }
 
-/** A page of a list, newest first; `limit` + 1 rows are read. */
+/** The page of a list that is read; `limit` + 1 rows are read, to know whether there are more. */
 interface Part {
   limit: number;
   cursor?: Position | undefined;
@@ -119,7 +123,7 @@ export interface ProjectFilter extends Part {
   project?: Projects | undefined;
 }
 
-/** Filters of the payer list; every filter is an equality that uses an index. */
+/** Filters of the payer list. Every filter compares for equality and uses an index. */
 export interface UserFilter extends Part {
   project: string;
   userId?: string | undefined;
@@ -153,7 +157,7 @@ export function listUsers(tx: ReadTx, filter: UserFilter): Promise<PayerRow[]> {
   return userList(tx, filter).execute();
 }
 
-/** The statement of the payer list, for the list and its EXPLAIN test. */
+/** The statement of the payer list. It is exported for the test that checks its EXPLAIN output. */
 export function userList(tx: Pick<ReadTx, 'users'>, { cursor, limit, ...filter }: UserFilter) {
   const parts = equalities('users', filter, ['project', 'userId', 'status', 'email', 'phone']);
   return newestFirst(tx.users, sql`id`, parts, cursor, limit + 1);
@@ -171,7 +175,7 @@ export function listCoins(tx: ReadTx, { cursor, limit, ...filter }: CoinFilter):
   return newestFirst(tx.coins, sql`id`, parts, cursor, limit + 1).execute();
 }
 
-/** A payer's paid and refunded amounts in one mode, channel and currency; minor units. */
+/** A payer's paid and refunded amounts for one mode, channel and currency, in minor units. */
 export interface UserTotal {
   mode: string;
   payWay: string;
@@ -182,7 +186,7 @@ export interface UserTotal {
   refunded: bigint;
 }
 
-/** The sums of a payer's orders. */
+/** The paid and refunded amounts of a payer's orders. */
 export async function userTotals(
   tx: ReadTx,
   { project, userId }: { project: string; userId: string },
@@ -197,12 +201,12 @@ export async function userTotals(
 /** A coin ledger entry without its id. */
 type NewEntry = Omit<CoinEntryRow, 'id'>;
 
-/** Appends an entry and returns its id; throws for a source that exists already. */
+/** Appends an entry to a coin ledger and returns its id. Throws if an entry with this `source` exists. */
 export async function appendEntry(tx: Tx, entry: NewEntry): Promise<bigint> {
   return (await tx.db.insertInto('coin_entries').values(entry).returning('id').executeTakeFirstOrThrow()).id;
 }
 
-/** Filters of the ledger entries, newest first; `limit` + 1 rows are read. */
+/** Filters of the ledger entries; `limit` + 1 rows are read, newest first. */
 export interface EntryPart {
   project: string;
   coin: string;
@@ -223,7 +227,7 @@ export function listEntries(tx: ReadTx, { before, limit, ...filter }: EntryPart)
     .execute();
 }
 
-/** Filters of the accounts of a coin, newest first; `limit` + 1 rows are read. */
+/** Filters of the accounts of a coin; `limit` + 1 rows are read, newest first. */
 export interface AccountPart {
   project: string;
   coin: string;

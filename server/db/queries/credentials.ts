@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Mode, PayWay } from '../../domain.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
-/** The current configuration version of a channel, and whether the channel is enabled; every request reads both by index. */
+/** The current configuration version of a channel, and whether the channel is enabled. Every request reads both. */
 export interface CurrentVersion {
   configId: string;
   version: number;
@@ -13,7 +13,7 @@ export interface CurrentVersion {
   trustRevision: number;
 }
 
-/** The current versions of a project's channels. */
+/** The current configuration versions of a project's channels. */
 export async function currentVersions(
   tx: ReadTx,
   project: string,
@@ -33,22 +33,26 @@ export interface VersionName {
   version: number;
   mode: Mode;
   account: string;
-  /** The channel's current trust revision; an object built from the version may be cached for this revision only. */
+  /** The channel's current trust revision. A channel object may be cached only as long as this revision is current. */
   trustRevision: number;
 }
 
 /**
- * Fields whose values identify the payee of a configuration. If the field `unless` has a value, only the presence of the field `name` is
- * compared.
+ * Configuration fields whose values identify the payee. If the field `unless` has a value, the value of the field
+ * `name` is not compared, only whether it is set.
  */
 export type IdentityFields = readonly { name: string; unless: string }[];
 
-/** A version with its identity: versions of one account with equal identities belong to the same payee. */
+/**
+ * A configuration version with its identity. Versions of one account with equal identities belong to the same payee.
+ */
 interface VersionOfAccount extends VersionName {
   identity: string;
 }
 
-/** The identity field values of the configuration `config`, secrets by fingerprint. */
+/**
+ * SQL: the values of the identity fields of the configuration `config`. Secrets are represented by their fingerprints.
+ */
 function identityOf(config: string, fields: IdentityFields): RawBuilder<string> {
   const of = sql.raw(config);
   return sql`(
@@ -60,8 +64,8 @@ function identityOf(config: string, fields: IdentityFields): RawBuilder<string> 
 }
 
 /**
- * Up to three configuration versions of one account, newest first: the newest usable version, the newest usable version with the same
- * identity as the order's version, and the order's own version.
+ * Up to three configuration versions of the order's account, newest first: the newest usable version, the newest usable
+ * version with the identity of the order's version, and the order's version.
  */
 export async function versionsOfAccount(
   tx: ReadTx,
@@ -69,7 +73,7 @@ export async function versionsOfAccount(
   fields: IdentityFields,
 ): Promise<VersionOfAccount[]> {
   const { project, payWay, account, mode, configVersion } = order;
-  // Kysely visits each part of a statement on every call, so the four subqueries share one part.
+  // One shared part for all four subqueries, because Kysely visits each part of a statement on every call.
   const asked = sql`(${project}, ${payWay}, ${account}, ${mode})`;
   // Each subquery scans from the newest version backwards and usually ends at the first row.
   return tx.sql<VersionOfAccount>`
@@ -91,16 +95,16 @@ export async function versionsOfAccount(
      order by c.version desc`;
 }
 
-/** The newest usable version of an identity, and the numbers of all versions of the identity. */
+/** The newest usable version of an identity, and the numbers of all usable versions with this identity. */
 interface IdentityVersions extends VersionOfAccount {
   versions: number[];
-  /** The identity without the fields that an order stores itself. */
+  /** The values of the identity fields that an order does not store itself. */
   payee: string;
 }
 
 /**
- * The newest usable version of every identity that is current or was current at `since` or later; newest first. An older identity has
- * no order left that a notification could be about.
+ * The newest usable version of every identity that was in use at `since` or later, newest first. Older identities have
+ * no orders left for which a notification could be received.
  */
 export async function identitiesSince(
   tx: ReadTx,
@@ -122,7 +126,7 @@ export async function identitiesSince(
      order by version desc`;
 }
 
-/** A success or failure of the channel of one version; `failure` null = success. */
+/** The result of a channel call with one configuration version: success (`failure` = null) or failure. */
 export interface HealthNote {
   project: string;
   payWay: PayWay;
@@ -131,7 +135,10 @@ export interface HealthNote {
   failure: string | null;
 }
 
-/** Stores a success or failure of a channel if its version is still current; the times only move forward. */
+/**
+ * Stores the result of a channel call, if its configuration version is still current. A stored time is never replaced
+ * with an earlier time.
+ */
 export async function noteHealth(tx: Tx, { project, payWay, version, at, failure }: HealthNote): Promise<void> {
   if (failure === null)
     await tx.sql`update channel_states set last_success_at = greatest(last_success_at, ${at}::timestamptz)
@@ -142,15 +149,16 @@ export async function noteHealth(tx: Tx, { project, payWay, version, at, failure
       where project = ${project} and pay_way = ${payWay} and version = ${version}`;
 }
 
-/** Stores when a genuine notification was received; the time only moves forward. */
+/** Stores when a genuine notification was received. The stored time is never replaced with an earlier time. */
 export async function noteNotification(tx: Tx, note: { project: string; payWay: PayWay; at: Date }): Promise<void> {
   await tx.sql`update channel_states set last_notice_at = greatest(last_notice_at, ${note.at}::timestamptz)
     where project = ${note.project} and pay_way = ${note.payWay}`;
 }
 
 /**
- * Stores refused notifications; equal reasons within a day are counted together. A reason that any sender can cause does not replace a
- * reason of the last day that only the channel's own messages have (`signed`).
+ * Stores refused notifications. Notifications that were refused for the same reason within a day are counted together.
+ * Some reasons occur only for notifications that the channel really sent (`signed`); other reasons can be caused by any
+ * sender. A reason of the second kind does not replace a `signed` reason of the last day.
  */
 export async function noteRefusedNotifications(
   tx: Tx,
@@ -177,7 +185,7 @@ export async function noteRefusedNotifications(
             or not (refused_notices->>'why' = any(${[...signed]}::text[]) and ${isOfDay}))`;
 }
 
-/** Whether an open order was placed with a version that contains this certificate. */
+/** Whether there is an open order whose configuration version contains this certificate. */
 export async function openOrdersWith(
   tx: ReadTx,
   { id, project, payWay }: { id: string; project: string; payWay: PayWay },
@@ -191,7 +199,7 @@ export async function openOrdersWith(
   return row?.found === true;
 }
 
-/** A channel's state with facts of its current version, for lists and status pages. */
+/** The state of a channel and of its current configuration version, for lists and status pages. */
 interface StateOfChannel {
   configId: string;
   project: string;
@@ -202,11 +210,11 @@ interface StateOfChannel {
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
   certsExpireAt: Date | null;
-  /** Whether a verification key or certificate waits for an administrator's trust. */
+  /** Whether an administrator must still decide about the trust in a verification key or certificate. */
   awaitsTrust: boolean;
 }
 
-/** The channels of a project, or of all. */
+/** The states of a project's channels; null = of all projects. */
 export async function channelStates(
   tx: ReadTx,
   project: string | null,
@@ -226,7 +234,9 @@ export async function channelStates(
      order by s.project, s.pay_way`;
 }
 
-/** Whether live payments are possible or exist: a current live configuration, or any live order. */
+/**
+ * Whether real money is or was received: there is a current configuration in mode `live`, or any order in mode `live`.
+ */
 export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
     select exists (
@@ -237,7 +247,10 @@ export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
   return row?.found === true;
 }
 
-/** Certificates of current versions that expire before `until`, if the version has no certificate of the same kind that expires later. */
+/**
+ * Certificates of current configuration versions that expire before `until`. A certificate is omitted if the version
+ * has another certificate of the same kind that expires later.
+ */
 export async function endingCerts(
   tx: ReadTx,
   until: Date,
@@ -253,7 +266,7 @@ export async function endingCerts(
      order by k.not_after`;
 }
 
-/** Whether an order or refund of an account is still open. */
+/** Whether a channel account has an open order or refund. */
 export async function hasOpenWork(
   tx: ReadTx,
   { project, payWay, mode, account }: { project: string; payWay: PayWay; mode: Mode; account: string },
@@ -266,7 +279,10 @@ export async function hasOpenWork(
   return row?.found === true;
 }
 
-/** Channels that trust a verification key of another mode than their configuration, or of the simulator if it is not in use. */
+/**
+ * Channels that trust a verification key of another mode than the mode of their configuration. If the simulator is not
+ * in use, also channels that trust a key of the simulator.
+ */
 export async function trustedOfOtherModes(
   tx: ReadTx,
   verifying: readonly string[],
@@ -286,12 +302,15 @@ interface EncryptedColumn {
   table: string;
   key: string;
   column: string;
-  /** The column name and the version in the authenticated place; absent = the name of this column, and version 1. */
+  /**
+   * Column name and version in the place with which the text was encrypted. If absent: the name of this column, and
+   * version 1.
+   */
   as?: string;
   version?: string;
 }
 
-/** Every column with encrypted texts. */
+/** All columns that contain encrypted texts. */
 const SEALED: readonly EncryptedColumn[] = [
   { table: 'channel_configs', key: 'id', column: 'encrypted', version: 'version' },
   { table: 'certs', key: 'id', column: 'encrypted' },
@@ -304,24 +323,26 @@ const SEALED: readonly EncryptedColumn[] = [
   { table: 'second_factors', key: 'admin_id', column: 'pending_encrypted' },
 ];
 
-/** An encrypted text and its row. */
+/** An encrypted text, and the table, column and row in which it is stored. */
 export interface EncryptedText {
   table: string;
   column: string;
   id: string;
   encrypted: string;
-  /** The place that is authenticated with it. */
+  /** The place to which the encryption binds the text (db/encryption.ts). */
   place: { table: string; id: string; column: string; version: number };
 }
 
-/** Locks the tables against writes until the transaction ends, and returns every encrypted text. */
+/**
+ * Locks the tables with encrypted texts against writes until the transaction ends, and returns every encrypted text.
+ */
 export async function holdEncryptedTexts(tx: Tx): Promise<EncryptedText[]> {
   const tables = [...new Set(SEALED.map(({ table }) => table))].toSorted();
   await tx.sql`lock table ${sql.join(tables.map((table) => sql.table(table)))} in share row exclusive mode`;
   return listEncryptedTexts(tx);
 }
 
-/** Every encrypted text of the database, without locks. */
+/** Returns every encrypted text of the database, without locks. */
 export async function listEncryptedTexts(tx: ReadTx): Promise<EncryptedText[]> {
   const texts: EncryptedText[] = [];
   for (const { table, key, column, as = column, version: versioned } of SEALED) {
@@ -341,13 +362,13 @@ export async function listEncryptedTexts(tx: ReadTx): Promise<EncryptedText[]> {
   return texts;
 }
 
-/** Replaces an encrypted text. */
+/** Stores a new encrypted text in place of an old one. */
 export async function replaceEncryptedText(
   tx: Tx,
   { table, column, id }: EncryptedText,
   encrypted: string,
 ): Promise<void> {
   const place = SEALED.find((one) => one.table === table && one.column === column);
-  if (!place) throw new TypeError(`${table}.${column} is no column of encrypted texts`);
+  if (!place) throw new TypeError(`${table}.${column} is not a column with encrypted texts.`);
   await tx.sql`update ${sql.table(place.table)} set ${sql.ref(place.column)} = ${encrypted} where ${sql.ref(place.key)}::text = ${id}`;
 }

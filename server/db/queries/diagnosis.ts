@@ -1,4 +1,4 @@
-// Statements of `payctl doctor`, through the API and offline.
+// Statements of `payctl doctor`, which runs them through the API or directly on the database.
 
 import { sql } from 'kysely';
 import type { PayWay } from '../../domain.ts';
@@ -6,18 +6,18 @@ import { aheadOf } from '../clock.ts';
 import type { ReadTx } from '../store.ts';
 import { MOST_COUNTED } from './figures.ts';
 
-/** An application with failing webhooks. */
+/** An application whose webhook deliveries fail. */
 interface FailingWebhooks {
   clientId: string;
-  /** Deliveries that failed and are retried. */
+  /** Number of deliveries that failed and are being retried. */
   retrying: number;
-  /** Deliveries that were given up within a day. */
+  /** Number of deliveries that were given up within the last day. */
   givenUp: number;
   /** The error of the newest failed delivery. */
   lastError: string | null;
 }
 
-/** A channel whose newest payments have no notification. */
+/** A channel for whose newest payments no notification was received. */
 interface SilentNotices {
   project: string;
   payWay: PayWay;
@@ -25,7 +25,7 @@ interface SilentNotices {
   payments: number;
 }
 
-/** The number of enabled administrators, and of enabled administrators without a second factor. */
+/** The number of enabled administrators; `without` = those without a second factor. */
 export async function secondFactors(tx: ReadTx): Promise<{ administrators: number; without: number }> {
   const [row] = await tx.sql<{ administrators: number; without: number }>`
     select count(*)::int as administrators, (count(*) filter (where f.encrypted is null))::int as without
@@ -33,15 +33,15 @@ export async function secondFactors(tx: ReadTx): Promise<{ administrators: numbe
   return row ?? { administrators: 0, without: 0 };
 }
 
-/** Most applications that are listed. */
+/** The maximum number of applications that are reported. */
 const MOST_NAMED = 20;
-/** From this many recent payments without a notification, a channel is reported as silent. */
+/** A channel is reported if it has at least this many recent payments and no notification for any of them. */
 const SILENT_FROM = 3;
 const LOOKED_AT = 5;
-/** Newest payments of a mode that are considered. */
+/** How many of the newest payments of each mode are examined. */
 const AMONG = 1000;
 
-/** Applications whose webhooks fail, most failures first; test deliveries are ignored. */
+/** Applications whose webhook deliveries fail, most failures first. Test deliveries are ignored. */
 export function failingWebhooks(tx: ReadTx, now: Date): Promise<FailingWebhooks[]> {
   const columns = sql.raw('client_id, state, target, last_error, last_status, created_at');
   return tx.sql`
@@ -57,9 +57,10 @@ export function failingWebhooks(tx: ReadTx, now: Date): Promise<FailingWebhooks[
 }
 
 /**
- * Channels with payments but without notifications: none was received for any of the newest payments of the last day. Payments by a code
- * that a shop reads are ignored, because the service queries their result. Payments reported by an agent, a bill or an administrator, and
- * payments of the last two minutes, are also ignored. `simulated` includes the simulator.
+ * Channels that received no notification for any of their newest payments of the last day. Ignored are payments for
+ * which no notification is needed: payments by a code that a shop scans, whose result the service queries, and payments
+ * reported by an agent, a bill or an administrator. Payments of the last two minutes are also ignored. `simulated`
+ * includes the simulator.
  */
 export async function silentNotices(
   tx: ReadTx,
@@ -82,7 +83,7 @@ export async function silentNotices(
      order by project, pay_way`;
 }
 
-/** By how many seconds this machine's clock is ahead of the database's. */
+/** By how many seconds this machine's clock is ahead of the database's clock. */
 export async function clockAhead(tx: ReadTx): Promise<number> {
   const sentAt = Date.now();
   const [row] = await tx.sql<{ at: Date }>`select clock_timestamp() as at`;
@@ -95,11 +96,11 @@ interface ChannelFact {
   payWay: string;
   mode: string;
   enabled: boolean;
-  /** Fields and certificate kinds that it lacks. */
+  /** Fields and certificate kinds that the configuration lacks. */
   missing: string[];
 }
 
-/** A verification key or certificate of another mode than its channel's configuration. */
+/** A verification key or certificate whose mode differs from the mode of its channel's configuration. */
 export interface OtherModeKey {
   id: string;
   project: string;
@@ -126,15 +127,15 @@ export interface HandlerFact {
   url: string;
 }
 
-/** Open work for an operator or for a running service. */
+/** Numbers of cases that wait for an operator or for a running service. */
 interface Waiting {
   openExceptions: number;
   abnormalRefunds: number;
-  /** Open orders that expired over an hour ago; orders of the simulator count only if it is in use. */
+  /** Open orders that expired more than an hour ago. Orders of the simulator count only if the simulator is in use. */
   overdueOrders: number;
 }
 
-/** The current configuration of every channel of every project. */
+/** The current configurations of all channels of all projects. */
 export function currentChannels(tx: ReadTx): Promise<ChannelFact[]> {
   return tx.sql`
     select s.project, s.pay_way, c.mode, s.enabled, c.missing
@@ -143,7 +144,7 @@ export function currentChannels(tx: ReadTx): Promise<ChannelFact[]> {
      order by s.project, s.pay_way`;
 }
 
-/** The HTTP handlers of all skills on sale. */
+/** The handler URLs of all skills on sale that have an HTTP handler. */
 export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
   return tx.sql`
     select project, code, resource->>'url' as url from products
@@ -151,8 +152,8 @@ export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
 }
 
 /**
- * Keys of the simulator in channels of other modes, and keys of the sandbox in live channels. If the simulator is not in use, also the
- * trusted keys of the simulator.
+ * Verification keys of the simulator in channels of other modes, and of the sandbox in live channels. If the simulator
+ * is not in use, trusted keys of the simulator are also returned.
  */
 export function keysOfOtherModes(
   tx: ReadTx,
@@ -169,7 +170,7 @@ export function keysOfOtherModes(
       order by k.project, k.pay_way, k.kind, k.created_at`;
 }
 
-/** The default certificates with an expiry of the accounts in use. */
+/** The default certificates that have an expiry date and belong to a channel account in use. */
 export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
   return tx.sql`
      select k.project, k.pay_way, k.kind, k.not_after
@@ -181,7 +182,7 @@ export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
       order by k.not_after`;
 }
 
-/** Counts the open work. */
+/** Counts the cases that wait. */
 export async function countWaiting(
   tx: ReadTx,
   { now, simulated }: { now: Date; simulated: boolean },

@@ -1,14 +1,20 @@
-// Statements of the jobs: due rows and their leases, the call rate, and the tasks of the timetable.
+// Statements of the jobs: due rows and their leases, the call rate, and the scheduled tasks.
 
 import { sql } from 'kysely';
 import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { MOST_COUNTED } from './figures.ts';
 
-/** Length of a lease (ms). A replica that works longer renews its lease; otherwise another replica leases the row. */
+/**
+ * Length of a lease (ms). A replica whose work takes longer renews the lease; if it does not, another replica leases
+ * the row.
+ */
 const LEASE_MS = 60_000;
 
-/** A leased row and its queue. Rows of one queue wait for the same channel account, webhook receiver or project. */
+/**
+ * A leased row and the queue to which it belongs. All rows of a queue depend on the same channel account, webhook
+ * receiver or project.
+ */
 export interface DueRow {
   id: string;
   queueKey: string;
@@ -16,78 +22,86 @@ export interface DueRow {
   lease: Date;
 }
 
-/** The instant at which leases begin or are renewed, and the length of the leases. */
+/** The current instant, and the length of leases that are taken or renewed now. */
 interface Moment {
   now: Date;
-  /** Length of the lease, for tests; absent = `LEASE_MS`. */
+  /** Length of the lease in tests; absent = `LEASE_MS`. */
   leaseMs?: number | undefined;
 }
 
-/** A request to lease the oldest due rows: at most `capacity` rows of each queue. */
+/** A request to lease the due rows that have waited longest, at most `capacity` rows of each queue. */
 interface Claim extends Moment {
   capacity: ReadonlyMap<string, number>;
 }
 
-/** A request to lease the rows with these ids, except rows of full queues and groups. */
+/** A request to lease the rows with these ids. Rows of full queues and full groups are not leased. */
 interface NamedClaim extends Moment {
   ids: readonly string[];
   fullQueues?: readonly string[];
   fullGroups?: readonly string[];
 }
 
-/** A request to renew leases: the rows in progress, each with the end of the lease that this replica last wrote. */
+/** A request to renew the leases of rows in progress; `lease` is the end of the lease that this replica last wrote. */
 export interface Renewal extends Moment {
   rows: readonly Pick<DueRow, 'id' | 'lease'>[];
 }
 
 /**
- * The result of a renewal: `renewed` with the new expiry; `over` if the work itself or another message has rescheduled the row; `lost` if
- * another replica has leased it; `busy` if the row is locked or deleted.
+ * The result of a renewal. `renewed` = the lease has the new expiry `lease`. `over` = the work itself or another
+ * message has rescheduled the row. `lost` = another replica has leased the row. `busy` = the row is locked or deleted.
  */
 export type Renewed = { kind: 'renewed'; lease: Date } | { kind: 'over' | 'lost' | 'busy' };
 
-/** Rows of one table that can be due. */
+/** Statements about the due rows of one table. */
 export interface DueRows {
   /** The queues that have due rows without a lease. */
   queues(tx: ReadTx, now: Date): Promise<string[]>;
-  /** Leases the oldest due rows of each queue in one statement. */
+  /** Leases the rows of each queue that have been due longest, in one statement. */
   claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
-  /** Leases those of the rows with the given ids that are due. */
+  /** Leases the rows with the given ids. Rows that are not due are not leased. */
   claimNamed(tx: Tx, claim: NamedClaim): Promise<DueRow[]>;
-  /** Renews the leases that are unchanged, in one statement; returns the result of each. */
+  /** Renews, in one statement, the leases that are still as this replica wrote them. Returns the result for each row. */
   renew(tx: Tx, renewal: Renewal): Promise<Renewed[]>;
-  /** For how many seconds the oldest row without a lease has been due, as an SQL value; null for none. */
+  /** SQL value: for how many seconds any row without a lease has been due at most; null = no row is due. */
   oldestLag(now: Date): Sql;
-  /** How many rows are due, leased or not, as an SQL value; counts up to `MOST_DUE` + 1. */
+  /** SQL value: the number of due rows, with or without a lease. Counts up to `MOST_DUE` + 1. */
   dueCount(now: Date): Sql;
-  /** How many rows without a lease are due, `MOST_COUNTED` at most, as an SQL value. */
+  /** SQL value: the number of due rows without a lease, `MOST_COUNTED` at most. */
   waiting(now: Date): Sql;
 }
 
-/** Most due rows of a kind that are counted. */
+/** The maximum number of due rows that are counted for each kind. */
 export const MOST_DUE = 1_000;
 
-/** A table that can have due rows; the texts are SQL about its row `d`. */
+/** A table whose rows can be due. The texts are SQL; `d` is the alias of the table. */
 interface DueTable {
   table: string;
   key: string;
   keyType?: 'text' | 'uuid';
   /** The column with the instant from which the row is due. */
   at: string;
-  /** The column with the end of the lease. If it is the column `at`, leasing a row postpones its next attempt. */
+  /**
+   * The column with the end of the lease. It may be the same column as `at`; a lease then also postpones the next
+   * attempt.
+   */
   lease: string;
-  /** SQL of the queue of a row, exactly as in the table's index of queues. */
+  /**
+   * The SQL expression for the queue of a row. It must be exactly the expression of the index that covers the queues.
+   */
   queueKey: string;
-  /** The groups of a row, a `text[]`. */
+  /** The SQL expression for the groups of a row, a `text[]`. */
   groups: string;
-  /** The condition of the index of queues; absent = the column `at` is not null. Other rows are never due. */
+  /**
+   * The condition of the index that covers the queues; absent = the column `at` is not null. Rows outside the index are
+   * never due.
+   */
   covered?: string;
   condition: string;
-  /** The condition on a queue, about its key `s.queue_key`; absent = every queue. */
+  /** A condition that selects queues by their key `s.queue_key`; absent = every queue. */
   open?: string;
 }
 
-/** Builds the statements over one table. */
+/** Builds the statements for one table. */
 function dueRows(due: DueTable): DueRows {
   const { table, key, keyType = 'text', at, lease, groups, condition, open = 'true' } = due;
   const [from, id, type, dueAt, leased] = [table, key, keyType, at, lease].map((text) => sql.raw(text));
@@ -112,8 +126,8 @@ function dueRows(due: DueTable): DueRows {
                   where ${isReached(instant(at))} order by d.${dueAt} limit ${MOST_DUE + 1}) c where c.counts)`,
     waiting: (at) =>
       sql`(select count(*)::int from (select 1 from ${from} d where ${isDue(instant(at))} limit ${MOST_COUNTED}) n)`,
-    // Walks from queue to queue by index, and in each queue to the first row without a lease: the cost depends on the number of queues, not
-    // on the number of waiting rows.
+    // Steps from queue to queue by index, and in each queue to the first row without a lease. The cost depends on the
+    // number of queues, not on the number of waiting rows.
     async queues(tx, at) {
       const now = instant(at);
       const rows = await tx.sql<{ queueKey: string }>`
@@ -128,7 +142,7 @@ function dueRows(due: DueTable): DueRows {
          where s.queue_key is not null and ${isOpen} and first.at <= ${now}`;
       return rows.map((row) => row.queueKey);
     },
-    // `materialized`, because a plan that evaluates the limited part twice would lease more rows than the limit.
+    // The subquery is `materialized`, because a plan that evaluates it twice would lease more rows than the limit.
     async claim(tx, { capacity, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       return withLease(
@@ -152,9 +166,9 @@ function dueRows(due: DueTable): DueRows {
         ends,
       );
     },
-    // A stored lease that ends at least one lease length after ours was written when the row was leased again; a reschedule by the work
-    // itself ends earlier. If leases share the column of the due time, a reschedule may end as late, so the row is lost only if our lease
-    // had expired.
+    // A row is `lost` if its stored lease ends at least one lease length after ours, because only a new lease ends that
+    // late; a reschedule by the work itself ends earlier. If the lease shares the column of the due time, a reschedule
+    // may end as late. The row is then `lost` only if our lease had expired.
     async renew(tx, { rows, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       const couldBeTaken = hasOwnLease ? sql`true` : sql`h.lease <= ${until}`;
@@ -190,12 +204,12 @@ function instant(at: Date): Sql {
   return sql`${at}::timestamptz`;
 }
 
-/** The queue key of a row under another alias than `d`. */
+/** The SQL expression for the queue of a row, with another table alias than `d`. */
 function queueKeyOf({ queueKey }: DueTable, row: string): string {
   return queueKey.replaceAll(/\bd\./g, `${row}.`);
 }
 
-/** Due orders, queued by the account at their channel. */
+/** Due orders. The queue is the order's channel account. */
 export function dueOrders(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'orders',
@@ -207,7 +221,7 @@ export function dueOrders(simulated: boolean): DueRows {
   });
 }
 
-/** Due refunds, queued by the account of their order. */
+/** Due refunds. The queue is the channel account of the order. */
 export function dueRefunds(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'refunds',
@@ -219,7 +233,7 @@ export function dueRefunds(simulated: boolean): DueRows {
   });
 }
 
-/** Due lookups of refunds that a channel named, queued by the account of their order. */
+/** Due queries about refunds that the channel reported. The queue is the channel account of the order. */
 export function dueLookups(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'refund_lookups',
@@ -233,7 +247,7 @@ export function dueLookups(simulated: boolean): DueRows {
   });
 }
 
-/** Due checks of open disputes, queued by the account at their channel. */
+/** Due queries about open disputes. The queue is the channel account. */
 export function dueDisputes(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'disputes',
@@ -245,7 +259,7 @@ export function dueDisputes(simulated: boolean): DueRows {
   });
 }
 
-/** Bills to download, read or compare, queued by account. */
+/** Bills that must be downloaded, read or compared. The queue is the channel account. */
 export function dueBills(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'bills',
@@ -257,7 +271,10 @@ export function dueBills(simulated: boolean): DueRows {
   });
 }
 
-/** Differences between bills and orders to query the channel about, queued by the account of the bill. */
+/**
+ * Differences between bills and orders about which the channel must be queried. The queue is the channel account of the
+ * bill.
+ */
 export function dueDifferences(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'bill_differences',
@@ -270,7 +287,10 @@ export function dueDifferences(simulated: boolean): DueRows {
   });
 }
 
-/** Pay-per-call fulfilments, queued by project; the work uses the lease column itself, so leasing a row postpones its next attempt. */
+/**
+ * Due pay-per-call fulfilments. The queue is the project. The work uses the lease column as its schedule, so a lease
+ * postpones the next attempt.
+ */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({
     table: 'skill_orders',
@@ -282,7 +302,9 @@ export function dueFulfilments(simulated: boolean): DueRows {
   });
 }
 
-/** Pay-per-call deliveries to confirm to the channel of the agent, queued by the account of the order. */
+/**
+ * Pay-per-call deliveries that must be confirmed to the agent's channel. The queue is the channel account of the order.
+ */
 export function dueConfirmations(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'skill_orders',
@@ -294,7 +316,7 @@ export function dueConfirmations(simulated: boolean): DueRows {
   });
 }
 
-/** Unfinished calls that were paid with coins, queued by project. */
+/** Unfinished calls that were paid with coins. The queue is the project. */
 export function dueCoinCalls(): DueRows {
   return dueRows({
     table: 'coin_calls',
@@ -306,7 +328,7 @@ export function dueCoinCalls(): DueRows {
   });
 }
 
-/** Effects of orders that could not run with their transition, queued by project. */
+/** Effects of orders that could not run in the commit of their transition. The queue is the project. */
 export function dueEffectRows(): DueRows {
   return dueRows({
     table: 'due_effects',
@@ -320,7 +342,10 @@ export function dueEffectRows(): DueRows {
   });
 }
 
-/** Webhook deliveries, queued by application and receiver; both are groups, because many applications may use one receiver that fails. */
+/**
+ * Due webhook deliveries. The queue is the application and the receiver. Both are also groups, because many
+ * applications may use one receiver that fails.
+ */
 export function dueDeliveries(): DueRows {
   const queueKey = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/?#]*)'), ''))`;
   return dueRows({
@@ -336,7 +361,7 @@ export function dueDeliveries(): DueRows {
   });
 }
 
-/** Leases one refund if it is due and has no lease; returns whether it did. */
+/** Leases one refund. Returns false if the refund is not due or already has a lease. */
 export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promise<boolean> {
   const claimed = await dueRefunds(true).claimNamed(tx, { now, ids: [refundNo] });
   return claimed.length === 1;
@@ -368,12 +393,15 @@ async function valuesOf(tx: ReadTx, values: readonly Sql[]): Promise<(number | u
 
 const ofProjects = { queueKey: 'd.project', groups: `'{}'::text[]` } as const;
 
-/** An account at a channel, as `queueKeyOf` of payments/numbers.ts names it. */
+/** SQL: the channel account of a row, in the format of `queueKeyOf` (payments/numbers.ts). */
 function accountOf(row: string): string {
   return `(${row}.pay_way || ' ' || ${row}.mode || ' ' || ${row}.account)`;
 }
 
-/** Adds the channel as the group of its accounts. Without `simulated`, rows of the simulator are never due. */
+/**
+ * Builds the statements for a table whose queues are channel accounts; the group of a row is its channel. Without
+ * `simulated`, rows of the simulator are never due.
+ */
 function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRows {
   const part = (queueKey: string, place: number) => `split_part(${queueKey}, ' ', ${place})`;
   const groups = `array[${part(table.queueKey, 1)}]`;
@@ -388,9 +416,9 @@ function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRow
 }
 
 /**
- * Reserves time for channel calls at the rate `perSecond`; returns the instant up to which each queue is booked (ms). Each queue has a row
- * in `rate_limits` that all replicas share; `expire` is the instant up to which calls are booked. Rows are locked sorted by key, so that
- * two replicas never deadlock.
+ * Reserves time for channel calls at the rate `perSecond`. For each queue, returns the instant (ms) until which calls
+ * are booked. The instant is stored in `expire` of the queue's row in `rate_limits`, which all replicas share. The rows
+ * are locked sorted by key, so that two replicas never deadlock.
  */
 export async function bookCalls(
   tx: Tx,
@@ -410,10 +438,12 @@ export async function bookCalls(
   return new Map(rows.map(({ queueKey, expire }) => [queueKey, Number(expire)]));
 }
 
-/** The key of a task in `rate_limits`; `expire` of its row is when the task is due again, for all replicas. */
+/**
+ * The key of a scheduled task in `rate_limits`. `expire` of this row is when the task is due again, for all replicas.
+ */
 const keyOf = (task: string): string => `task:${task}`;
 
-/** Leases a due task for one replica. Returns false if another replica runs the task or has run it. */
+/** Leases a due task for this replica. Returns false if another replica is running the task or has already run it. */
 export async function takeTask(tx: Tx, task: string, now: Date, leasedUntil: Date): Promise<boolean> {
   const taken = await tx.sql`
     insert into rate_limits (key, points, expire) values (${keyOf(task)}, 1, ${leasedUntil.getTime()}::bigint)
@@ -422,7 +452,7 @@ export async function takeTask(tx: Tx, task: string, now: Date, leasedUntil: Dat
   return taken.length === 1;
 }
 
-/** Stores when a task is due again. */
+/** Stores when a scheduled task is due again. */
 export async function planTask(tx: Tx, task: string, at: Date): Promise<void> {
   await tx.sql`update rate_limits set expire = ${at.getTime()}::bigint where key = ${keyOf(task)}`;
 }

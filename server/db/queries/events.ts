@@ -12,22 +12,27 @@ export interface EventFilter {
   project?: Projects | undefined;
   objectNo?: string | undefined;
   types?: readonly string[] | undefined;
-  /** Only events at this instant or later. */
+  /** Only events that were recorded at this instant or later. */
   since?: Date | undefined;
 }
 
-/** An event to append; `since` is when its object was created. */
+/** An event to append; `since` is the creation time of the object that the event is about. */
 type EventDraft = Omit<EventRow, 'sequence'> & { since: Date };
 
-/** The class of the advisory locks of writers that may commit a sequence number above the lock's key. */
+/**
+ * The first key of the advisory locks of event writers. The second key is the sequence number before the writer's
+ * number.
+ */
 const APPENDING = 1_702_258_030;
-/** Lock keys have 31 bits. */
+/** Number of possible lock keys, because a key has 31 bits. */
 const KEYS = 2_147_483_648;
 
 /**
- * Appends an event, and its delivery if there is a receiver; undefined if the log has the same (object, type, dedupe) already. The
- * caller holds the lock of the object, because a unique index covers one month only. A shared lock on the previous number, taken before
- * the own number and held until commit, lets readers know which numbers are uncommitted (settledHead).
+ * Appends an event, and creates its delivery if there is a receiver. Returns undefined if the log already contains an
+ * event with the same object, type and dedupe value. The caller must hold the lock of the object, because a unique
+ * index covers only one month. Before a writer takes a sequence number, it takes a shared lock on the previous number,
+ * and holds the lock until the commit. From these locks readers know which numbers may still be uncommitted
+ * (`settledHead`).
  */
 export async function appendEvent(
   tx: Tx,
@@ -61,8 +66,9 @@ export async function appendEvent(
 }
 
 /**
- * The highest number up to which no event can appear later. Read the log in a later statement: a lock is released only after its commit
- * is visible, so an event that is not locked here is visible there.
+ * Returns the settled head: the highest sequence number up to which no event can appear later. The log must be read in
+ * a later statement. A writer's lock is released only after its commit is visible, so an event whose lock is gone in
+ * this statement is visible in the later one.
  */
 export async function settledHead(tx: ReadTx): Promise<bigint> {
   const [row] = await tx.sql<{ head: bigint | null }>`
@@ -76,8 +82,9 @@ export async function settledHead(tx: ReadTx): Promise<bigint> {
 }
 
 /**
- * Events after a number, in the sequence of the log, up to the settled head (the result of `settledHead`); at most `rows`. `settled` is an
- * earlier settled head: the current one may be lower, because a writer that gets its lock late locks an older number.
+ * Events after the sequence number `after` and up to the settled head, sorted by sequence number; at most `rows`.
+ * `settled` is an earlier result of `settledHead`. The current result may be lower, because a writer that waited for
+ * its lock may lock an older number.
  */
 export async function listEvents(
   tx: ReadTx,
@@ -91,7 +98,10 @@ export async function listEvents(
   return eventList(tx, filter, { after, head }, rows).execute();
 }
 
-/** The statement of the event log, for the list and its EXPLAIN test; each type uses its own range of the index. */
+/**
+ * The statement of the event log, exported for the test that checks its EXPLAIN output. Each event type uses its own
+ * range of the index.
+ */
 export function eventList(
   tx: Pick<ReadTx, 'events'>,
   filter: EventFilter,
@@ -114,7 +124,8 @@ function eventMatches(table: string, filter: EventFilter, after: bigint, head: b
   const parts = [sql`${sequence} > ${after}`, sql`${sequence} <= ${head}`];
   parts.push(...equalities(table, filter, ['clientId', 'objectNo']));
   if (project !== undefined) parts.push(ofProjects(`${table}.project`, project));
-  // Numbers and times increase nearly together, so the lowest number among the first events since then is the start.
+  // Sequence numbers and times increase almost together. The log is therefore read from the lowest number among the
+  // first events at or after `since`.
   if (since !== undefined)
     parts.push(sql`${sequence} >= (select min(f.sequence) from
          (select s.sequence from events s where s.created_at >= ${since} order by s.created_at, s.sequence limit 1000) f)
@@ -129,14 +140,14 @@ export interface DeliveryFilter {
   eventId?: string | undefined;
 }
 
-/** A delivery with its attempts and the type of its event. */
+/** A delivery, its attempts, and the type of its event. */
 export interface DeliveryStory {
   delivery: DeliveryRow;
   type: string;
   tries: DeliveryAttemptRow[];
 }
 
-/** Deliveries of an application, newest first, `limit` + 1 rows. */
+/** The deliveries of an application, newest first, at most `limit` + 1 rows. */
 export async function listDeliveries(
   tx: ReadTx,
   { clientId, state, eventId }: DeliveryFilter,
@@ -147,7 +158,7 @@ export async function listDeliveries(
   return withTries(tx, await newestFirst(tx.deliveries, sql`id`, parts, after, limit + 1).execute());
 }
 
-/** Adds attempts and event types to deliveries. */
+/** Adds the attempts and the event type to each delivery. */
 export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]): Promise<DeliveryStory[]> {
   if (deliveries.length === 0) return [];
   const events = await tx.events.list({ id: deliveries.map(({ eventId }) => eventId) });
@@ -165,8 +176,8 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
 }
 
 /**
- * Cancels pending webhook deliveries of an application, up to `PART_ROWS`. Further deliveries, and deliveries that are being sent, are
- * cancelled when they are due.
+ * Cancels up to `PART_ROWS` pending webhook deliveries of an application. The remaining deliveries, and deliveries that
+ * are being sent, are cancelled when they become due.
  */
 export async function cancelDeliveries(tx: Tx, clientId: string, now: Date): Promise<void> {
   await tx.sql`

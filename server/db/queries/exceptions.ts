@@ -1,4 +1,4 @@
-// Lists of work for administrators: exceptions, approvals and disputes.
+// Lists for administrators: exceptions (cases for an operator), approvals and disputes.
 
 import { type RawBuilder, sql } from 'kysely';
 import type { OrderExceptionRow } from '../entities/orders.ts';
@@ -8,7 +8,7 @@ import type { ReadTx, Tx } from '../store.ts';
 import { equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/** Filters of the exceptions list. */
+/** Filters of the list of exceptions (cases for an operator). */
 export interface ExceptionFilter {
   state?: string | undefined;
   kind?: string | undefined;
@@ -16,7 +16,7 @@ export interface ExceptionFilter {
   project?: Projects | undefined;
 }
 
-/** Matching exceptions, newest first, `limit` + 1 rows. */
+/** The exceptions that match the filter, newest first, at most `limit` + 1 rows. */
 export function listExceptions(
   tx: ReadTx,
   filter: ExceptionFilter,
@@ -28,7 +28,10 @@ export function listExceptions(
   return newestFirst(tx.exceptions, sql`id::text`, parts, after, limit + 1).execute();
 }
 
-/** Counts a repeated notification of an exception and merges its detail; false if there is no such exception. */
+/**
+ * Counts a repeated notification on its exception (a case for an operator), and merges its detail. Returns false if the
+ * exception does not exist.
+ */
 export async function countNotification(
   tx: Tx,
   { orderNo, kind, dedupe, detail }: Pick<OrderExceptionRow, 'orderNo' | 'kind' | 'dedupe' | 'detail'>,
@@ -49,33 +52,38 @@ export interface ApprovalFilter {
 }
 
 /**
- * An administrator counts as controlling an account or application for this many days after creating it or changing its secrets or rights.
+ * For this many days after an administrator created an account or application, or changed its secrets or rights, the
+ * administrator counts as controlling it.
  */
 export const HANDLED_DAYS = 30;
 
-/** Audit lines by which an administrator gained control of an account. */
+/** SQL condition: the audit line `l` shows that an administrator gained control of an account. */
 const handledSince = (now: Date): RawBuilder<boolean> => sql`l.actor_kind = 'admin'
   and l.action in ('admin.create', 'admin.update', 'admin.reset-second-factor') and l.at >= ${handlingBegan(now)}`;
-/** The audit line that created the account, not an earlier account of its name. */
+/**
+ * SQL condition: the audit line `l` is the creation of the account `a`, not of an earlier account with the same name.
+ */
 const MADE = sql<boolean>`l.target = a.username and l.actor_kind = 'admin' and l.action = 'admin.create'
   and l.at >= a.created_at - interval '1 minute'`;
 
-/** Facts that show whether an administrator is independent enough to approve a request. */
+/** Facts that show whether an administrator is independent enough of the requester to approve a request. */
 interface Dependence {
-  /** When the account was created; null = it no longer exists. */
+  /** When the approver's account was created; null = the account no longer exists. */
   madeAt: Date | null;
-  /** Whether the requester created the account, at any time. */
+  /** Whether the requester created the approver's account, at any time. */
   madeByRequester: boolean;
   /**
-   * Administrators that controlled both the requester and the approver within `HANDLED_DAYS`; may include the requester or the approver.
+   * The administrators that controlled both the requester and the approver within `HANDLED_DAYS`. The requester or the
+   * approver may be among them.
    */
   common: readonly string[];
 }
 
 /**
- * Reads from the audit log how an approver depends on the requester, an account or application. An account is controlled by itself, by
- * administrators that created or changed it or its second factor, and by the accounts that control these administrators. An application is
- * controlled by administrators that created it, enabled or disabled it, issued a secret, or changed its scopes, addresses, trust or limits.
+ * Reads from the audit log how an approver depends on the requester, which is an account or an application. Three
+ * groups control an account: the account itself, administrators that created the account or changed it or its second
+ * factor, and accounts that control one of these administrators. An application is controlled by administrators that
+ * created it, enabled or disabled it, issued a secret, or changed its scopes, addresses, trust or limits.
  */
 export async function dependenceOf(
   tx: ReadTx,
@@ -103,8 +111,8 @@ export async function dependenceOf(
 }
 
 /**
- * Counts the accounts that may approve a request of at least one other account: the other account did not create them, and no administrator
- * controls both accounts.
+ * Counts the accounts that may approve a request of at least one other account. The other account must not have created
+ * them, and no administrator may control both accounts.
  */
 export async function approvers(tx: ReadTx, now: Date): Promise<number> {
   const [row] = await tx.sql<{ count: number }>`
@@ -127,7 +135,7 @@ function handlingBegan(now: Date): Date {
   return new Date(now.getTime() - HANDLED_DAYS * 86_400_000);
 }
 
-/** Matching approvals, newest first, `limit` + 1 rows. */
+/** The approvals that match the filter, newest first, at most `limit` + 1 rows. */
 export function listApprovals(
   tx: ReadTx,
   filter: ApprovalFilter,
@@ -150,7 +158,7 @@ export interface DisputeFilter {
   status?: string | undefined;
 }
 
-/** Matching disputes, newest first, `limit` + 1 rows. */
+/** The disputes that match the filter, newest first, at most `limit` + 1 rows. */
 export function listDisputes(
   tx: ReadTx,
   { status, project, ...filter }: DisputeFilter,

@@ -1,4 +1,4 @@
-// Figures of the metrics and of the live feed; each reads a limited number of rows.
+// Figures for the metrics and the live feed. Each query reads a limited number of rows.
 
 import { sql } from 'kysely';
 import type { PayWay } from '../../domain.ts';
@@ -8,18 +8,21 @@ import { asJson, type Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { type EventFilter, settledHead } from './events.ts';
 
-/** Most rows that are counted, to limit the cost of a figure. */
+/** The maximum number of rows that a query counts, to limit its cost. */
 export const MOST_COUNTED = 10_000;
 
-/** Open exceptions and webhook deliveries, and the database's time. */
+/** Open exceptions (cases for an operator), unfinished webhook deliveries, and the database's time `at`. */
 interface WaitingFigures {
   exceptions: { kind: string; count: number }[];
-  /** Deliveries without an attempt, deliveries being retried, and deliveries given up within a day. */
+  /**
+   * `waiting` = deliveries without an attempt; `retrying` = deliveries after a failed attempt; `failed` = deliveries
+   * that were given up within the last day.
+   */
   deliveries: { waiting: number; retrying: number; failed: number };
   at: Date;
 }
 
-/** Counts exceptions and deliveries by index, at most `MOST_COUNTED` rows each, in one statement. */
+/** Counts open exceptions and deliveries in one statement, at most `MOST_COUNTED` rows of each kind. */
 export async function waitingFigures(tx: ReadTx, now: Date): Promise<WaitingFigures> {
   const open = (tried: string) => sql`(select count(*)::int from (
         select 1 from deliveries where state = 'pending' and attempts ${sql.raw(tried)} limit ${MOST_COUNTED}) d)`;
@@ -36,7 +39,10 @@ export async function waitingFigures(tx: ReadTx, now: Date): Promise<WaitingFigu
   return { exceptions: Object.entries(exceptions ?? {}).map(([kind, count]) => ({ kind, count })), deliveries, at };
 }
 
-/** The first expiry of the default certificates of each kind, over all enabled channels; `simulated` includes the simulator. */
+/**
+ * For each kind of certificate, the earliest expiry of the default certificates of all enabled channels. `simulated`
+ * includes the simulator.
+ */
 export function firstEnds(tx: ReadTx, simulated: boolean): Promise<{ payWay: PayWay; kind: string; end: Date }[]> {
   return tx.sql`
     select k.pay_way, k.kind, min(k.not_after) as end
@@ -48,20 +54,23 @@ export function firstEnds(tx: ReadTx, simulated: boolean): Promise<{ payWay: Pay
      group by k.pay_way, k.kind`;
 }
 
-/** Most deliveries that are counted per application. */
+/** The maximum number of deliveries that are counted per application. */
 export const MOST_WAITING = 1_000;
 const MOST_APPS = 100;
 const MOST_EXCEPTIONS = 1_000;
-/** The number of newest notifications among which the last notification of each channel is searched. */
+/** The last notification of each channel is searched among this many newest notifications. */
 const NEWEST_NOTIFICATIONS = 1_000;
 
-/** Statuses of open orders. */
+/** The statuses of an open order. */
 export const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
 
-/** An instant as milliseconds. */
+/** SQL: the instant in a column as milliseconds since 1970. */
 const ms = (column: string): Sql => sql`(extract(epoch from ${sql.raw(column)}) * 1000)::float8`;
 
-/** Open orders of one status and currency; `seen` also counts orders of the simulator. */
+/**
+ * The number and the total amount of open orders with one status and currency. `seen` also includes orders of the
+ * simulator.
+ */
 export interface OpenOrders {
   status: string;
   currency: string;
@@ -70,7 +79,7 @@ export interface OpenOrders {
   minor: string;
 }
 
-/** Counts the newest open orders of each status; uses the index orders_status. */
+/** The statement that counts the newest open orders of each status. It uses the index orders_status. */
 export function openOrdersStatement(simulated: boolean): Sql {
   const counts = simulated ? sql`true` : sql`mode <> 'simulator'`;
   const newest = OPEN_STATUSES.map(
@@ -82,7 +91,9 @@ export function openOrdersStatement(simulated: boolean): Sql {
             from (${sql.join(newest, sql` union all `)}) o group by status, currency order by status, currency`;
 }
 
-/** Pending deliveries of one application; `oldest` is the time of the oldest counted one. */
+/**
+ * The number of pending deliveries of one application. `oldest` is the creation time of the oldest counted delivery.
+ */
 export interface WaitingDeliveries {
   clientId: string;
   name: string | null;
@@ -91,7 +102,10 @@ export interface WaitingDeliveries {
   oldest: number;
 }
 
-/** Counts pending deliveries per application; uses the index deliveries_open, one lookup per application. */
+/**
+ * The statement that counts pending deliveries per application. It uses the index deliveries_open, with one lookup per
+ * application.
+ */
 export function waitingDeliveriesStatement(): Sql {
   const next = (after: Sql) =>
     sql`select d.client_id from deliveries d where d.state = 'pending' and ${after} order by d.client_id limit 1`;
@@ -109,7 +123,7 @@ export function waitingDeliveriesStatement(): Sql {
            where a.client_id is not null and w.count > 0 order by w.count desc, a.client_id`;
 }
 
-/** Open exceptions of one kind among the newest. */
+/** The number of open exceptions (cases for an operator) of one kind. Only the newest exceptions are counted. */
 export interface OpenExceptions {
   kind: string;
   count: number;
@@ -117,7 +131,7 @@ export interface OpenExceptions {
   newest: number;
 }
 
-/** Counts the newest open exceptions by kind; uses the index of states. */
+/** The statement that counts the newest open exceptions by kind. It uses the index on `state`. */
 export function openExceptionsStatement(): Sql {
   return sql`select kind, count(*)::int as count, ${ms('min(created_at)')} as oldest, ${ms('max(created_at)')} as newest
             from (select kind, created_at from order_exceptions where state = 'open'
@@ -125,7 +139,7 @@ export function openExceptionsStatement(): Sql {
            group by kind order by kind`;
 }
 
-/** One of the newest open exceptions. */
+/** One of the newest open exceptions (cases for an operator). */
 export interface OpenException {
   id: string;
   kind: string;
@@ -134,20 +148,20 @@ export interface OpenException {
   at: number;
 }
 
-/** Lists the newest open exceptions; uses the index of states. */
+/** The statement that lists the newest open exceptions. It uses the index on `state`. */
 export function newestExceptionsStatement(rows: number): Sql {
   return sql`select id::text as id, kind, order_no, refund_no, ${ms('created_at')} as at from order_exceptions
            where state = 'open' order by created_at desc, id desc limit ${rows}`;
 }
 
-/** The last response and the last notification of a channel in the database. */
+/** When the database last recorded a response and a notification of a channel. */
 export interface ChannelActivity {
   payWay: string;
   answered: number | null;
   noticed: number | null;
 }
 
-/** Reads channel activity from the few rows of channel_states and the newest notifications by index. */
+/** The statement that reads `ChannelActivity` from the few rows of channel_states and from the newest notifications. */
 export function channelActivityStatement(): Sql {
   return sql`select coalesce(c.pay_way, n.pay_way) as pay_way, c.answered, n.noticed
             from (select pay_way, ${ms('max(last_success_at)')} as answered from channel_states group by pay_way) c
@@ -156,13 +170,13 @@ export function channelActivityStatement(): Sql {
                         group by pay_way) n on n.pay_way = c.pay_way`;
 }
 
-/** A process with a recent report, and the seconds since then. */
+/** A process that has reported recently; `silent` = seconds since its last report. */
 export type SeenReplica = Pick<ReplicaRow, 'id' | 'host' | 'pid' | 'worker' | 'version' | 'figures'> & {
   started: number;
   silent: number;
 };
 
-/** Processes with a report within `seconds`, by the database's clock. */
+/** The processes that reported within the last `seconds`, by the database's clock. */
 export function listReplicas(tx: ReadTx, seconds: number): Promise<SeenReplica[]> {
   return tx.sql`
     select id::text as id, host, pid, worker, version, figures, ${ms('started_at')} as started,
@@ -171,12 +185,12 @@ export function listReplicas(tx: ReadTx, seconds: number): Promise<SeenReplica[]
      order by host, worker nulls first, started_at`;
 }
 
-/** The report of a process. */
+/** The data that a process reports about itself. */
 type Report = Omit<ReplicaRow, 'seenAt' | 'followedUntil'>;
 
 /**
- * Stores a report; `followedSeconds` is for how long the process counts as having followers of the live feed, null = it has none. Deletes
- * reports older than an hour.
+ * Stores the report of a process. For `followedSeconds` the process counts as having subscribers of the live feed; null
+ * = it has none. Also deletes reports that are older than an hour.
  */
 export async function reportReplica(tx: Tx, report: Report, followedSeconds: number | null): Promise<void> {
   const { id, host, pid, worker, version, startedAt, figures } = report;
@@ -188,7 +202,10 @@ export async function reportReplica(tx: Tx, report: Report, followedSeconds: num
     on conflict (id) do update set seen_at = excluded.seen_at, followed_until = excluded.followed_until, figures = excluded.figures`;
 }
 
-/** SQL value that the scheduler reads together with the due rows: a number while any process has followers of the live feed, else null. */
+/**
+ * SQL value that the scheduler reads together with the due rows: 1 while any process has subscribers of the live feed,
+ * otherwise null.
+ */
 export const FOLLOWED: Sql = sql`(select 1::float8 from replicas where followed_until > clock_timestamp() limit 1)`;
 
 /** The columns of an event that the live feed shows. */
@@ -206,7 +223,7 @@ export interface LiveEvent {
   createdAt: Date;
 }
 
-/** Longest shown subject, in characters. */
+/** The maximum length of a shown subject, in characters. */
 const MOST_SUBJECT = 80;
 
 const MINOR = sql`coalesce(payload->>'amountMinor', payload->>'refundAmountMinor')`;
@@ -215,7 +232,10 @@ const SHOWN = sql`sequence, type, object_no, client_id, project, created_at, pay
   payload->>'payWay' as pay_way, ${MINOR} as minor, payload->>'currency' as currency,
   left(payload->>'subject', ${sql.lit(MOST_SUBJECT)}) as subject`;
 
-/** Events after a number in the sequence of the log, as `listEvents`; the live feed has no filter. */
+/**
+ * Events after a sequence number, like `listEvents`, but only the columns of `LiveEvent`. The filter is ignored,
+ * because the live feed has no filter.
+ */
 export async function listLiveEvents(
   tx: ReadTx,
   _filter: EventFilter,
@@ -228,13 +248,16 @@ export async function listLiveEvents(
   return tx.sql`select ${SHOWN} from events where sequence > ${after} and sequence <= ${head} order by sequence limit ${rows}`;
 }
 
-/** The newest events up to a number, oldest first. */
+/** The newest events up to the sequence number `upTo`, oldest first. */
 export async function newestLiveEvents(tx: ReadTx, upTo: bigint, rows: number): Promise<LiveEvent[]> {
   const newest = sql`select ${SHOWN} from events where sequence <= ${upTo} order by sequence desc limit ${rows}`;
   return (await tx.sql<LiveEvent>`${newest}`).toReversed();
 }
 
-/** Events of one type and currency in one minute; `seen` and `oldest` are about all read events. */
+/**
+ * The events of one type and currency in one minute. `seen` and `oldest` describe all events that the statement has
+ * read, so they are equal in each row.
+ */
 export interface PastEvents {
   type: string;
   currency: string | null;
@@ -245,7 +268,10 @@ export interface PastEvents {
   oldest: number;
 }
 
-/** Counts the newest events up to a number, by minute since an instant; uses the primary key. */
+/**
+ * The statement that counts events by minute: the newest events up to the sequence number `upTo`, without events before
+ * `since`. It uses the primary key.
+ */
 export function pastEventsStatement(upTo: bigint, since: Date): Sql {
   return sql`with newest as materialized (
             select type, created_at, payload->>'currency' as currency, ${MINOR} as minor from events

@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { ReadTx, Store, Tx } from '../store.ts';
 import { inParts } from './retention.ts';
 
-/** A payer whose data must be erased in orders and coin entries created up to `since`. */
+/** A payer whose data must be erased in all orders and coin entries that were created up to `since`. */
 export interface Forgotten {
   project: string;
   userId: string;
   since: Date;
 }
 
-/** The result of one pass over a payer's rows. */
+/** The result of one pass over the rows of a payer. */
 interface Walk {
-  /** Number of orders that are open or locked, so that a later pass must erase them. */
+  /** Number of orders that could not be erased, because they are open or locked. A later pass must erase them. */
   left: number;
-  /** False if the pass was stopped early. */
+  /** Whether the pass reached the last order; false if it was stopped early. */
   isWhole: boolean;
 }
 
@@ -25,9 +25,12 @@ interface OrderPlace {
 const PART_ORDERS = 100;
 const PART_ENTRIES = 500;
 
-/** Properties of a decision's outcome or an exception's detail that contain personal data or free text of the channel. */
+/**
+ * JSON fields that contain personal data or free text of the channel, in the outcome of a transition or the detail of
+ * an exception.
+ */
 const OUTCOME_WORDS = sql`array['payer', 'pay', 'reason', 'detail', 'message']`;
-/** Columns of an order, besides the subject, that may contain data about the payer. */
+/** Columns of an order that may contain data about the payer. The subject is erased separately. */
 const ORDER_WORDS = [
   'extra',
   'payer',
@@ -39,16 +42,19 @@ const ORDER_WORDS = [
   'pay_code',
   'channel_options',
 ].map((column) => sql.ref(column));
-/** Properties of an event's object or a stored response that may contain data about the payer. */
+/** JSON fields that may contain data about the payer, in the object of an event or in a stored response. */
 const PERSONAL_MEMBERS = ['subject', 'extra', 'payer', 'failure', 'reason', 'memo', 'payment'];
 
-/** Payers whose data must be erased now, the longest overdue first. */
+/** The payers whose data must be erased now, longest overdue first. */
 export async function duePayers(tx: ReadTx, now: Date, limit: number): Promise<Forgotten[]> {
   const rows = await tx.users.rows().where('forgetAt', '<=', now).orderBy('forgetAt').limit(limit).execute();
   return rows.flatMap(({ project, userId, forgetSince: since }) => (since ? [{ project, userId, since }] : []));
 }
 
-/** Erases a payer's data in orders, their dependent rows and coin ledgers, part by part. Amounts, numbers and states stay. */
+/**
+ * Erases a payer's data in orders, in rows that belong to the orders, and in coin ledgers, in several commits. Amounts,
+ * numbers and states are kept.
+ */
 export async function forgetPayer(store: Store, payer: Forgotten, goesOn?: () => boolean): Promise<Walk> {
   let isWhole = false;
   const coins = await inParts<string>(async (from) => {
@@ -76,7 +82,7 @@ async function forgetOrders(
      order by created_at, order_no limit ${PART_ORDERS}`;
   const last = part.at(-1);
   if (!last) return { left: 0, next: undefined };
-  // Locked first, so that rows read afterwards cannot change.
+  // The orders are locked first, so that the rows read afterwards cannot change.
   const locked = await tx.sql<{ orderNo: string }>`
     select order_no from orders where order_no = any(${part.map(({ orderNo }) => orderNo)})
      order by order_no for update skip locked`;
@@ -91,7 +97,7 @@ async function forgetOrders(
   return { left: part.length - ended.length, next: part.length < PART_ORDERS ? undefined : last };
 }
 
-/** Erases payer data of locked orders; rows without such data are not written. */
+/** Erases the payer's data in locked orders. Rows without such data are not written. */
 async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
   if (orderNos.length === 0) return;
   const refunds = await tx.refunds.list({ orderNo: orderNos });
@@ -128,7 +134,10 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
   await eraseEvents(tx, numbers, numbers);
 }
 
-/** Erases the memos of coin ledger entries, and the inputs of their calls. */
+/**
+ * Erases the memos of a payer's coin ledger entries, and the inputs of the pay-per-call orders that were paid with
+ * coins.
+ */
 async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from = '0'): Promise<string | undefined> {
   const rows = await tx.sql<{ id: string }>`
     select e.id::text as id from (select distinct coin from coin_accounts where project = ${project} and user_id = ${userId}) a
@@ -140,7 +149,7 @@ async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from
   const ids = rows.map(({ id }) => id);
   if (ids.length > 0) {
     await tx.sql`update coin_entries set memo = null where id = any(${ids}::bigint[]) and memo is not null`;
-    // The input may contain personal data; the content stays, because the payer may request it again.
+    // The input may contain personal data. The delivered content is kept, because the payer may request it again.
     await tx.sql`
       update coin_calls set input = null, subject = ''
        where order_no in (select order_no from coin_entries where id = any(${ids}::bigint[]) and source like 'skillpay:%')
@@ -154,7 +163,10 @@ async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from
   return ids.length < PART_ENTRIES ? undefined : ids.at(-1);
 }
 
-/** Erases payer data in events and in responses stored under an Idempotency-Key; the key stays, because it prevents a second payment. */
+/**
+ * Erases the payer's data in events and in responses stored under an Idempotency-Key. The key is kept, because it
+ * prevents a second payment.
+ */
 async function eraseEvents(tx: Tx, objects: readonly string[], intents: readonly string[]): Promise<void> {
   await tx.sql`
     update events e set payload = payload || c.clean
@@ -173,7 +185,10 @@ async function eraseEvents(tx: Tx, objects: readonly string[], intents: readonly
   }
 }
 
-/** The erased value that the response schema allows: empty, null or absent. */
+/**
+ * The value that replaces an erased field, as the response schema allows: empty text, null, or undefined (the field is
+ * omitted).
+ */
 function erased(name: string): string | null | undefined {
   if (name === 'payment') return undefined;
   return name === 'subject' ? '' : null;

@@ -7,7 +7,7 @@ import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS, type PartDone, inParts } from './retention.ts';
 
-/** The state of an application and one token, which every request reads from the primary. */
+/** The state of an application and of one of its tokens. Every request of the application reads it from the primary. */
 export type AppState = Pick<
   ApiAppRow,
   | 'clientId'
@@ -23,22 +23,24 @@ export type AppState = Pick<
   | 'limits'
 > & { lastUsedAt: Date | null; revoked: boolean; kept: KeptKey | null };
 
-/** The state of an administrator and one session, which every request reads. */
+/** The state of an administrator and of one session. Every request of the administrator reads it. */
 export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enabled' | 'generation'> & {
   role: Role;
-  /** When the password was last confirmed in this session, and when the session was last used. */
+  /**
+   * `confirmedAt` = when the password was last confirmed in this session; `seenAt` = when the session was last used.
+   */
   confirmedAt: Date | null;
   seenAt: Date;
   /** Whether the account has a second factor. */
   hasFactor: boolean;
-  /** Whether a second factor was given in this session, and when a code was last given. */
+  /** `gaveFactor` = whether a second factor was entered in this session; `codeAt` = when a code was last entered. */
   gaveFactor: boolean;
   codeAt: Date | null;
-  /** When a confirmation replaced this session with another. */
+  /** When a confirmation of the password replaced this session with a new session; null = not replaced. */
   replacedAt: Date | null;
 };
 
-/** The state that a login reads. */
+/** The facts about the account and the installation that a login needs. */
 export interface LoginState {
   /** Whether any administrator exists. */
   bootstrapped: boolean;
@@ -50,7 +52,7 @@ export interface LoginState {
   known: boolean;
 }
 
-/** A page of a list; `limit` + 1 entries are read, to know whether there are more. */
+/** The page of a list that is read; `limit` + 1 entries are read, to know whether there are more. */
 export interface Part {
   readonly limit: number;
   readonly cursor?: Position;
@@ -73,9 +75,12 @@ export interface AuditFilter extends Part {
   readonly to?: Date;
 }
 
-/** The queries about accounts, applications and the audit log that do more than read a row by its key. */
+/** Queries about accounts, applications and the audit log that cannot be written as a simple read by key. */
 export interface IdentityQueries extends SessionQueries {
-  /** With `requestKey`, also the stored result under that idempotency key of the application. */
+  /**
+   * Reads the state of an application. With `requestKey`, also the stored result for this Idempotency-Key of the
+   * application.
+   */
   appState(tx: ReadTx, clientId: string, jti: string, requestKey?: AskedKey): Promise<AppState | undefined>;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
   loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
@@ -84,25 +89,31 @@ export interface IdentityQueries extends SessionQueries {
   auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]>;
   /** Lines of the audit log with ids above `after`, oldest first. */
   auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]>;
-  /** Stores the use of an application, at most once a minute. */
+  /** Stores that an application was used now, at most once a minute. */
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
 }
 
-/** Statements about sessions. */
+/** Queries about sessions. */
 export interface SessionQueries {
-  /** The sessions of an account that are valid at `at` and were used since `seenSince`. */
+  /** The sessions of an account that are valid at `at` and have been used since `seenSince`. */
   sessions(tx: ReadTx, adminId: string, filter: Part & { at: Date; seenSince: Date }): Promise<SessionRow[]>;
-  /** Stores the use of a session. */
+  /** Stores that a session was used now. */
   touchSession(tx: Tx, jti: string, at: Date): Promise<void>;
-  /** Ends every session of an account except one, for all replicas; returns their number. */
+  /** Ends all sessions of an account except one, for all replicas. Returns the number of ended sessions. */
   endOtherSessions(tx: Tx, but: { adminId: string; jti: string; at: Date }): Promise<number>;
-  /** Deletes revocations of tokens that expired over a day ago by the database's clock; returns their number. */
+  /**
+   * Deletes revocations of tokens that expired more than a day ago by the database's clock. Returns the number of
+   * deleted rows.
+   */
   deleteExpiredRevocations(store: Store, goesOn?: () => boolean): Promise<number>;
-  /** Deletes sessions whose token expired over a day ago by the database's clock; returns their number. */
+  /**
+   * Deletes sessions whose token expired more than a day ago by the database's clock. Returns the number of deleted
+   * rows.
+   */
   deleteExpiredSessions(store: Store, goesOn?: () => boolean): Promise<number>;
 }
 
-/** The reads of identity that need SQL of their own. */
+/** The implementation of `IdentityQueries`. */
 export const identityQueries: IdentityQueries = {
   appState,
   adminState,
@@ -123,7 +134,10 @@ type AppStateRow = Omit<AppState, 'kept'> & {
   kept: (Omit<KeptKey, 'leasedUntil'> & { leasedUntil: string | null }) | null;
 };
 
-/** Reads the application, the revocation of its token and the stored idempotency key in one statement over primary keys. */
+/**
+ * Reads the application, whether its token is revoked, and the stored Idempotency-Key, in one statement that uses
+ * primary keys.
+ */
 async function appState(
   tx: ReadTx,
   clientId: string,
@@ -148,7 +162,7 @@ async function appState(
 /** The role of an account, its projects, and whether it has a second factor. */
 const BOUNDS = sql`a.role, a.projects, coalesce(f.enabled_at is not null, false) as has_factor`;
 
-/** The administrator and this session; undefined if the session was ended or removed. */
+/** Reads an administrator and a session. Returns undefined if the session has ended. */
 async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
   const [row] = await tx.sql<AdminState>`
     select a.id, a.username, a.enabled, a.generation, ${BOUNDS}, s.confirmed_at, s.seen_at, s.code_at, s.replaced_at,
@@ -160,7 +174,10 @@ async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminSta
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;
 
-/** The account of a username, whether it has logged in from this address, and whether any account exists. */
+/**
+ * Reads the account of a username, whether the account has logged in from this address before, and whether any account
+ * exists.
+ */
 async function loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState> {
   const [row] = await tx.sql<LoginRow>`
     select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.enabled, a.generation, ${BOUNDS}, a.password_hash,
@@ -176,7 +193,7 @@ async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
     where client_id = ${clientId} and (last_used_at is null or last_used_at < ${new Date(at.getTime() - 60_000)})`;
 }
 
-/** Applications, newest first, `limit` + 1 rows. */
+/** The applications that match the filter, newest first, at most `limit` + 1 rows. */
 function apps(tx: ReadTx, { kinds, project, cursor, limit, ...filter }: AppFilter): Promise<ApiAppRow[]> {
   const parts = equalities('api_apps', filter, ['enabled', 'name']);
   if (project !== undefined) parts.push(ofProjects('project', project));
@@ -184,13 +201,16 @@ function apps(tx: ReadTx, { kinds, project, cursor, limit, ...filter }: AppFilte
   return newestFirst(tx.apps, sql`client_id`, parts, cursor, limit + 1).execute();
 }
 
-/** Administrators, newest first, `limit` + 1 rows. */
+/** The administrators that match the filter, newest first, at most `limit` + 1 rows. */
 function admins(tx: ReadTx, { cursor, limit, ...filter }: Part & { username?: string }): Promise<AdminRow[]> {
   const parts = equalities('admins', filter, ['username']);
   return newestFirst(tx.admins, sql`id::text`, parts, cursor, limit + 1).execute();
 }
 
-/** Lines of the audit log, newest first, `limit` + 1 rows. Ids increase in the sequence of commits. */
+/**
+ * The lines of the audit log that match the filter, newest first, at most `limit` + 1 rows. Ids increase in the
+ * sequence of the commits.
+ */
 function auditLines(tx: ReadTx, { from, to, cursor, limit, ...filter }: AuditFilter): Promise<AuditRow[]> {
   const parts = equalities('audit_log', filter, ['actor', 'action', 'target']);
   if (from) parts.push(sql`at >= ${from}`);
@@ -204,18 +224,18 @@ function auditLines(tx: ReadTx, { from, to, cursor, limit, ...filter }: AuditFil
     .execute();
 }
 
-/** Lines of the audit log after `after`, oldest first. */
+/** Lines of the audit log with ids above `after`, oldest first. */
 function auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]> {
   return tx.audit.rows().where('id', '>', after).orderBy('id').limit(limit).execute();
 }
 
-/** The hash of the first line after `after`, if there is one. */
+/** The hash of the first audit line with an id above `after`; undefined if there is no such line. */
 export async function auditHashAfter(tx: ReadTx, after: string): Promise<string | undefined> {
   const line = tx.db.selectFrom('audit_log').select('hash').where('id', '>', BigInt(after)).orderBy('id').limit(1);
   return (await line.executeTakeFirst())?.hash;
 }
 
-/** The valid sessions of an account, newest first, `limit` + 1 rows. */
+/** The valid sessions of an account, newest first, at most `limit` + 1 rows. */
 function sessions(
   tx: ReadTx,
   adminId: string,
@@ -230,12 +250,11 @@ function sessions(
   return newestFirst(tx.sessions, sql`jti`, parts, cursor, limit + 1).execute();
 }
 
-/** Stores the use of a session. */
 async function touchSession(tx: Tx, jti: string, at: Date): Promise<void> {
   await tx.sql`update sessions set seen_at = greatest(seen_at, ${at}) where jti = ${jti}`;
 }
 
-/** Ends every session of an account except one; replaced sessions are deleted but not counted. */
+/** Ends all sessions of an account except one. Replaced and expired sessions are deleted too, but not counted. */
 async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string; jti: string; at: Date }) {
   const rows = await tx.sql<{ counts: boolean }>`
     delete from sessions where admin_id = ${adminId}::uuid and (jti <> ${jti} or replaced_at is not null)
@@ -244,8 +263,8 @@ async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string;
 }
 
 /**
- * Deletes rows that expired over a day ago by the database's clock, so that replicas with a wrong clock neither delete too early nor
- * accept an expired token without its row.
+ * Deletes rows that expired more than a day ago by the database's clock. A replica with a wrong clock can then neither
+ * delete rows too early, nor accept an expired token whose row is already deleted.
  */
 function deleteExpired(store: Store, table: 'revoked_tokens' | 'sessions', goesOn?: () => boolean): Promise<number> {
   const from = sql.table(table);
@@ -261,17 +280,18 @@ function deleteExpired(store: Store, table: 'revoked_tokens' | 'sessions', goesO
   return inParts(clean, goesOn);
 }
 
-/** The period of a limit: orders per hour, amounts per day and month, refunds per day. */
+/** The period for which a limit applies: orders per hour, amounts per day or month, refunds per day. */
 export type UseSpan = LimitUseRow['span'];
 
-/** The usage of a limit in one period. */
+/** How much of a limit was used in one period. */
 export type Use = Pick<LimitUseRow, 'span' | 'beginsAt' | 'used'>;
 
 type Whose = Pick<LimitUseRow, 'clientId' | 'currency'>;
 
 /**
- * Adds to the usage and returns the new sums; the rows stay locked until the transaction ends, so concurrent counts cannot exceed a limit.
- * Callers pass `uses` sorted by the name of the span, to avoid deadlocks.
+ * Adds to the usage of limits and returns the new sums. The rows stay locked until the transaction ends, so that
+ * concurrent requests cannot exceed a limit together. Callers must pass `uses` sorted by the name of the span, to avoid
+ * deadlocks.
  */
 export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<Use[]> {
   const values = uses.map(
@@ -288,7 +308,9 @@ export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: rea
   }));
 }
 
-/** Changes the usage of periods whose rows still exist; locks in the same sequence as `countUses`. */
+/**
+ * Changes the usage of limits for periods whose rows still exist. Locks the rows in the same sequence as `countUses`.
+ */
 export async function shiftUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<void> {
   const spans = uses.map(
     ({ span, beginsAt, used }) => sql`(${span}::varchar, ${beginsAt}::timestamptz, ${used}::bigint)`,

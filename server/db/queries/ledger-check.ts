@@ -5,10 +5,13 @@ import type { ReadTx } from '../store.ts';
 import { SAME_ACCOUNT, isQuiet } from './payees.ts';
 import { keptSince } from './retention.ts';
 
-/** The tables that checks walk through by key. */
+/** The tables that the ledger check reads, each sorted by its key. */
 export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';
 
-/** The walks in order: table, key, and the form of the key. */
+/**
+ * How each table is read: table name, key column, type of the key, a key before the first, and the valid format of a
+ * key.
+ */
 export const WALKS: Readonly<
   Record<WalkName, { table: string; key: string; type: string; first: string; form: RegExp }>
 > = {
@@ -24,41 +27,50 @@ export const WALKS: Readonly<
   bills: { table: 'bills', key: 'bill_no', type: 'varchar', first: '', form: /^[A-Za-z0-9_-]{0,64}$/ },
 };
 
-/** Keys after `after`, up to `upTo`; null = to the end. */
+/** The keys after `after` and up to `upTo`; `upTo` null = up to the last key. */
 interface KeyRange {
   after: string;
   upTo: string | null;
 }
 
-/** Builds the condition that a column is in the range; each call binds the range again. */
+/** Builds the SQL condition that a column is within the key range. */
 type Within = (column: string) => Sql;
 
-/** One check of the ledger: statements that find violations of an invariant. */
+/** One check of the ledger, with the statements that find violations of an invariant. */
 interface BookCheck {
   /** The name of the invariant (payments/core/invariants.ts). */
   check: string;
-  /** Selects `id` and `detail` of every violation in a range of a walk. */
+  /**
+   * For each table that the check reads: the statement that selects `id` and `detail` of every violation in a key
+   * range.
+   */
   in: Partial<Record<WalkName, (within: Within) => Sql>>;
 }
 
-/** Most violations that are listed as examples. */
+/** The maximum number of violations that are listed as examples. */
 export const EXAMPLES = 20;
 
 const sumOfRefunds = (states: Sql, within: Within) =>
   sql`(select order_no, sum(amount) as sum from refunds where ${within('order_no')} and state in (${states}) and not surplus group by 1)`;
 
-/** Joins the last transition; `of` is the condition on the order or refund. */
+/** Joins the last transition of an order or refund. `of` is the condition that selects its transitions. */
 const lastTransition = (of: string) =>
   sql`left join lateral (select to_state from transitions where ${sql.raw(of)} order by sequence desc limit 1) m on true`;
 
-/** Whether the history of a row is complete, not partly removed (Retention.HistoryDays, Retention.EventDays). */
+/**
+ * SQL condition: retention has not removed any part of the history of a row (Retention.HistoryDays,
+ * Retention.EventDays).
+ */
 const whole = (row: string, history: 'transitions' | 'events') =>
   sql`${sql.raw(row)}.created_at >= ${keptSince(history)}`;
 
-/** Days of bills that are checked: the channel may no longer provide older ones. */
+/** Only bills of this many days are checked, because the channel may no longer provide older bills. */
 const BILL_DAYS = 35;
 
-/** The checks, money first. Dependent rows are found by the order number, so that none is missed. */
+/**
+ * The checks of the ledger. Refunds and disputes are found by the key range of their order number, so that the check
+ * reads each row exactly once.
+ */
 export const BOOK_CHECKS = [
   {
     check: 'refunded',
@@ -175,8 +187,8 @@ export const BOOK_CHECKS = [
   {
     check: 'coins',
     in: {
-      // The balance must be the balance after the last entry, and each balance must be the previous balance plus the amount of the entry.
-      // Together this proves that the balance is the sum.
+      // Two conditions together prove that the balance is the sum of the entries. The balance must equal the balance
+      // after the last entry, and the balance after each entry must be the previous balance plus the entry's amount.
       accounts: (
         within,
       ) => sql`select a.coin || '/' || a.user_id as id, format('balance %s, entries %s', a.balance, coalesce(e.balance_after, 0)) as detail
@@ -204,7 +216,8 @@ export const BOOK_CHECKS = [
   {
     check: 'bills',
     in: {
-      // A missing bill is a violation only if the account has other bills; a bill that the channel may still provide is not a violation.
+      // A missing bill is a violation only if the account has other bills, and only if the channel has refused the bill
+      // or has none. A bill that the channel may still provide is not a violation.
       bills: (
         within,
       ) => sql`select d.bill_no as id, format('%s: %s%s', d.day, d.kind, case when d.order_no = '' then '' else ' of order ' || d.order_no end) as detail
@@ -237,7 +250,7 @@ export interface Violation {
   detail: string;
 }
 
-/** Counts the next rows of a walk, at most `limit`, and returns the last key. */
+/** Counts the next rows of a table after the key `after`, at most `limit`, and returns the last of their keys. */
 export async function nextKeys(
   tx: ReadTx,
   walk: WalkName,
@@ -253,15 +266,20 @@ export async function nextKeys(
   return row ?? { rows: 0, last: null };
 }
 
-/** The number of read bills, and of overdue unread ones. */
+/** How many bills have been read, and how many are still unread although they should be available. */
 export interface BillsRead {
   read: number;
   unread: number;
-  /** Quiet accounts, whose unknown numbers are not reported: `wechat 1900000001`. */
+  /**
+   * Quiet accounts, such as `wechat 1900000001`. For these accounts bill lines with unknown numbers are not reported.
+   */
   quiet: string[];
 }
 
-/** Counts the bills of the last five weeks in a range, except the last two days, whose bills the channel may not have provided yet. */
+/**
+ * Counts the bills of the last five weeks in a key range. Today's and yesterday's bills are not counted, because the
+ * channel may not have provided them yet.
+ */
 export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<BillsRead> {
   const within = inRange('bills', range);
   const isQuietAccount = isQuiet(sql`b.pay_way`, sql`b.account`, sql`b.mode`);
@@ -273,7 +291,7 @@ export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<Bills
   return row ?? { read: 0, unread: 0, quiet: [] };
 }
 
-/** The statement of a check in a range; undefined if the check does not use the walk. */
+/** The statement of a check for one table and key range; undefined if the check does not read the table. */
 export function checkStatement({ in: statements }: BookCheck, walk: WalkName, range: KeyRange): Sql | undefined {
   return statements[walk]?.(inRange(walk, range));
 }
@@ -288,7 +306,7 @@ function inRange(walk: WalkName, { after, upTo }: KeyRange): Within {
   };
 }
 
-/** Finds the violations of a check in a range: their number and the first examples. */
+/** Finds the violations of a check in one table and key range. Returns their number and the first examples. */
 export async function findViolations(
   tx: ReadTx,
   check: BookCheck,

@@ -4,13 +4,16 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../kysely.ts';
 import type { ReadTable } from '../table.ts';
 
-/** The last row of the previous page; the next page begins after it, newest first. */
+/** The last row of the previous page. The next page contains older rows only. */
 export interface Position {
   createdAt: Date;
   id: string;
 }
 
-/** Builds equalities for the defined properties of a filter, on the columns of `table` with their names. */
+/**
+ * Builds the condition `column = value` for each of the named filter fields that has a value. The columns have the
+ * names of the fields.
+ */
 export function equalities<Filter extends object>(
   table: string,
   filter: Filter,
@@ -21,12 +24,15 @@ export function equalities<Filter extends object>(
   );
 }
 
-/** Joins all parts with `and`; no parts = true. */
+/** Joins all conditions with `and`. An empty list gives `true`. */
 export function allOf(parts: readonly Sql[]): RawBuilder<boolean> {
   return parts.length === 0 ? sql`true` : sql`${sql.join(parts, sql` and `)}`;
 }
 
-/** Selects rows that match all parts, newest first, after the previous page; `key` orders rows of the same instant. */
+/**
+ * Selects rows that fulfil all conditions, newest first, from the row after the previous page. `key` sorts rows that
+ * were created at the same instant.
+ */
 export function newestFirst<Row extends object>(
   table: Pick<ReadTable<Row>, 'rows'>,
   key: Sql,

@@ -5,11 +5,12 @@ import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
 /**
- * The preset dictionary for compressing channel messages (RFC 1951): field names as the channels document them, in message order. A used
- * dictionary must never change, or stored messages become unreadable; a better one gets the next number.
+ * The preset dictionary with which channel messages are compressed (RFC 1951). It contains the field names that the
+ * channels document, in the sequence in which they occur in messages. A dictionary must never change after its first
+ * use, because stored messages would become unreadable. A better dictionary gets the next number.
  */
 const FIRST = [
-  // Errors and rare responses.
+  // Error responses and rare responses.
   `{"code":"PARAM_ERROR","message":"","detail":{"location":"body","value":""}}{"code":"ORDER_NOT_EXIST","message":"订单不存在"}`,
   `"code":"40004","msg":"Business Failed","sub_code":"ACQ.TRADE_NOT_EXIST","sub_msg":"交易不存在"`,
   `{"name":"RESOURCE_NOT_FOUND","details":[{"issue":"INVALID_RESOURCE_ID","description":"Specified resource ID does not exist. Please check the resource ID and try again."}],"message":"The specified resource does not exist.","debug_id":""}`,
@@ -19,7 +20,7 @@ const FIRST = [
   `{"alipay_trade_refund_response":{"code":"10000","msg":"Success","buyer_logon_id":"***","buyer_user_id":"2088","fund_change":"Y","out_trade_no":"P2026","refund_fee":"","send_back_fee":"","trade_no":"2026"},"sign":"***"}`,
   `{"alipay_trade_fastpay_refund_query_response":{"code":"10000","msg":"Success","out_request_no":"R2026","out_trade_no":"P2026","refund_amount":"","refund_status":"REFUND_SUCCESS","total_amount":"","trade_no":"2026"},"sign":"***"}`,
   `{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"note_to_payer":"","seller_payable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":"0.00"},"net_amount":{"currency_code":"USD","value":""},"total_refunded_amount":{"currency_code":"USD","value":""}},"custom_id":"P2026","invoice_id":"R2026","links":[{"href":"https://api-m.paypal.com/v2/payments/refunds/","rel":"self","method":"GET"}`,
-  // Closes and queries.
+  // Close calls and query calls.
   `{"alipay_trade_close_response":{"code":"10000","msg":"Success","out_trade_no":"P2026","trade_no":"2026"},"sign":"***"}`,
   `{"alipay_trade_query_response":{"code":"10000","msg":"Success","buyer_logon_id":"***","buyer_open_id":"","buyer_user_id":"2088","buyer_user_type":"PRIVATE","buyer_pay_amount":"0.00","invoice_amount":"0.00","out_trade_no":"P2026","point_amount":"0.00","receipt_amount":"0.00","send_pay_date":"2026-","total_amount":"","trade_no":"2026","trade_status":"WAIT_BUYER_PAY"},"sign":"***"}`,
   `{"amount":{"currency":"CNY","payer_currency":"CNY","payer_total":,"total":},"appid":"wx","attach":"","bank_type":"OTHERS","mchid":"1","out_trade_no":"P2026","payer":{"openid":"o"},"promotion_detail":[],"success_time":"2026-","trade_state":"NOTPAY","trade_state_desc":"订单未支付","trade_type":"NATIVE","transaction_id":"4200"}`,
@@ -28,7 +29,7 @@ const FIRST = [
   `{"id":"","create_time":"2026-","resource_type":"encrypt-resource","event_type":"TRANSACTION.SUCCESS","summary":"支付成功","resource":{"mchid":"1","appid":"wx","out_trade_no":"P2026","transaction_id":"4200","trade_type":"NATIVE","trade_state":"SUCCESS","trade_state_desc":"支付成功","bank_type":"OTHERS","attach":"","success_time":"2026-","payer":{"openid":"o"},"amount":{"total":1,"payer_total":1,"currency":"CNY","payer_currency":"CNY"}}}{"code":"SUCCESS","message":"OK"}`,
   `{"id":"WH-","event_version":"1.0","create_time":"2026-","resource_type":"checkout-order","resource_version":"2.0","event_type":"CHECKOUT.ORDER.APPROVED","summary":"An order has been approved by buyer","resource":{`,
   `{"id":"WH-","event_version":"1.0","create_time":"2026-","resource_type":"capture","resource_version":"2.0","event_type":"PAYMENT.CAPTURE.COMPLETED","summary":"Payment completed for USD ","resource":{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"final_capture":true,"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":""},"net_amount":{"currency_code":"USD","value":""}},"custom_id":"P2026","invoice_id":"P2026","payee":{"email_address":"","merchant_id":""},"supplementary_data":{"related_ids":{"order_id":""}},"create_time":"2026-","update_time":"2026-","links":[{"href":"https://api.paypal.com/v2/payments/captures/","rel":"self","method":"GET"},{"href":"https://api.paypal.com/v2/payments/captures//refund","rel":"refund","method":"POST"},{"href":"https://api.paypal.com/v2/checkout/orders/","rel":"up","method":"GET"}]}}`,
-  // Placing and capturing, the most frequent messages.
+  // Placing and capturing orders, the most frequent messages.
   `{"id":"","intent":"CAPTURE","status":"COMPLETED","payment_source":{"paypal":{"email_address":"","account_id":"","account_status":"VERIFIED","name":{"given_name":"","surname":""},"address":{"country_code":"US"}}},"purchase_units":[{"reference_id":"default","amount":{"currency_code":"USD","value":""},"payee":{"email_address":"","merchant_id":""},"description":"","custom_id":"P2026","invoice_id":"P2026","payments":{"captures":[{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"final_capture":true,"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":"0.00"},"net_amount":{"currency_code":"USD","value":""}},"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"custom_id":"P2026","invoice_id":"P2026","create_time":"2026-","update_time":"2026-","links":[]}]}}],"payer":{"name":{"given_name":"","surname":""},"email_address":"","payer_id":"","address":{"country_code":"US"}},"create_time":"2026-","update_time":"2026-"}`,
   `{"intent":"CAPTURE","purchase_units":[{"reference_id":"default","amount":{"currency_code":"USD","value":""},"description":"","custom_id":"P2026","invoice_id":"P2026"}],"payment_source":{"paypal":{"experience_context":{"return_url":"https:///return/paypal/P2026","cancel_url":"https:///return/paypal/P2026?cancelled=1","user_action":"PAY_NOW","shipping_preference":"NO_SHIPPING"}}}}{"id":"","status":"PAYER_ACTION_REQUIRED","payment_source":{"paypal":{}},"links":[{"href":"https://api-m.paypal.com/v2/checkout/orders/","rel":"self","method":"GET"},{"href":"https://www.paypal.com/checkoutnow?token=","rel":"payer-action","method":"GET"}]}{"href":"http://127.0.0.1:/paypal/v2/checkout/orders//capture","rel":"capture","method":"POST"}]}`,
   `{"appid":"wx","mchid":"1","description":"","out_trade_no":"P2026","time_expire":"2026-T+08:00","notify_url":"https:///notify/wechat/default","amount":{"total":1,"currency":"CNY"}}{"code_url":"weixin://wxpay/bizpayurl?pr="}{"code_url":"http://127.0.0.1:/pay/wechat/`,
@@ -36,10 +37,10 @@ const FIRST = [
   `{"alipay_trade_precreate_response":{"code":"10000","msg":"Success","out_trade_no":"P2026","qr_code":"https:\\/\\/qr.alipay.com\\/bax"},"sign":"***"}"qr_code":"http:\\/\\/127.0.0.1:\\/pay\\/alipay\\/`,
 ].join('\n');
 
-/** The dictionary for new messages. */
+/** The number of the dictionary with which new messages are compressed. */
 const NEWEST = 1;
 
-/** Every dictionary by the number in the first byte of a packed message. */
+/** Every dictionary, by its number. The first byte of a packed message contains this number. */
 export const DICTIONARIES: Readonly<Record<number, Buffer>> = { 1: Buffer.from(FIRST) };
 
 /** The request and response texts of a message, as the timeline shows them. */
@@ -48,11 +49,14 @@ interface MessageTexts {
   answer: string | null;
 }
 
-/** Messages are short, so a small window saves memory at the same compression. */
+/** A small window saves memory. Messages are short, so a larger window would not compress them better. */
 const WINDOW_BITS = 14;
 const MEM_LEVEL = 6;
 
-/** Deflates both texts (RFC 1951) to about a quarter, behind one byte with the dictionary number; null if there is no text. */
+/**
+ * Compresses the request and the response together (RFC 1951) to about a quarter of their size. The first byte of the
+ * result is the number of the dictionary. Returns null if there is no text.
+ */
 export function packTexts({ request, answer }: MessageTexts): Buffer | null {
   if (request === null && answer === null) return null;
   const text = [request, answer].map(marked).join(BETWEEN);
@@ -63,7 +67,10 @@ export function packTexts({ request, answer }: MessageTexts): Buffer | null {
   ]);
 }
 
-/** Unpacks the column `texts`; the texts are null if a later release used a dictionary that this release does not know. */
+/**
+ * Unpacks the column `texts`. Both texts are null if a later release compressed them with a dictionary that this
+ * release does not have.
+ */
 export function readTexts(texts: Uint8Array | null): MessageTexts {
   const dictionary = texts && DICTIONARIES[texts[0]!];
   if (!dictionary) return { request: null, answer: null };
@@ -71,7 +78,7 @@ export function readTexts(texts: Uint8Array | null): MessageTexts {
   return { request: unmarked(request), answer: unmarked(answer) };
 }
 
-/** The separator, which no message text contains. */
+/** The separator between request and response. No message text contains this character. */
 const BETWEEN = '\0';
 
 function marked(text: string | null): string {
@@ -82,10 +89,12 @@ function unmarked(text: string): string | null {
   return text === '' ? null : text.slice(1);
 }
 
-/** Fields of a response that differ each time without meaning. */
+/** Fields that differ in each response but have no meaning for the payment. */
 const VOLATILE = /"(?:debug_id|trace_id)"\s*:\s*"[^"]*"/g;
 
-/** A digest that is equal for equivalent responses: the first 64 bits of SHA-256, as PostgreSQL writes a bigint. */
+/**
+ * A digest that is equal for equivalent responses: the first 64 bits of their SHA-256, written as a PostgreSQL bigint.
+ */
 export function digestOf(answer: string | null): string | null {
   if (answer === null) return null;
   return Buffer.from(hash('sha256', answer.replaceAll(VOLATILE, ''), 'buffer'))
@@ -98,36 +107,36 @@ export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt' | 'su
   Partial<Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>> &
   MessageTexts;
 
-/** A message that waits to be written; `times` and `lastAt` grow with repetitions. */
+/** A message that waits to be written. For a repetition, `times` and `lastAt` are increased. */
 export type Waiting = NewMessage & Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>;
 
-/** A message as the timeline shows it. */
+/** A stored message with its texts unpacked, for the timeline. */
 export type ReadMessage = Omit<ChannelMessageRow, 'texts' | 'digest'> & MessageTexts;
 
-/** Stored messages of an order, oldest first. */
+/** The stored messages of an order, oldest first. */
 export async function listMessages(tx: ReadTx, orderNo: string, limit: number): Promise<ReadMessage[]> {
   const rows = await tx.messages.list({ orderNo }, { orderBy: { id: 'asc' }, limit });
   return rows.map(({ texts, digest: _digest, ...row }) => ({ ...row, ...readTexts(texts) }));
 }
 
-/** The value of `call` in a mark, the row that replaces dropped messages. */
+/** The value of `call` in a mark. A mark is a row that replaces dropped messages. */
 export const MISSING = 'missing';
 
-/** Whether a call is a query or close, of which equal repetitions are only counted. */
+/** Whether a call is a query or a close. Repetitions of such a call with an equal response are only counted. */
 export function isRepeatable({ direction, call }: Pick<NewMessage, 'direction' | 'call'>): boolean {
   return direction === 'out' && /query|close/.test(call);
 }
 
 /**
- * Stores messages in one statement. A query with the same response as the last one of its topic increments that row; if the row is
- * locked by another replica, the message is stored as a new row.
+ * Stores messages in one statement. If a query or close has the same response as the last message of its topic, only
+ * the count of that row is increased. If another replica has locked that row, the message is stored as a new row.
  */
 export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<void> {
   const seen = new Set<string>();
   const rows = batch.map(({ request, answer, ...message }, place) => {
     const topic = JSON.stringify([message.orderNo, message.refundNo, message.payWay, message.call]);
     const digest = isRepeatable(message) ? digestOf(answer) : null;
-    // Only the first message of a topic can repeat the last row in the table.
+    // Within the batch, only the first message of a topic can repeat the last stored row of the topic.
     const asks = digest !== null && !seen.has(topic);
     seen.add(topic);
     return { ...message, place, asks, digest, texts: packTexts({ request, answer })?.toString('base64') ?? null };

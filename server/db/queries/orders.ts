@@ -8,7 +8,7 @@ import type { ReadTx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/** Filters of the order list; each is an equality or a range that uses an index. */
+/** Filters of the order list. Each filter is an equality or a range, and uses an index. */
 export interface OrderFilter {
   orderNo?: string | undefined;
   merchantOrderNo?: string | undefined;
@@ -27,7 +27,10 @@ export interface OrderFilter {
   createdTo?: Date | undefined;
 }
 
-/** Matching orders, newest first, `limit` + 1 rows, so that the caller knows whether there is a next page. */
+/**
+ * The orders that match the filter, newest first. At most `limit` + 1 rows, so that the caller knows whether there is a
+ * next page.
+ */
 export async function listOrders(
   tx: ReadTx,
   filter: OrderFilter,
@@ -41,7 +44,7 @@ export async function listOrders(
   return numbers.flatMap((number) => byNumber.get(number) ?? []);
 }
 
-/** The statement of the order list, for the list, its export and its EXPLAIN test; selects order numbers. */
+/** The statement that selects order numbers for the order list and its export. A test checks its EXPLAIN output. */
 export function orderList({ db }: Pick<ReadTx, 'db'>, filter: OrderFilter, after: Position | undefined, rows: number) {
   const part = (decimals?: keyof AmountBound) =>
     db
@@ -52,7 +55,8 @@ export function orderList({ db }: Pick<ReadTx, 'db'>, filter: OrderFilter, after
       .orderBy('o.orderNo', 'desc')
       .limit(rows);
   if (filter.amountMin === undefined && filter.amountMax === undefined) return part();
-  // Each part is read already sorted from its own index; a single query could not be.
+  // Currencies with and without decimals are read by separate queries, because each query can read sorted rows from its
+  // own index.
   return db
     .selectFrom(() =>
       sql<Pick<OrderRow, 'orderNo' | 'createdAt'>>`((${part('decimal')}) union all (${part('whole')}))`.as('o'),
@@ -68,7 +72,7 @@ function orderMatches(filter: OrderFilter, after?: Position, decimals?: keyof Am
   const parts: Sql[] = equalities('o', filter, ORDER_EQUALITIES);
   if (project !== undefined) parts.push(ofProjects('o.project', project));
   if (status !== undefined) parts.push(sql`${sql.raw(ORDER_STATUS)} = ${status}`);
-  // With an array, PostgreSQL reads the open exceptions once and then the orders by key.
+  // With an array, PostgreSQL first reads the open exceptions once, and then reads the orders by primary key.
   if (exception === 'any') parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
   else if (exception !== undefined)
     parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS} and e.kind = ${exception}))`);
@@ -114,7 +118,7 @@ export interface RefundFilter {
   createdTo?: Date | undefined;
 }
 
-/** Matching refunds, newest first, `limit` + 1 rows. */
+/** The refunds that match the filter, newest first, at most `limit` + 1 rows. */
 export function listRefunds(
   tx: ReadTx,
   filter: RefundFilter,
@@ -124,7 +128,7 @@ export function listRefunds(
   return refundList(tx, filter, after, limit + 1).execute();
 }
 
-/** The statement of the refund list, for the list and its EXPLAIN test. */
+/** The statement of the refund list. A test checks its EXPLAIN output. */
 export function refundList(
   tx: Pick<ReadTx, 'refunds'>,
   filter: RefundFilter,
@@ -133,7 +137,7 @@ export function refundList(
 ) {
   const { project, status, createdFrom, createdTo } = filter;
   const parts = equalities('refunds', filter, ['refundNo', 'orderNo', 'merchantRefundNo', 'clientId', 'origin']);
-  // The filter uses the statuses of the API (`refundStatusOf` in payments/view.ts).
+  // The filter `status` contains a status of the API (`refundStatusOf` in payments/view.ts), not the stored state.
   if (status === 'waiting_for_approval') parts.push(sql`state = 'pending' and approval = 'waiting'`);
   else if (status !== undefined) parts.push(sql`state = ${status}`);
   if (status === 'pending') parts.push(sql`approval is distinct from 'waiting'`);
@@ -143,7 +147,7 @@ export function refundList(
   return newestFirst(tx.refunds, sql`refund_no`, parts, after, rows);
 }
 
-/** The open exceptions of each order, oldest first. */
+/** The open exceptions (cases for an operator) of each order, oldest first. */
 export async function openExceptions(
   tx: ReadTx,
   orderNos: readonly string[],
@@ -153,13 +157,13 @@ export async function openExceptions(
   return Map.groupBy(rows, ({ orderNo }) => orderNo);
 }
 
-/** The related rows that are shown with an order. */
+/** The rows that are shown together with an order. */
 export interface Around {
   /** Oldest first. */
   refunds: readonly RefundRow[];
   /** Open exceptions, oldest first. */
   exceptions: readonly OrderExceptionRow[];
-  /** Fees from bills by refund number; empty = the payment itself. */
+  /** The fees that bills contain, by refund number. The empty key is the fee of the payment. */
   fees: ReadonlyMap<string, OrderFeeRow>;
 }
 
@@ -188,13 +192,13 @@ export async function orderShown(
   return { order: order as OrderRow, around: { refunds, exceptions, fees: byRefund } };
 }
 
-/** Fees from bills, by order number and refund number; empty = the payment itself. */
+/** The fees that bills contain, by order number and refund number. An empty refund number is the fee of the payment. */
 type Fees = ReadonlyMap<string, ReadonlyMap<string, OrderFeeRow>>;
 
-/** Younger payments are in no bill yet, so their fees are not read. */
+/** No bill contains a payment that is younger than this time, so its fees are not read. */
 const BILLED_AFTER_MS = 3_600_000;
 
-/** The fees of orders that are old enough to be in a bill. */
+/** The fees of the orders whose payments are old enough to be in a bill. */
 export async function feesOf(
   tx: ReadTx,
   orders: readonly Pick<OrderRow, 'orderNo' | 'paidAt'>[],

@@ -1,5 +1,5 @@
-// The accounts of bills: payees that the channel has confirmed, claims (payees that only a project's configuration names), and quiet
-// accounts, whose unknown numbers are not reported.
+// The accounts of bills. A confirmed payee is an account that the channel has confirmed. A claim is a provisional payee
+// that only a project's configuration names. For a quiet account, unknown numbers in bills are not reported.
 
 import { type RawBuilder, sql } from 'kysely';
 import type { BillRow, PayeeRow, QuietAccountRow } from '../entities/bills.ts';
@@ -7,18 +7,18 @@ import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { keptSince } from './retention.ts';
 
-/** The account of a bill: a payee that the channel has confirmed, or the claim of a project. */
+/** The account of a bill: a confirmed payee, or the claim (unconfirmed payee) of a project. */
 export type Account = Pick<BillRow, 'payWay' | 'account' | 'mode'>;
 
-/** The fault of a claim's bill if the confirmed payee already has a bill of the same day. */
+/** The fault of a claim's bill: the confirmed payee already has a bill of the same day. */
 export const SAME_ACCOUNT = 'same_account';
 
-/** The condition that an order `o` belongs to the account of a bill `b`. */
+/** SQL condition: the order `o` belongs to the account of the bill `b`. */
 export const OF_PAYEE = sql<boolean>`exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project = o.project and p.version = o.config_version)
   and o.pay_way = b.pay_way and o.mode = b.mode`;
 
-/** The condition that only these projects receive money for the account of a bill `b`. */
+/** SQL condition: no project outside `projects` receives money for the account of the bill `b`. */
 export const ofNoOther = (projects: readonly string[]): RawBuilder<boolean> => sql`not exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project <> all(${projects}::text[]))`;
 
@@ -27,7 +27,7 @@ export async function versionsOf(tx: ReadTx, { payWay, account, mode }: Account)
   return tx.payees.list({ payWay, payee: account, mode });
 }
 
-/** The instant since which a payee is configured in any project; undefined = never. */
+/** The instant since which any project's configuration contains a payee; undefined = no configuration contains it. */
 export async function accountSince(tx: ReadTx, { payWay, account, mode }: Account): Promise<Date | undefined> {
   const [row] = await tx.sql<{ since: Date | null }>`
     select min(c.created_at) as since from payees p
@@ -36,7 +36,10 @@ export async function accountSince(tx: ReadTx, { payWay, account, mode }: Accoun
   return row?.since ?? undefined;
 }
 
-/** The condition that `account` names the bill or account `b`: as its payee, or as an account configured for it. */
+/**
+ * SQL condition: `account` is the payee of `b` (a bill or an account), or the account number in a configuration of this
+ * payee.
+ */
 export const isCalled = (
   account: string,
 ): RawBuilder<boolean> => sql`(b.account = ${account} or exists (select 1 from payees p
@@ -44,8 +47,8 @@ export const isCalled = (
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ${account}))`;
 
 /**
- * Whether an order was placed with a version of a claim. Only orders of its project from the time when the version was the newest, with
- * two days of tolerance, are searched.
+ * Whether an order was placed with a configuration version of a claim. Only orders from the time in which the version
+ * was the newest are searched, with two days of tolerance.
  */
 export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
@@ -60,30 +63,42 @@ export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account):
   return row?.found === true;
 }
 
-/** Removes unread bills of a claim; leased bills are removed by a later call. */
+/** Removes the unread bills of a claim. Bills that a replica has leased are removed by a later call. */
 export async function forgetClaim(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.bills.delete({ payWay, account, mode, reading: 0, leasedUntil: null });
 }
 
-/** The kind of a difference: a number has the form of our numbers, but this database has no such order. */
+/**
+ * A kind of difference: a number in a bill has the format of this service's numbers, but this database has no such
+ * order.
+ */
 export const UNKNOWN_HERE = 'order_unknown_here';
 
-/** The time and random characters of a number (payments/numbers.ts); a number without a valid time belongs to another system. */
+/**
+ * Pattern of the time and the random characters in a number of this service (payments/numbers.ts). A number without a
+ * valid time belongs to another system.
+ */
 const STAMPED =
   '20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9A-HJKMNP-TV-Z]{10}';
 
-/** Whether a column has the form of the numbers of our orders. */
+/** SQL condition: a column has the format of this service's order numbers. */
 export const isOurOrder = (column: string): RawBuilder<boolean> =>
   sql`${sql.ref(column)} ~ ${sql.lit(`^[PX]${STAMPED}$`)}`;
 
-/** Whether a column has the form of our refund numbers: own number or derived from the order's, with optional attempt suffix. */
+/**
+ * SQL condition: a column has the format of this service's refund numbers. The number may be derived from the order
+ * number, and may have a suffix for the attempt.
+ */
 export const isOurRefund = (column: string): RawBuilder<boolean> =>
   sql`${sql.ref(column)} ~ ${sql.lit(`^R(${STAMPED}|[PX]${STAMPED}[CFL])(_[1-9][0-9]{0,3}){0,1}$`)}`;
 
-/** For bills of five weeks, unknown numbers are reported regardless of Retention.UnpaidOrderDays. */
+/** In bills of the last five weeks, unknown numbers are reported even if Retention.UnpaidOrderDays is shorter. */
 const REPORTED_DAYS = 35;
 
-/** Whether an order or refund with a number exists, or may have been removed by retention: the number contains its creation time. */
+/**
+ * SQL condition: an order or refund with the number in a column exists, or retention may have removed it. The number
+ * contains the creation time.
+ */
 export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> => {
   const number = sql.ref(column);
   return sql`(
@@ -93,18 +108,19 @@ export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> 
          least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - make_interval(days => ${REPORTED_DAYS})) at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
 };
 
-/** SQL condition: whether an account is quiet, so that unknown numbers in its bills are not reported. */
+/** SQL condition: an account is quiet, so unknown numbers in its bills are not reported. */
 export const isQuiet = (payWay: Sql, account: Sql, mode: Sql): RawBuilder<boolean> =>
   sql`exists (select 1 from quiet_accounts q where q.pay_way = ${payWay} and q.account = ${account} and q.mode = ${mode})`;
 
-/** Lists the quiet accounts; there are few. */
+/** Lists all quiet accounts. There are only a few. */
 export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
   return tx.quietAccounts.list({}, { orderBy: { payWay: 'asc', account: 'asc', mode: 'asc' } });
 }
 
 /**
- * Makes an account quiet: deletes its differences about unknown numbers and resolves their exceptions, unless a bill of another account
- * lists the same. Differences that an administrator ended stay. Returns the number of deleted differences with an exception.
+ * Makes an account quiet: deletes the differences about unknown numbers in its bills, and resolves the exceptions of
+ * these differences. An exception stays open if a bill of another account has the same difference. Differences that an
+ * administrator has ended are kept. Returns the number of deleted differences that had an exception.
  */
 export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   const { payWay, account, mode, since, by, reason } = row;
@@ -127,7 +143,10 @@ export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   return Number(gone?.n ?? 0);
 }
 
-/** Schedules another comparison of an account's recent finished bills and returns their numbers; bills in progress are compared later anyway. */
+/**
+ * Schedules another comparison of an account's finished bills of the last five weeks, and returns their numbers. Bills
+ * in progress are compared later in any case.
+ */
 export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
   const rows = await tx.sql<{ billNo: string }>`
     update bills set state = 'matching', next_check_at = ${now}

@@ -1,19 +1,22 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ReadTx } from '../store.ts';
 
-/** The projects of a query: one requested project, or the list to which the reader is limited. */
+/** The projects that a query may read: the requested project, or the list of projects that the requester may access. */
 export type Projects = string | readonly string[];
 
-/** The condition that a column is one of the projects. */
+/** SQL condition: a column contains one of the projects. */
 export function ofProjects(column: string, projects: Projects): RawBuilder<boolean> {
-  // With an equality, an index returns the newest rows first.
+  // A single project is compared with `=`, so that an index returns the newest rows first.
   const one = typeof projects === 'string' ? projects : projects.length === 1 ? projects[0] : undefined;
   return one === undefined ? sql`${sql.ref(column)} = any(${projects}::text[])` : sql`${sql.ref(column)} = ${one}`;
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The projects of an object, by its kind; a bill belongs to every project whose configuration uses its account. */
+/**
+ * For each kind of object, the statement that selects its projects. A bill belongs to every project whose configuration
+ * uses the account of the bill.
+ */
 const PROJECTS_OF = {
   project: (id: string) => sql`select code as project from projects where code = ${id}`,
   app: (id: string) => sql`select project from api_apps where client_id = ${id}`,
@@ -29,14 +32,14 @@ const PROJECTS_OF = {
             on p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode where b.bill_no = ${id}`,
 } as const;
 
-/** The projects of an object; empty if it does not exist. */
+/** The projects to which an object belongs; empty if the object does not exist. */
 export async function projectsOf(tx: ReadTx, thing: keyof typeof PROJECTS_OF, id: string): Promise<string[]> {
   const statement = PROJECTS_OF[thing](id);
   if (!statement) return [];
   return (await tx.sql<{ project: string }>`${statement}`).map(({ project }) => project);
 }
 
-/** The projects that share the payees of a project at a channel, including itself. */
+/** All projects that receive money for the payees of a project at a channel, including the project itself. */
 export async function sharersOf(
   tx: ReadTx,
   { project, payWay, account = null }: { project: string; payWay: string; account?: string | null | undefined },

@@ -1,26 +1,29 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ReadTx } from '../store.ts';
 
-/** A column with a sequence, and the current numbers of both. */
+/**
+ * A column whose numbers come from a sequence, with the last number of the sequence and the highest number in the
+ * column.
+ */
 interface SequenceFact {
   table: string;
   column: string;
   sequence: string;
-  /** The last number that the sequence gave; 0 = none yet. */
+  /** The last number that the sequence has returned; 0 = none yet. */
   last: string;
-  /** The highest number in the table; 0 = none. */
+  /** The highest number in the column; 0 = the table is empty. */
   highest: string;
 }
 
-/** Numbers that are missing between the lowest and the highest of a table. */
+/** The numbers that are missing between the lowest and the highest number of a table. */
 interface GapFact {
   table: string;
   missing: string;
-  /** The first missing numbers, as `7` or `7-9`. */
+  /** The first missing numbers, such as `7` or `7-9`. */
   first: string[];
 }
 
-/** The newest time of a column, and how many rows are later than allowed. */
+/** The newest time in a column, and the number of rows whose time is later than allowed. */
 interface MomentFact {
   table: string;
   column: string;
@@ -28,7 +31,7 @@ interface MomentFact {
   later: number;
 }
 
-/** The executed migrations by the database's own table; empty if the table is missing. */
+/** The migrations that have run, according to the table `schema_migrations`; empty if the table does not exist. */
 export async function migrationsRun(tx: ReadTx): Promise<string[]> {
   const [found] = await tx.sql<{ is: boolean }>`select to_regclass('schema_migrations') is not null as is`;
   if (!found?.is) return [];
@@ -36,7 +39,10 @@ export async function migrationsRun(tx: ReadTx): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Identifies a running database (name and server start time) independently of its address. */
+/**
+ * Identifies a running database by its name and the start time of its server. The result is the same for every address
+ * of the server.
+ */
 export async function runningDatabase(tx: ReadTx): Promise<string> {
   const [row] = await tx.sql<{ name: string }>`
     select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as name`;
@@ -48,7 +54,10 @@ interface Column {
   column: string;
 }
 
-/** The columns of our tables that match a condition on `a` (pg_attribute) and `c` (pg_class); partitions are excluded. */
+/**
+ * The columns of the service's tables that fulfil a condition on `a` (pg_attribute) and `c` (pg_class). Partitions are
+ * excluded.
+ */
 function columnsOf(tx: ReadTx, condition: RawBuilder<boolean>): Promise<Column[]> {
   return tx.sql<Column>`
     select c.relname as "table", a.attname as "column"
@@ -58,7 +67,7 @@ function columnsOf(tx: ReadTx, condition: RawBuilder<boolean>): Promise<Column[]
      order by 1, 2`;
 }
 
-/** The current number of every sequence, and its column. */
+/** The current number of every sequence, and the column that uses the sequence. */
 export async function sequencesOf(tx: ReadTx): Promise<SequenceFact[]> {
   const facts: SequenceFact[] = [];
   const hasSequence = sql<boolean>`pg_get_serial_sequence(quote_ident(c.relname), a.attname) is not null`;
@@ -75,14 +84,17 @@ export async function sequencesOf(tx: ReadTx): Promise<SequenceFact[]> {
   return facts;
 }
 
-/** Tables whose rows are never removed one by one: a gap is an uncommitted transaction or a lost row. */
+/**
+ * Tables whose numbers are checked for gaps. A gap is a transaction that was rolled back, or a lost row. In `events`,
+ * it may also be an event that was removed together with its unpaid order.
+ */
 const UNBROKEN = [
   { table: 'audit_log', column: 'id' },
   { table: 'coin_entries', column: 'id' },
   { table: 'events', column: 'sequence' },
 ] as const;
 
-/** The gaps in the numbers of these tables; the first `most` of each. */
+/** The gaps in the numbers of the tables `UNBROKEN`; for each table the first `most` gaps. */
 export async function gapsOf(tx: ReadTx, most: number): Promise<GapFact[]> {
   const facts: GapFact[] = [];
   for (const { table, column } of UNBROKEN) {
@@ -99,10 +111,12 @@ export async function gapsOf(tx: ReadTx, most: number): Promise<GapFact[]> {
   return facts;
 }
 
-/** The newest time of every column of write times, and how many rows are later than `latest`. */
+/**
+ * For every column that contains the time of a write: the newest time, and how many rows have a time after `latest`.
+ */
 export async function momentsOf(tx: ReadTx, latest: Date): Promise<MomentFact[]> {
   const facts: MomentFact[] = [];
-  // Times in bill lines are by the channel's clock, so they are excluded.
+  // Bill lines are excluded, because their times are by the channel's clock.
   const written = sql<boolean>`a.atttypid = 'timestamptz'::regtype and c.relname <> 'bill_lines'
     and a.attname in ('created_at', 'updated_at', 'at', 'received_at')`;
   for (const { table, column } of await columnsOf(tx, written)) {

@@ -1,23 +1,24 @@
-// Removal of old rows, part by part, and the instant since which each table is complete.
+// Removal of old rows in several commits, and the instant since which each table is complete.
 
 import { sql } from 'kysely';
 import { ORDER_STATUS } from '../entities/orders.ts';
 import type { Sql } from '../kysely.ts';
 import type { Store, Tx } from '../store.ts';
 
-/** The result of one bounded part of a clean-up. */
+/** The result of one step of a clean-up. A step cleans up a limited number of rows, called a part. */
 export interface PartDone<Place> {
   removed: number;
-  /** The start of the next part; undefined after the last. */
+  /** Where the next part begins; undefined after the last part. */
   next: Place | undefined;
 }
 
-/** Rows per part: few enough for the statement timeout, also on a slow disk. */
+/** The number of rows in a part. It is small enough for the statement timeout, also on a slow disk. */
 export const PART_ROWS = 2_000;
 
 /**
- * Cleans up part by part, each in a commit of its own, so that any table size works and finished parts stay done. Returns the number
- * of removed rows; stops when `goesOn` returns false before a part.
+ * Calls `clean` for one part after another. Each part is committed separately, so that a table may have any size and
+ * finished parts stay finished. Stops if `goesOn` returns false before the next part. Returns the number of removed
+ * rows.
  */
 export async function inParts<Place>(
   clean: (from: Place | undefined) => Promise<PartDone<Place>>,
@@ -33,28 +34,35 @@ export async function inParts<Place>(
   return sum;
 }
 
-/** Removes rows from before an instant, part by part; returns their number. `goesOn` is called before each further part. */
+/**
+ * Removes rows that are older than an instant, part by part, and returns their number. Before each part except the
+ * first, `goesOn` is called; if it returns false, the removal stops.
+ */
 export type Removal = (store: Store, before: Date, goesOn?: () => boolean) => Promise<number>;
 
-/** Deliveries per part; each is deleted with up to a dozen attempts. */
+/** The number of deliveries in a part. Each delivery is deleted together with its attempts, up to a dozen. */
 const PART_DELIVERIES = 150;
 
 /**
- * Removes channel messages by their ids, which grow with time: no index on time is needed, and the walk ends at the first part without
- * old rows. Of a monthly table, these removals take one partition at a time (`from`), because `ctid` is per partition.
+ * Removes channel messages in the sequence of their ids. Ids grow with time, so no index on time is needed, and the
+ * removal ends at the first part without old rows. For a monthly table, each call removes rows of one partition
+ * (`from`), because a `ctid` is valid only within a partition.
  */
 export const removeMessages = (from = 'channel_messages'): Removal => byNumber(from, sql`coalesce(last_at, at)`);
 
-/** Removes old history of orders and refunds; orders and refunds stay. */
+/** Removes old transitions of orders and refunds. The orders and refunds are kept. */
 export const removeTransitions = (from = 'transitions'): Removal => byNumber(from, sql`at`);
 
-/** Removes old events; their numbers are never reused. */
+/** Removes old events. Their sequence numbers are never used again. */
 export const removeEvents = (from = 'events'): Removal => byTime(from, 'created_at');
 
-/** Removes old rows of processed notifications; channels repeat a notification for days, and the rows are kept for months. */
+/**
+ * Removes old rows of processed notifications. A channel repeats a notification for days only, and the rows are kept
+ * for months.
+ */
 export const removeNotifications = (from = 'notifications'): Removal => byTime(from, 'received_at');
 
-/** Removes finished deliveries with their attempts; the events stay. */
+/** Removes old finished deliveries and their attempts. The events are kept. */
 export const removeDeliveries =
   (from = 'deliveries'): Removal =>
   (store, before, goesOn) =>
@@ -74,16 +82,16 @@ export const removeDeliveries =
       return { removed, next: removed < PART_DELIVERIES ? undefined : true };
     }, goesOn);
 
-/** Removes effects that are done or given up. */
+/** Removes old effects that are done or given up. */
 export const removeEffects = byTime('due_effects', 'finished_at', sql`state <> 'due'`);
 
-/** Removes refund lookups that are answered or given up. */
+/** Removes old refund lookups (queries about refunds that a channel reported) that are answered or given up. */
 export const removeRefundLookups = byTime('refund_lookups', 'finished_at', sql`state <> 'open'`);
 
-/** Removes limit uses of long-ended periods. */
+/** Removes the usage of limits in periods that ended long ago. */
 export const removeLimitUses = byTime('limit_uses', 'begins_at');
 
-/** Removes rows of a table by an indexed time column. */
+/** Creates the removal of old rows by an indexed time column. */
 function byTime(name: string, time: string, condition: Sql = sql`true`): Removal {
   const [table, at] = [sql.table(name), sql.ref(time)];
   return (store, before, goesOn) =>
@@ -98,7 +106,7 @@ function byTime(name: string, time: string, condition: Sql = sql`true`): Removal
     }, goesOn);
 }
 
-/** Removes rows of a table whose ids grow with time; `time` is the age that decides. */
+/** Creates the removal of old rows of a table whose ids grow with time. A row is old if `time` is before the limit. */
 function byNumber(table: string, time: Sql): Removal {
   return (store, before, goesOn) =>
     inParts<string>((from) => store.transaction((tx) => removeNumbers(tx, { table, time }, before, from)), goesOn);
@@ -125,7 +133,10 @@ async function removeNumbers(
   return { removed: row.removed, next: isLast || row.last === null ? undefined : row.last };
 }
 
-/** Records that rows of a table from before an instant may be missing; the instant only moves forward. */
+/**
+ * Records that rows of a table from before an instant may have been removed. A recorded instant is never replaced with
+ * an earlier instant.
+ */
 export async function noteRemoved(store: Store, kind: string, before: Date): Promise<void> {
   await store.autocommit(
     (tx) => tx.sql`insert into removed_history (kind, before) values (${kind}, ${before})
@@ -133,12 +144,12 @@ export async function noteRemoved(store: Store, kind: string, before: Date): Pro
   );
 }
 
-/** The SQL value of the instant since which all rows of a table exist. */
+/** SQL value: the instant since which retention has removed no rows of a table. */
 export function keptSince(kind: string): Sql {
   return sql`coalesce((select h.before from removed_history h where h.kind = ${sql.lit(kind)}), timestamptz '-infinity')`;
 }
 
-/** The last idempotency key of a part. */
+/** The last Idempotency-Key that a part contains; the next part begins after it. */
 interface KeyPlace {
   at: string;
   scope: string;
@@ -148,13 +159,19 @@ interface KeyPlace {
 
 const BEFORE_ALL_KEYS: KeyPlace = { at: '-infinity', scope: '', route: '', key: '' };
 
-/** Deletes idempotency keys older than seven days whose order or refund is final; returns their number. */
+/**
+ * Deletes Idempotency-Keys that are older than seven days and whose order or refund is final. Returns the number of
+ * deleted keys.
+ */
 export function deleteOldKeys(store: Store, now: Date, goesOn?: () => boolean): Promise<number> {
   const before = new Date(now.getTime() - 7 * 86_400_000);
   return inParts<KeyPlace>((from) => store.transaction((tx) => deleteKeys(tx, before, from)), goesOn);
 }
 
-/** Deletes the keys of one part; each part begins after the previous one, so kept keys are read once. */
+/**
+ * Deletes the old keys of one part. The next part begins after the last key of this part, so that keys that stay are
+ * read only once.
+ */
 async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS): Promise<PartDone<KeyPlace>> {
   const [row] = await tx.sql<{ removed: number; lookedAt: number } & KeyPlace>`
     with part as materialized (
@@ -177,7 +194,7 @@ async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS
   return { removed, next: lookedAt < PART_ROWS ? undefined : last };
 }
 
-/** The last order of a part. */
+/** The last order that a part contains; the next part begins after it. */
 interface OrderPlace {
   status: (typeof ENDS)[number];
   at: string;
@@ -186,15 +203,15 @@ interface OrderPlace {
 
 const ENDS = ['closed', 'failed'] as const;
 const BEFORE_ALL_ORDERS: OrderPlace = { status: 'closed', at: '-infinity', orderNo: '' };
-/** Orders per part; each is deleted with rows of ten tables. */
+/** The number of orders in a part. Each order is deleted together with its rows in nine other tables. */
 const PART_ORDERS = 100;
 
 /**
- * Removes orders that ended unpaid before an instant, with their dependent rows, and adds their number to the statistics. An order with
- * any payment, or with open work, stays.
+ * Removes orders that were closed or failed before an instant without a payment, together with their rows in other
+ * tables. The statistics keep the number of removed orders. Orders with a payment or with open work are kept.
  */
 export async function removeUnpaidOrders(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
-  // Recorded first, so that a later bill with one of these numbers is not reported as unknown.
+  // The removal is recorded first, so that a later bill with one of these order numbers is not reported as unknown.
   await noteRemoved(store, 'orders', before);
   return inParts<OrderPlace>((from) => store.transaction((tx) => removeUnpaid(tx, before, from)), goesOn);
 }
@@ -214,7 +231,7 @@ async function removeUnpaid(tx: Tx, before: Date, from: OrderPlace = BEFORE_ALL_
 }
 
 async function removeOrders(tx: Tx, before: Date, orderNos: readonly string[]): Promise<number> {
-  // Locked first, so that rows read afterwards cannot change.
+  // The orders are locked first, so that the rows read afterwards cannot change.
   const locked = await tx.sql<{ orderNo: string }>`
     select order_no from orders where order_no = any(${orderNos}) order by order_no for update skip locked`;
   const ended = await tx.sql<{ orderNo: string }>`

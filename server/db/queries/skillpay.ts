@@ -5,7 +5,7 @@ import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './project-scope.ts';
 
-/** Reads an offer and its order in one statement; with `clientId`, only of that application. */
+/** Reads an offer and its order in one statement. With `clientId`, an offer of another application is not found. */
 export async function offerPair(
   tx: ReadTx,
   where: { orderNo: string; clientId?: string },
@@ -36,7 +36,7 @@ export interface SkillStatsFilter {
   mode?: string | undefined;
 }
 
-/** Figures of one app and resource; money in minor units. */
+/** Figures of one application, resource, mode and currency; money in minor units. */
 interface SkillStatsRow {
   project: string;
   clientId: string;
@@ -51,7 +51,10 @@ interface SkillStatsRow {
   revenueMinor: string;
 }
 
-/** Counts offers of a period by application, resource, mode and currency, including removed unpaid ones. */
+/**
+ * Counts the offers of a period by application, resource, mode and currency. Unpaid offers that retention has removed
+ * are included.
+ */
 export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<SkillStatsRow[]> {
   const { from, to, project, clientId, mode } = filter;
   const conditions = (of: { at: string; offer: string; order: string }) =>

@@ -3,7 +3,7 @@ import type { Sql } from '../kysely.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './project-scope.ts';
 
-/** A period, the beginnings of its days, and the mode and projects of its orders. */
+/** A period, the instants at which its days begin (`starts`), and the mode and projects of the counted orders. */
 export interface StatsRange {
   from: Date;
   to: Date;
@@ -12,14 +12,17 @@ export interface StatsRange {
   project?: Projects | undefined;
 }
 
-/** Orders created on a day; days count from 1. */
+/**
+ * The number of orders with one state that were created on one day. `day` is the number of the day in the period, from
+ * 1.
+ */
 export interface Counted {
   day: number;
   state: string;
   count: number;
 }
 
-/** The amount of a day in one channel and currency, minor units. */
+/** The sum of payments or refunds on one day, in one channel and currency; in minor units. */
 export interface Summed {
   day: number;
   payWay: string;
@@ -28,7 +31,9 @@ export interface Summed {
   minor: bigint;
 }
 
-/** Counts the orders created on each day by their current state, including removed unpaid ones. */
+/**
+ * Counts the orders created on each day, by their current state. Unpaid orders that retention has removed are included.
+ */
 export async function countCreated(tx: ReadTx, range: StatsRange): Promise<Counted[]> {
   return [
     ...(await tx.sql<Counted>`${createdStatement(range)}`),
@@ -36,31 +41,34 @@ export async function countCreated(tx: ReadTx, range: StatsRange): Promise<Count
   ];
 }
 
-/** Sums the payments of each day. */
+/** Sums the payments received on each day. */
 export async function sumPaid(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return toSummed(await tx.sql<Raw>`${paidStatement(range)}`);
 }
 
-/** Sums the refunds of each day, without surplus refunds, whose payments were never counted. */
+/**
+ * Sums the refunds of each day. Refunds of second payments (`surplus`) are left out, because these payments were not
+ * counted either.
+ */
 export async function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return toSummed(await tx.sql<Raw>`${refundedStatement(range)}`);
 }
 
-/** The statement of created orders; an index-only scan of orders_created. */
+/** The statement that counts created orders. It needs only the index orders_created, not the table. */
 export function createdStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('created_at', range)} as day, state, count(*)::int as count from orders
     where ${isWithin('created_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
     group by 1, 2`;
 }
 
-/** The statement of removed orders; uses the primary key. */
+/** The statement that counts removed orders. It uses the primary key. */
 function removedStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('period_at', range)} as day, state, sum(count)::int as count from removed_orders
     where ${isWithin('period_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
     group by 1, 2`;
 }
 
-/** The statement of payments; an index-only scan of orders_paid. */
+/** The statement that sums payments. It needs only the index orders_paid, not the table. */
 export function paidStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('paid_at', range)} as day, pay_way, currency, count(*)::int as count, sum(paid)::text as minor
      from orders
@@ -68,7 +76,7 @@ export function paidStatement(range: StatsRange): Sql {
     group by 1, 2, 3`;
 }
 
-/** The statement of refunds; uses refunds_succeeded and the primary key of orders. */
+/** The statement that sums refunds. It uses the index refunds_succeeded and the primary key of orders. */
 export function refundedStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('r.finished_at', range)} as day, o.pay_way, o.currency, count(*)::int as count,
           sum(r.amount)::text as minor

@@ -7,13 +7,13 @@ export const paymentsWords = {
   amount_invalid: {
     title: '金额无效',
     meaning: '金额必须是正的十进制数，小数位数不超过该币种的位数，最大 100000000。',
-    remedy: '以主单位（如元）发送数字或十进制字符串。',
+    remedy: '以主单位（如元）发送金额，格式为数字或十进制字符串。',
   },
   approval_not_independent: {
     title: '审批人不独立',
     meaning:
-      '审批账号的创建时间晚于申请，或审批账号不独立于申请方：审批账号由提出申请的管理员创建；或同一名管理员（可能就是其中一方）在 30 天内创建或修改过双方。为应用发放或变更凭据，视为修改该应用。',
-    remedy: '请另一名管理员审批，或驳回。',
+      '审批账号的创建时间晚于申请，或审批账号不独立于申请方。如果审批账号由提出申请的管理员创建，则不独立；如果同一名管理员（即使就是其中一方）在 30 天内创建或修改过双方的账号，也不独立。为应用发放或变更凭据，视为修改该应用。',
+    remedy: '请另一名管理员审批；你仍可驳回该申请。',
   },
   approval_by_asker: {
     title: '申请人不能自行审批',
@@ -22,32 +22,33 @@ export const paymentsWords = {
   },
   approval_decided: {
     title: '审批已有结果',
-    meaning: '该申请此前已被批准或驳回，或退款已经结束。',
+    meaning: '该申请此前已被批准或驳回，或所涉及的退款已经结束。',
     remedy: '查询审批单可知由谁决定，查询退款、争议或异常可知后续结果。',
   },
   bill_being_read: {
     title: '账单读取中',
-    meaning: '同一账单又开始了另一次读取，只有较晚的一次有效。',
-    remedy: '查询该账单，如仍有需要再重试请求。',
+    meaning: '服务读取该账单期间，同一账单又开始了另一次读取，只有较晚的一次有效。',
+    remedy: '查询该账单的状态，如仍有需要再重试请求。',
   },
   bill_malformed: {
     title: '不是该日的账单',
-    meaning: '文件损坏，或不是该账户该日的账单；`fault`、`line`、`column` 指明位置。整个文件已被拒绝。',
+    meaning: '文件损坏，或不是该账户该日的账单。`fault` 指明问题，`line`、`column` 指明位置。整个文件已被拒绝。',
     remedy: '从渠道商户平台重新下载账单，不做改动直接上传。',
   },
   bill_not_read: {
     title: '尚无账单',
-    meaning: '该日还没有账单，无法对账。',
+    meaning: '服务尚无该日的账单，无法对账。',
     remedy: '先拉取或导入账单。',
   },
   bills_not_configured: {
     title: '未配置账单',
-    meaning: '项目中没有可用于拉取或读取该渠道、该账户账单的配置。',
+    meaning: '项目中没有可用于读取该渠道、该账户账单的渠道配置。',
     remedy: '完善渠道配置。',
   },
   channel_answer_unusable: {
     title: '渠道响应无效',
-    meaning: '渠道已响应，但响应无法解析、未通过验签、与订单不符，或指出本服务的凭据或时钟有误；`cause` 说明是哪一种。',
+    meaning:
+      '渠道已响应，但服务无法使用该响应，`cause` 说明原因：响应无法解析、未通过验签、与订单不符，或指出本服务的凭据或时钟有误。',
     remedy: '查询订单；服务会继续核实。',
   },
   channel_outcome_unknown: {
@@ -58,7 +59,7 @@ export const paymentsWords = {
   channel_refusal_inconclusive: {
     title: '渠道拒绝，但结果未定',
     meaning:
-      '渠道拒绝了请求，但订单并未因此结束。`cause` 说明原因：`unlisted`：本服务无法识别该拒绝原因；`trade_may_exist`：该原因表明此订单的交易已存在或可能存在；`repeated`：此前的请求可能已被受理。`channel` 中有渠道返回的错误码和说明。',
+      '渠道拒绝了请求，但订单仍可能被支付，因此并未结束。`cause` 说明原因。`unlisted`：本服务无法识别渠道给出的拒绝原因。`trade_may_exist`：该原因表明渠道侧已有或可能有此订单的交易。`repeated`：渠道可能已受理此前的请求。`channel` 中有渠道返回的错误码和说明。',
     remedy:
       '按渠道给出的说明修正后，用相同的 Idempotency-Key 或商户单号重发同一请求，或关闭订单。订单结束之前，不要以其他方式再次向付款人收款。',
   },
@@ -75,7 +76,7 @@ export const paymentsWords = {
   exception_resolved: {
     title: '异常已处理',
     meaning: '该异常此前已处理完毕。',
-    remedy: '查看订单的时间线。',
+    remedy: '查看订单的时间线，了解处理结果。',
   },
   merchant_number_used: {
     title: '商户单号已被使用',
@@ -85,42 +86,44 @@ export const paymentsWords = {
   order_already_paid: {
     title: '订单已支付',
     meaning: '该订单已经支付。',
-    remedy: '改为退款。',
+    remedy: '如需退回款项，请对该订单退款。',
   },
   order_not_paid: {
     title: '订单未支付',
     meaning: '该订单尚未支付，没有可退的款项。',
-    remedy: '先查询订单。',
+    remedy: '先查询订单，支付完成后再退款。',
   },
   refund_exceeds_refundable: {
     title: '超出可退金额',
     meaning: '退款金额超过订单的可退金额。',
-    remedy: '退款金额不超过 refundableAmount。',
+    remedy: '退款金额不要超过订单的 `refundableAmount`。',
   },
   refund_in_progress: {
     title: '退款处理中',
-    meaning: '该订单有退款正在处理，结果未知：申请退款时指相同金额的退款，接受争议时指任何一笔退款。',
-    remedy: '查询该退款；如需对同一金额再退一次，请传 merchantRefundNo 或 Idempotency-Key。争议待该退款结束后再接受。',
+    meaning:
+      '该订单有另一笔退款正在处理，结果未知。申请相同金额的退款会被拒绝；有任何退款正在处理时，接受争议会被拒绝。',
+    remedy:
+      '查询正在处理的退款。如需对同一金额再退一次，请传 merchantRefundNo 或 Idempotency-Key。争议待该退款结束后再接受。',
   },
   refund_limit_reached: {
     title: '退款次数已达上限',
-    meaning: '渠道不再接受该订单的退款。',
+    meaning: '该订单的退款次数已达渠道上限。',
     remedy: '以其他方式退款给付款人。',
   },
   refund_not_abnormal: {
     title: '退款不是异常状态',
-    meaning: '该退款不处于 abnormal 状态，无须处理。',
-    remedy: '先查询退款。',
+    meaning: '该退款不处于 `abnormal` 状态，无须人工处理。',
+    remedy: '查询该退款的状态。',
   },
   refund_not_released: {
     title: '退款金额未释放',
-    meaning: '渠道已有或可能已有该退款，因此不能释放其金额。',
-    remedy: '同步该退款后再查看。',
+    meaning: '渠道已收到或可能已收到该退款，因此其金额仍被预留，不能释放。',
+    remedy: '同步该退款，再查询其状态。',
   },
   refund_not_retryable: {
     title: '退款不可重试',
     meaning: '只有失败或异常的退款可以重试。',
-    remedy: '先查询退款。',
+    remedy: '查询该退款的状态。',
   },
   refund_window_over: {
     title: '已过退款期限',
@@ -129,7 +132,7 @@ export const paymentsWords = {
   },
   refunds_blocked: {
     title: '退款被阻止',
-    meaning: '该订单有未处理的异常，须先处理；订单的 refundsBlockedBy 指明异常类型。',
+    meaning: '该订单有未处理的异常，须先处理才能退款；订单的 `refundsBlockedBy` 指明异常类型。',
     remedy: '请管理员处理该异常。如果是已接受的争议，请等待渠道裁决。',
   },
   profit_sharing_unsupported: {
@@ -141,7 +144,7 @@ export const paymentsWords = {
   webhook_not_configured: {
     title: '未配置 Webhook',
     meaning: '应用没有启用的 Webhook，订单也没有 notifyUrl。',
-    remedy: '先为应用配置 Webhook。',
+    remedy: '为应用配置并启用 Webhook。',
   },
 } as const satisfies Readonly<Record<keyof typeof paymentsCodes, ErrorWords>>;
 
@@ -150,7 +153,8 @@ export const skillpayWords = {
   fulfilment_failed_refund_failed: {
     title: '交付失败，退款失败',
     meaning: '已支付订单的交付最终失败，且渠道未能退款，须人工处理。',
-    remedy: '请联系商户。管理员：`payctl exception list`、`payctl refund retry` 或 `payctl refund resolve`。',
+    remedy:
+      '请联系商户。管理员用 `payctl exception list` 查看，用 `payctl refund retry` 或 `payctl refund resolve` 处理。',
   },
   fulfilment_failed_refund_pending: {
     title: '交付失败，退款中',
@@ -174,8 +178,10 @@ export const skillpayWords = {
   },
   order_refunded: {
     title: '订单已退款',
-    meaning: '款项已退回或正在退回：全部款项，或交付前由应用退回、因争议败诉退回的部分款项。内容不再交付。',
-    remedy: '不带 X-Out-Trade-No 重新调用资源，获取新的报价。剩余款项可以退款。如果退款失败，原样重试即可取得内容。',
+    meaning:
+      '款项已全部退回或正在全部退回，因此不再交付内容。在交付之前，应用的部分退款或争议的部分败诉也有同样的效果。',
+    remedy:
+      '不带 X-Out-Trade-No 重新调用资源，获取新的报价。部分退款之后，剩余款项可以退款。如果退款失败，原样重试即可取得内容。',
   },
   proof_unverified: {
     title: '付款凭证未核实',
@@ -190,8 +196,8 @@ export const skillpayWords = {
   payment_expired: {
     title: '报价已过期',
     meaning:
-      '该按次付费报价已过期且未支付。如果带有 `data`，其中是取代它的新报价，有自己的单号；支付其中任意一个都可以兑换本次调用。',
-    remedy: '支付 `data` 中的新报价；没有 `data` 时，不带 X-Out-Trade-No 重新调用资源。',
+      '该按次付费报价已过期且未支付。如果响应带有 `data`，其中是使用另一单号的新报价。支付旧报价或新报价，都可以兑换本次调用。',
+    remedy: '支付 `data` 中的新报价。没有 `data` 时，不带 X-Out-Trade-No 重新调用资源，获取新的报价。',
   },
   payment_required: {
     title: '需要付费',
@@ -215,12 +221,12 @@ export const skillpayWords = {
   },
   resource_mismatch: {
     title: '资源或输入不一致',
-    meaning: '该按次付费订单是为另一个资源或另一组输入创建的。',
+    meaning: '该按次付费订单是为另一个资源或另一个请求体创建的。',
     remedy: '发送与首次调用相同的请求体，或不发送请求体。',
   },
   resource_required: {
     title: '缺少资源',
-    meaning: '该项目没有技能或有多个技能，因此必须指明资源。',
+    meaning: '请求没有指明资源。只有项目恰好有一个资源时，才可以省略 `resource`。',
     remedy: '发送 `resource`；GET /api/v2/skillpay/resources 列出全部资源。',
   },
   too_many_offers: {
@@ -294,7 +300,7 @@ export const credentialsWords = {
   certificate_exists: {
     title: '证书已存在',
     meaning: '相同的证书或密钥此前已上传，`id` 是它的编号。',
-    remedy: '使用已有的那一份。',
+    remedy: '使用已有的证书或密钥。',
   },
   certificate_not_trusted: {
     title: '证书未受信任',
@@ -303,13 +309,13 @@ export const credentialsWords = {
   },
   certificate_pair_mismatch: {
     title: '证书与私钥不匹配',
-    meaning: '将要一起使用的证书和私钥不匹配。',
-    remedy: '先上传与之匹配的证书或私钥，两者会同时设为默认。',
+    meaning: '该证书与将要一起使用的私钥不匹配。',
+    remedy: '先上传与之匹配的证书或私钥，再将其中之一设为默认，两者会同时切换。',
   },
   certificate_unusable: {
     title: '证书不可用',
     meaning: '使用该证书后，渠道配置将无法工作。',
-    remedy: '先修正错误信息中指出的问题。',
+    remedy: '修正 `detail` 中指出的问题，再重试请求。',
   },
   channel_disabled: {
     title: '渠道已停用',
@@ -333,7 +339,7 @@ export const credentialsWords = {
   },
   production_refuses_simulator: {
     title: '生产环境拒绝模拟器',
-    meaning: '模拟器的订单不涉及真实资金，因此生产环境不能写入模拟器的配置。',
+    meaning: '模拟器的订单不涉及真实资金，因此生产环境拒绝模拟器配置。',
     remedy: '使用渠道的正式账号或沙箱，或使用预发布服务（Server.Environment）。',
   },
   staging_refuses_live: {

@@ -66,12 +66,12 @@ export const requestWords = {
   },
   in_use: {
     title: '正在使用',
-    meaning: '有其他资源引用它，因此不能删除。',
-    remedy: '将其停用，或先删除引用它的资源。',
+    meaning: '有其他资源引用该资源，因此不能删除。',
+    remedy: '停用该资源，或先删除引用它的资源。',
   },
   internal_error: {
     title: '服务内部错误',
-    meaning: '发生了意外错误；可在服务日志中按 requestId 查到详情。',
+    meaning: '发生了意外错误；可在服务日志中按响应的 `requestId` 查到详情。',
     remedy: '重试之前，先查询订单或退款的状态。',
   },
   invalid_request: {
@@ -86,7 +86,7 @@ export const requestWords = {
   },
   method_not_allowed: {
     title: '不支持的请求方法',
-    meaning: '该路径不支持此方法，`Allow` 中列出了支持的方法。',
+    meaning: '该路径不支持此方法，响应头 Allow 中列出了支持的方法。',
     remedy: '使用 Allow 中的方法。',
   },
   not_found: {
@@ -120,7 +120,7 @@ export const accessWords = {
   },
   csrf_failed: {
     title: 'CSRF 校验失败',
-    meaning: '使用了 Cookie 会话，但缺少匹配的 X-CSRF-Token，或请求来自其他站点，或 Cookie 重复。',
+    meaning: '请求使用了会话 Cookie，但 X-CSRF-Token 请求头缺失或不匹配，或请求来自其他站点，或 Cookie 重复。',
     remedy: '将 csrf_token Cookie（HTTPS 下为 __Host-csrf_token）的值放入 X-CSRF-Token 请求头，或改用 Bearer 令牌。',
   },
   insufficient_scope: {
@@ -136,7 +136,7 @@ export const accessWords = {
   invalid_scope: {
     title: '未授予该权限范围',
     meaning: '应用没有所请求的 scope。',
-    remedy: '不传 scope，或请管理员授予。',
+    remedy: '不传 `scope`，或请管理员授予该 scope。',
   },
   ip_not_allowed: {
     title: 'IP 地址不在白名单内',
@@ -145,13 +145,13 @@ export const accessWords = {
   },
   last_admin: {
     title: '最后一名管理员',
-    meaning: '不能停用、降级、限制项目范围或删除最后一名不受项目限制的启用管理员。',
-    remedy: '先创建或启用另一名管理员。',
+    meaning: '至少须有一名启用且不受项目限制的管理员。不能停用、降级、限制项目范围或删除最后一名。',
+    remedy: '先创建或启用另一名不受项目限制的管理员。',
   },
   limit_exceeded: {
     title: '超出应用限额',
     meaning:
-      '管理员为该应用设置了下单或退款限额，本次请求超出了限额。`limit` 指明是哪一项（`perOrder`、`perDay`、`perMonth`、`refundPerDay`、`ordersPerHour`，币种不允许时为 `currency`），`allowed` 是限额，`left` 是剩余额度（以 `currency` 的主单位计；`ordersPerHour` 为订单数），`resetsAt` 是重新计数的时间。',
+      '管理员为该应用设置了下单和退款限额，本次请求超出了其中一项。`limit` 指明是哪一项：`perOrder`、`perDay`、`perMonth`、`refundPerDay`、`ordersPerHour`；币种不允许时为 `currency`。`allowed` 是限额，`left` 是剩余额度，均以 `currency` 的主单位计（`ordersPerHour` 为订单数）。`resetsAt` 是重新计数的时间。',
     remedy: '请求金额不超过 `left`，或等到 `resetsAt`，或请管理员调整限额。',
   },
   login_busy: {
@@ -162,17 +162,17 @@ export const accessWords = {
   login_failed: {
     title: '登录失败',
     meaning: '用户名、密码或验证码错误，验证码已被使用，或账号已停用。',
-    remedy: '逐一检查；尝试次数过多时，按 Retry-After 等待。',
+    remedy: '检查用户名、密码和验证码；尝试次数过多时，按 Retry-After 等待。',
   },
   not_bootstrapped: {
     title: '尚无管理员',
     meaning: '创建首名管理员之前，无法登录。',
-    remedy: '运行 payctl bootstrap admin（使用内嵌数据库时，须先停止服务，之后再启动）。',
+    remedy: '用 payctl bootstrap admin 创建首名管理员。使用内嵌数据库时，须先停止服务，之后再启动。',
   },
   password_confirmation_required: {
     title: '需要确认密码',
     meaning:
-      '修改管理员、双因素认证、渠道配置、证书或受信任的应用，发放或扩大应用的凭据与权限，一次增加的虚拟币超过 Approval.CoinsAbove，审批退款，或退款、接受的金额超过 Approval.RefundAbove 时，要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。',
+      '该操作要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。适用于：修改管理员、双因素认证、渠道配置、证书或受信任的应用，发放或扩大应用的凭据与权限，一次增加的虚拟币超过 Approval.CoinsAbove，审批退款，以及退款或接受的金额超过 Approval.RefundAbove。',
     remedy:
       '将密码（启用了双因素认证时连同验证码）发送到 POST /api/v1/me/confirm，或重新登录，然后用响应中的新令牌或 Cookie 重试请求。',
   },
@@ -188,8 +188,9 @@ export const accessWords = {
   },
   role_insufficient: {
     title: '角色权限不足',
-    meaning: 'viewer 只能读取。operator 处理资金：订单、退款、异常、争议和对账单。其他操作需要 admin 角色。',
-    remedy: '请具有 detail 中所示角色的管理员操作。',
+    meaning:
+      '账号的角色不允许该操作。viewer 只能读取。operator 还可处理资金：订单、退款、异常、争议和对账单。其他操作需要 admin 角色。',
+    remedy: '请具有 `detail` 中所示角色的管理员操作。',
   },
   second_factor_enrolment_required: {
     title: '须启用双因素认证',
@@ -199,7 +200,7 @@ export const accessWords = {
   second_factor_not_enabled: {
     title: '未启用双因素认证',
     meaning: '该账号没有启用双因素认证。',
-    remedy: '无须处理，或先启用。',
+    remedy: '如果该账号不应启用双因素认证，则无须处理；否则先启用。',
   },
   second_factor_not_started: {
     title: '没有待确认的启用流程',
@@ -209,7 +210,7 @@ export const accessWords = {
   second_factor_own: {
     title: '自己的双因素认证',
     meaning: '管理员须凭验证码移除自己的双因素认证；重置仅适用于其他账号。',
-    remedy: 'POST /api/v1/me/second-factor/remove，或 payctl second-factor remove。',
+    remedy: '使用 POST /api/v1/me/second-factor/remove，或 payctl second-factor remove。',
   },
   second_factor_required: {
     title: '需要验证码',
@@ -220,7 +221,7 @@ export const accessWords = {
     title: '双因素认证无法读取',
     meaning: '双因素认证的密钥无法解密：该副本的主密钥与加密时使用的主密钥不同。',
     remedy:
-      '检查 Security.MasterKey。期间可以使用恢复码；payctl admin reset-second-factor --offline 可移除双因素认证。',
+      '检查 Security.MasterKey。修正之前，可以使用恢复码，或用 payctl admin reset-second-factor --offline 移除双因素认证。',
   },
   unauthenticated: {
     title: '未认证',
@@ -228,13 +229,13 @@ export const accessWords = {
     remedy: '重新获取令牌，并以 Authorization: Bearer 发送。',
   },
   unauthorized_client: {
-    title: '应用已停用',
-    meaning: '该应用不允许获取令牌。',
-    remedy: '启用该应用。',
+    title: '该地址不允许使用此应用',
+    meaning: '应用凭证正确，但不允许从请求的 IP 地址使用该应用。',
+    remedy: '从允许的地址调用，或请管理员修改该应用的允许地址。',
   },
   unsupported_grant_type: {
     title: '不支持的授权类型',
-    meaning: '仅支持 client_credentials。',
+    meaning: '令牌接口仅支持 client_credentials 授权类型。',
     remedy: '发送 grant_type=client_credentials。',
   },
   username_taken: {

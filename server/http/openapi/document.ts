@@ -116,16 +116,18 @@ function responsesOf(method: string, contract: Contract, schemas: SchemaCollecto
   const codes = codesOf(contract);
   const content = refusalContent(contract, codes, schemas, id);
   const described =
-    codes.length > 0 ? `Refused or failed. Codes beyond the general ones: ${codes.join(', ')}.` : 'Refused or failed.';
+    codes.length > 0
+      ? `Rejected or failed. Error codes in addition to the general ones: ${codes.join(', ')}.`
+      : 'Rejected or failed.';
   const refusal = { description: described, headers: headersOf(method, contract, 'refusal'), content };
   return {
     [status]: {
-      description: 'Done.',
+      description: 'Success.',
       headers: answer,
       content: status === '204' ? undefined : answerContent(contract, schemas),
     },
     '4XX': refusal,
-    '5XX': { ...refusal, description: 'Failed. The codes are those of 4XX.' },
+    '5XX': { ...refusal, description: 'Failed. The error codes are those of 4XX.' },
     ...ownAnswers(contract, schemas, answer, refusal),
   };
 }
@@ -158,8 +160,8 @@ function ownAnswers({ answers = {} }: Contract, schemas: SchemaCollector, header
 }
 
 function wordsOf(status: number): string {
-  if (status === 304) return 'Not changed: the `If-None-Match` that was sent has its `ETag`.';
-  return status >= 400 ? 'Refused.' : 'Done.';
+  if (status === 304) return 'Not modified: the `If-None-Match` of the request matches the current `ETag`.';
+  return status >= 400 ? 'Rejected.' : 'Success.';
 }
 
 function mediaContent(media: MediaTypes, schemas: SchemaCollector): Json {
@@ -182,7 +184,7 @@ function answerContent(contract: Contract, schemas: SchemaCollector): Json {
 }
 
 /** The description of `data`, unless its schema has one. */
-const DATA = 'What was asked for.';
+const DATA = 'The result of the operation.';
 
 function envelope({ list, bare, style }: Contract, data: Json, { properties: beside }: Json): Json {
   if (list) {
@@ -191,7 +193,7 @@ function envelope({ list, bare, style }: Contract, data: Json, { properties: bes
       required: ['data', 'page'],
       properties: {
         data: { type: 'array', items: data, description: DATA },
-        page: { $ref: '#/components/schemas/PageInfo', description: 'Where the next page begins.' },
+        page: { $ref: '#/components/schemas/PageInfo', description: 'Cursor of the next page.' },
       },
     };
   }
@@ -226,19 +228,19 @@ function mergeParameters(base: Json[], over: Json[]): Json[] {
 const HEADERS = [
   [
     'webhook-id',
-    'ID of the event; the same in every delivery of it.',
+    'ID of the event. It is the same in every delivery of the event.',
     { type: 'string' },
     '0198c2f0-0000-7000-8000-000000000000',
   ],
   [
     'webhook-timestamp',
-    'When it was signed, in seconds since 1970; refuse what is older than five minutes.',
+    'Time of the signature, in seconds since 1970. Reject messages that are older than five minutes.',
     { type: 'string', pattern: '^[0-9]+$' },
     '1896163200',
   ],
   [
     'webhook-signature',
-    'One or more of `v1,` and the base64 HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}` with the signing secret, separated by blanks.',
+    'One or more signatures, separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}` with the signing secret.',
     { type: 'string' },
     'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
   ],
@@ -260,7 +262,7 @@ function describeEvent(type: string, { when, object }: WebhookContract, schemas:
           type: { type: 'string', const: type, description: 'Type of the event.' },
           data: {
             type: 'object',
-            description: 'What the event is about.',
+            description: 'Contains the object of the event.',
             required: ['object'],
             properties: { object: { ...schemas.schemaOf(object, 'output'), description: when } },
           },
@@ -284,7 +286,8 @@ function describeEvent(type: string, { when, object }: WebhookContract, schemas:
     requestBody: { required: true, content: { 'application/json': { schema } } },
     responses: {
       '2XX': {
-        description: 'Received. After any other answer, or none within ten seconds, it is sent again for three days.',
+        description:
+          'Received. After any other response, or without a response within ten seconds, the event is sent again for up to three days.',
       },
     },
   };

@@ -6,7 +6,7 @@ import { type Json, codeSchemas, isJson, problemOf } from './schemas.ts';
 
 const problem = {
   type: 'object',
-  description: 'An error (RFC 9457). `code` is stable; `type` links to its description.',
+  description: 'An error response (RFC 9457). `code` is stable; `type` is the path of its description.',
   required: ['type', 'title', 'status', 'detail', 'code', 'requestId', 'retryable'],
   properties: {
     type: { type: 'string', examples: ['/docs/errors/invalid_request'] },
@@ -15,7 +15,7 @@ const problem = {
     detail: { type: 'string' },
     code: { $ref: '#/components/schemas/ErrorCode' },
     requestId: { type: 'string' },
-    retryable: { type: 'boolean', description: 'Whether the same request can be retried.' },
+    retryable: { type: 'boolean', description: 'Whether the same request may be sent again.' },
     hint: { type: 'string' },
     errors: {
       type: 'array',
@@ -33,7 +33,7 @@ const problem = {
         payWay: { type: 'string' },
         code: { type: 'string' },
         message: { type: 'string' },
-        supportId: { type: 'string', description: 'Request number for the support of the channel.' },
+        supportId: { type: 'string', description: 'Request number to give to the support of the channel.' },
       },
     },
   },
@@ -41,7 +41,7 @@ const problem = {
 
 const oauthError = {
   type: 'object',
-  description: 'RFC 6749 §5.2.',
+  description: 'Error response of the OAuth operations (RFC 6749 §5.2).',
   required: ['error'],
   properties: { error: { type: 'string' }, error_description: { type: 'string' } },
 };
@@ -50,7 +50,10 @@ const pageInfo = {
   type: 'object',
   required: ['nextCursor', 'hasMore'],
   properties: {
-    nextCursor: { type: ['string', 'null'], description: 'Send it as `cursor` to get the next page.' },
+    nextCursor: {
+      type: ['string', 'null'],
+      description: 'Send it as `cursor` to get the next page; null = this is the last page.',
+    },
     hasMore: { type: 'boolean' },
   },
 };
@@ -59,15 +62,15 @@ const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'Makes a retry safe: for seven days, the same key and body return the same response.',
+  description: 'Makes retries safe: for seven days, a request with the same key and body returns the same response.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
 const scopeWords: Record<string, string> = {
-  admin: 'All of /api/v2, for the own application.',
-  'payment:write': 'Pay, close and refund.',
+  admin: 'All of /api/v2, for the application of the token.',
+  'payment:write': 'Place, capture, close and refund payments.',
   'payment:read': 'Read orders, refunds and events.',
-  'skillpay:call': 'Pay-per-call.',
+  'skillpay:call': 'Call paid resources (pay-per-call).',
   'config:read': 'Read channel configurations.',
   'config:write': 'Write channel configurations.',
   'cert:manage': 'Manage certificates.',
@@ -78,9 +81,9 @@ const scopeWords: Record<string, string> = {
 };
 
 const oauthText =
-  'Token of `POST /oauth/token` (grant `client_credentials`), sent as `Authorization: Bearer`. `admin` includes every scope.';
+  'Access token from `POST /oauth/token` (grant `client_credentials`), sent as `Authorization: Bearer`. The scope `admin` includes every other scope.';
 const cookieText =
-  'Session cookie of `POST /api/v1/login`, over https from browsers `__Host-auth_token`; methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token` (over https of `__Host-csrf_token`).';
+  'Session cookie from `POST /api/v1/login`. Over https, browsers send it as `__Host-auth_token`. Methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token` (over https: `__Host-csrf_token`).';
 
 /** Returns the parts of the document that no single route defines. */
 export function openapiFrame(
@@ -96,7 +99,7 @@ export function openapiFrame(
     info: {
       title: 'Unified payment service',
       version,
-      description: `${CHANNEL_LIST} behind one API, including pay-per-call. Errors are problem documents (RFC 9457). An \`Idempotency-Key\` is honoured where it is listed as a parameter; any other operation that changes something ignores it and says so with \`Idempotency-Key-Ignored: true\`.`,
+      description: `${CHANNEL_LIST} through one API, including pay-per-call. Errors are problem documents (RFC 9457). An \`Idempotency-Key\` takes effect only in operations that list it as a parameter. Other operations that change data ignore it and return \`Idempotency-Key-Ignored: true\`.`,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     'x-service-info': { categories: ['payments'], docs: { apiReference: '/swagger/index.html' } },
@@ -117,11 +120,11 @@ export function openapiFrame(
       headers: answerHeaders,
       responses: {
         Refusal: {
-          description: 'The request was refused or failed.',
+          description: 'The request was rejected or failed.',
           content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/GeneralProblem' } } },
         },
         OAuthRefusal: {
-          description: 'The request was refused or failed.',
+          description: 'The request was rejected or failed.',
           content: { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } },
         },
       },
@@ -130,7 +133,7 @@ export function openapiFrame(
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'JWT',
-          description: 'Token of `POST /api/v1/login`.',
+          description: 'Session token from `POST /api/v1/login`.',
         },
         adminCookie: { type: 'apiKey', in: 'cookie', name: 'auth_token', description: cookieText },
         oauth2: {
@@ -146,44 +149,44 @@ export function openapiFrame(
 /** The tags by group of API users, in display order, with their descriptions. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Merchant: {
-    OAuth: 'Access tokens of applications (OAuth 2.0 client credentials). Begin here.',
-    Payments: 'Place, query, close, capture and refund payments of the own application; its disputes.',
-    'Pay-per-call': 'Resources that are paid for by the call (HTTP 402): price list, call, query, refund.',
-    'Event log': 'What happened, in order; the same events as the webhooks.',
-    Payers: 'The paying users of the own project.',
+    OAuth: 'Access tokens for applications (OAuth 2.0 client credentials). Start here.',
+    Payments: 'Place, query, close, capture and refund payments of the application of the token; list its disputes.',
+    'Pay-per-call': 'Resources whose calls are paid one by one (HTTP 402): price list, call, query, refund.',
+    'Event log': 'All events in the sequence in which they occurred; the same events as in the webhooks.',
+    Payers: 'The paying users of the project of the token.',
     'Coin balances': 'Coins of the paying users: balance, debit, ledger.',
-    Application: 'The application of the token, and its limits.',
-    'Own channel configuration': 'Channels of the own project, for trusted applications.',
-    'Own certificates': 'Certificates and keys of the own project, for trusted applications.',
+    Application: 'The application of the token, and its payment limits.',
+    'Own channel configuration': 'Channel configurations of the project of the token, for trusted applications.',
+    'Own certificates': 'Certificates and keys of the project of the token, for trusted applications.',
   },
   Console: {
-    Session: 'Log in and out; the own account, password, second factor and sessions.',
-    Administrators: 'Accounts of the console and their sessions.',
+    Session: 'Login and logout; account, password, second factor and sessions of the administrator who is logged in.',
+    Administrators: 'Accounts of administrators and their sessions.',
     'API applications': 'Applications of merchants: secrets, scopes, limits.',
-    Projects: 'Projects, each with channels, users, products and applications of its own.',
-    'Channel configuration': 'Channels of every project.',
-    Certificates: 'Certificates and keys of every project, and which are trusted to verify.',
-    Orders: 'Orders of all applications: find, follow, explain, repair.',
-    Refunds: 'Refunds of all orders, and those that wait for a second administrator.',
-    Exceptions: 'What a person should look at.',
-    Disputes: 'Disputes and complaints of payers: answer, accept, finish.',
-    Bills: 'Bills of the channels, and where they differ from the orders.',
-    Products: 'What is sold: goods, coin packages and pay-per-call resources.',
-    Users: 'The paying users of every project.',
-    Coins: 'Kinds of coins, accounts and ledgers.',
-    'Console payments': 'Payments from the console, for demonstration.',
-    'WeChat agent pay': "WeChat's own payment codes for agents.",
-    Webhooks: 'Where events are sent, and what came of it.',
+    Projects: 'Projects. Each project has its own channels, users, products and applications.',
+    'Channel configuration': 'Channel configurations of all projects.',
+    Certificates: 'Certificates and keys of all projects, and the trust in those that verify channel messages.',
+    Orders: 'Orders of all applications: search, track, explain and correct them.',
+    Refunds: 'Refunds of all orders, and refunds that a second administrator must approve.',
+    Exceptions: 'Exceptions: cases that an operator must review.',
+    Disputes: 'Disputes and complaints of payers: answer, accept or finish them.',
+    Bills: 'Bills of the channels, and their differences from the orders.',
+    Products: 'Products: goods, coin packages and pay-per-call resources.',
+    Users: 'The paying users of all projects.',
+    Coins: 'Coins (virtual currencies of a project), their accounts and ledgers.',
+    'Console payments': 'Payments that an administrator places in the console, for demonstration.',
+    'WeChat agent pay': 'Configuration of the WeChat payment codes for AI agents.',
+    Webhooks: 'Webhooks of the applications, and the deliveries of events.',
     Events: 'Events of all applications.',
-    Statistics: 'Counts and sums.',
-    Live: 'The service as it changes.',
-    'Audit log': 'What administrators did.',
-    Audit: 'Proof that the books agree.',
+    Statistics: 'Counts and totals of orders and refunds.',
+    Live: 'Live feed of the state of the service.',
+    'Audit log': 'Actions of administrators and applications.',
+    Audit: 'Consistency check of the ledger.',
   },
   Service: {
     Service: 'Health, version, channels and this document.',
-    'Payer pages': 'Pages that payers see.',
-    'Channel notices': 'Where the channels send their notifications.',
+    'Payer pages': 'Pages for payers.',
+    'Channel notices': 'Notification URLs of the channels.',
   },
 };
 
@@ -220,25 +223,31 @@ const text = (description: string, example: string): Json => ({ description, sch
 
 /** Response headers, as components of the document. */
 const answerHeaders: Readonly<Record<string, Json>> = {
-  'X-Request-Id': text('ID of the request, for questions to the operator.', '01JH0000000000000000000000'),
+  'X-Request-Id': text(
+    'ID of the request. Give it to the operator of the service if you have questions.',
+    '01JH0000000000000000000000',
+  ),
   RateLimit: text(
-    'What is left in the window: `r` requests, for `t` seconds. Not sent where nothing is limited.',
+    'Remaining quota: `r` more requests are allowed within the next `t` seconds. Omitted if the requests are not limited.',
     '"default";r=599;t=60',
   ),
-  'RateLimit-Policy': text('The limit: `q` requests in `w` seconds.', '"default";q=600;w=60'),
+  'RateLimit-Policy': text('The rate limit: `q` requests in `w` seconds.', '"default";q=600;w=60'),
   'Retry-After': {
-    description: 'Seconds until a retry makes sense.',
+    description: 'Seconds to wait before a retry.',
     schema: { type: 'integer', minimum: 1 },
     example: 5,
   },
   'Idempotent-Replayed': {
-    description: 'Sent with `true` if this is the stored answer of an earlier request with the same `Idempotency-Key`.',
+    description: '`true` if this is the stored response to an earlier request with the same `Idempotency-Key`.',
     schema: { type: 'string', const: 'true' },
   },
-  [REPLICA_LAG]: text('Sent if the answer was read from a replica: how many seconds old it may be.', '0.2'),
+  [REPLICA_LAG]: text(
+    'Sent if the data was read from a database replica: the maximum age of the data in seconds.',
+    '0.2',
+  ),
   [KEY_IGNORED]: {
     description:
-      'Sent with `true` if the request has an `Idempotency-Key`: this operation takes none, so a retry is not protected by it.',
+      '`true` if the request has an `Idempotency-Key` that this operation ignores. The key does not protect a retry.',
     schema: { type: 'string', const: 'true' },
   },
 };

@@ -6,9 +6,9 @@ import { paymentWords } from './glossary/payments.ts';
 import { type Entry, type Glossary, type Json, LEFT_OUT, isJson } from './schemas.ts';
 
 /**
- * Gives every field and every parameter the description from the glossary, unless it has its own. The glossary lists
- * fields by owner: the named schema, or the operation for inline schemas. An anonymous schema has the path from there
- * (`Order.settlement.fee`). The owner of a parameter is `path`, `query` or `header`.
+ * Gives every field and every parameter the description from the glossary, unless it has its own. The glossary lists a
+ * field under the named schema, or for an inline schema under the operation. A field of an anonymous schema is listed
+ * by the path from the named schema (`Order.settlement.fee`). A parameter is listed under `path`, `query` or `header`.
  */
 export function describeMembers(document: Json): void {
   const { components, paths } = document as {
@@ -38,12 +38,12 @@ function describeSchema(schema: Json, owner: string): void {
   for (const part of partsOf(schema)) describeSchema(part, owner);
 }
 
-/** The schemas that a composed schema consists of, without those of its own properties. */
+/** The schemas that a composed schema consists of, without the schemas of its properties. */
 export function partsOf({ items, additionalProperties, anyOf, oneOf, allOf }: Json): Json[] {
   return [items, additionalProperties, anyOf, oneOf, allOf].flat().filter(isJson);
 }
 
-/** In an `openapi` comment: the key whose values replace fields of `data` in the generated example. */
+/** A key in an `openapi` comment. Its values replace fields of `data` in the generated example. */
 const OTHERWISE = 'x-example';
 
 /** Bodies by media type. */
@@ -57,7 +57,7 @@ interface Operation {
   responses: Record<string, Bodies>;
 }
 
-/** Adds an example to every successful JSON response and every webhook event without one. */
+/** Adds an example to every successful JSON response and every webhook event that has no example yet. */
 export function exemplify({ components, paths, webhooks }: Json): void {
   const { schemas } = components as { schemas: Schemas };
   for (const { operationId, responses } of operationsOf(paths))

@@ -116,10 +116,14 @@ export function isForAdmins(auth: Auth): auth is AdminAuth {
 export const codeSchemas: Readonly<Record<string, Json>> = {
   ErrorCode: {
     type: 'string',
-    description: 'Every code that an answer may carry.',
+    description: 'All error codes of the service.',
     enum: Object.keys(errorCodes).toSorted(),
   },
-  GeneralErrorCode: { type: 'string', description: 'Codes that any request may meet.', enum: [...GENERAL_CODES] },
+  GeneralErrorCode: {
+    type: 'string',
+    description: 'Error codes that any operation may return.',
+    enum: [...GENERAL_CODES],
+  },
 };
 
 /** The problem schema of an operation: general codes and its own. */
@@ -127,13 +131,13 @@ export function problemOf(codes: readonly ErrorCode[]): Json {
   const general = { $ref: '#/components/schemas/GeneralErrorCode' };
   const code = codes.length === 0 ? general : { anyOf: [general, { type: 'string', enum: [...codes].toSorted() }] };
   return {
-    description: 'What this operation may refuse.',
+    description: 'Error response of this operation.',
     allOf: [
       { $ref: '#/components/schemas/Problem' },
       {
         type: 'object',
         required: ['code'],
-        properties: { code: { ...code, description: 'Code of the fault; it never changes its meaning.' } },
+        properties: { code: { ...code, description: 'Error code. The meaning of a code never changes.' } },
       },
     ],
   };

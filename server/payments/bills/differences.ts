@@ -19,16 +19,16 @@ import { runMatch } from './work.ts';
 
 const BILL = { cause: 'bill', actor: 'service' };
 /**
- * Seconds before the n-th repeat of a query without a final answer; after the last repeat an exception (a case for an operator) is opened
- * for the difference.
+ * Seconds before the n-th repeat of a query whose answer was not final. After the last repeat, an exception (a case for
+ * an operator) is opened for the difference.
  */
 const STEPS = [60, 300, 1800, 7200, 21_600, 43_200] as const;
-/** Answers that may change later. */
+/** Kinds of channel answers that are not final; after such an answer the channel is queried again. */
 const PASSING: ReadonlySet<string> = new Set(['unknown', 'pending', 'approved']);
 
 const ENDS: ReadonlySet<string> = new Set(['succeeded', 'failed', 'abnormal']);
 
-/** The channel's answer, with details for the administrator that handles the exception. */
+/** The channel's answer, with details for the administrator who handles the exception. */
 type Answer = { kind: string } & Record<string, unknown>;
 
 /**
@@ -52,7 +52,7 @@ export function healDifference(ports: BillPorts) {
 
   async function queryFor(difference: BillDifferenceRow, order: OrderRow): Promise<Answer> {
     const { kind } = difference;
-    // A duplicate line or a wrong fee exists only in the bill, so no query of the channel covers it.
+    // A duplicate line or a wrong fee exists only in the bill, so a query of the channel cannot confirm it.
     if (kind === 'fee_differs' || kind === 'line_twice') return { kind: 'not_asked' };
     if (kind === 'dispute_unknown_to_us') return answerOf(await disputesOf(order));
     if (!kind.startsWith('refund_')) return answerOf((await refresh(order, BILL)).reported);
@@ -61,7 +61,10 @@ export function healDifference(ports: BillPorts) {
     return queryByLookup(order, own ? numberAtChannel(own) : numberAsked(ports, difference));
   }
 
-  /** The refund has succeeded here and is not in the bill, so only a final answer of the channel is stored. */
+  /**
+   * Queries a refund that the service stores as succeeded and that the bill does not list. Only a final answer of the
+   * channel is stored.
+   */
   async function queryOwnRefund(order: OrderRow, refund: RefundRow): Promise<Answer> {
     const { refundNo, attempt } = refund;
     const outcome = await callChannel(ports, order, (channel) =>
@@ -71,7 +74,10 @@ export function healDifference(ports: BillPorts) {
     return answerOf(outcome);
   }
 
-  /** Handles a refund of the bill like a refund that a notification named: queries the channel and stores the answer. */
+  /**
+   * Queries the channel about a refund that the bill lists, and stores the answer. Uses the same lookup as a
+   * notification that names a refund.
+   */
   async function queryByLookup(order: OrderRow, number: string): Promise<Answer> {
     const id = await ports.store.transaction(async (tx) => {
       const locked = (await tx.orders.lock({ orderNo: order.orderNo }))!;
@@ -88,7 +94,7 @@ async function findOwn(tx: ReadTx, { orderNo, refundNo }: BillDifferenceRow): Pr
   return refundNo === null ? undefined : tx.refunds.find({ orderNo, refundNo });
 }
 
-/** The number by which the channel looks up a refund of a bill. */
+/** The number by which the channel looks up a refund that a bill lists. */
 function numberAsked(ports: BillPorts, { payWay, refundNo, key }: BillDifferenceRow): string {
   const calendar = ports.channels.kindOf(payWay).bills;
   return calendar?.refundsByOwnNumber ? key : (refundNo ?? key);
@@ -116,7 +122,8 @@ async function judge(
     if (bill) await lockAccount(tx, bill);
     const order = await tx.orders.lock({ orderNo });
     if (bill) await runMatch(ports, tx, bill, rates, orderNo);
-    // The bill's sums include the completion days of held payments, and this day was unknown when they were computed.
+    // The sums of the bill depend on the day on which a held payment was completed. The day was unknown when the sums
+    // were computed, so the bill is compared again.
     const completedAt = order?.settlement?.completedAt;
     if (bill && completedAt && kind === 'paid_unknown_to_us' && isOfOtherDay(ports, bill, new Date(completedAt))) {
       const again = { state: 'matching' as const, nextCheckAt: ports.now() };
@@ -154,13 +161,17 @@ async function list(
 }
 
 /**
- * Another installation of this service at the same account has numbers of the same form. An administrator can mark such an account as
- * quiet. Lines with unknown numbers in its bills then count as lines of another system.
+ * Another installation of this service can use the same channel account, and its order numbers have the same form. An
+ * administrator can therefore mark the account as quiet. Lines with unknown numbers in the account's bills then count
+ * as lines of another system.
  */
 export function createQuietAccounts(ports: BillPorts) {
   return { quietAccount, unquietAccount };
 
-  /** Makes the account of a bill quiet and ends its differences about unknown numbers; a quiet account does not change. */
+  /**
+   * Marks the account of a bill as quiet and closes its differences about unknown numbers. If the account is quiet
+   * already, nothing changes.
+   */
   async function quietAccount(requester: Requester, billNo: string, reason: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);
@@ -176,7 +187,7 @@ export function createQuietAccounts(ports: BillPorts) {
     });
   }
 
-  /** Removes the quiet mark of an account; its bills of the last weeks are compared again. */
+  /** Removes the quiet mark of an account; the account's bills of the last weeks are compared again. */
   async function unquietAccount(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);

@@ -15,17 +15,23 @@ import { newNumber } from '../numbers.ts';
 import type { NotificationChannel, Ports } from '../ports.ts';
 import { type BillDesk, BillMalformed, dayAfter, dayOf, readyAt } from '../outcomes.ts';
 
-/** An identity of a project's configuration that can fetch bills, and the payee of these bills. */
+/** One channel identity of a project (an account with its keys) that can fetch bills, and the payee of these bills. */
 export interface BillAccount {
   project: string;
   payWay: PayWay;
   from: NotificationChannel;
-  /** The channel's number of the payee. Until the channel has named the payee in an answer to these keys, a provisional name (called a claim). */
+  /**
+   * The channel's number of the payee. Until the channel has named the payee in a response to these keys, a provisional
+   * name (a claim) is used.
+   */
   payee: string;
   isProven: boolean;
 }
 
-/** The identities of a project that can fetch bills, the newest first. Stores the payees of new configuration versions. */
+/**
+ * The channel identities of a project that can fetch bills, the newest first. Stores the payees of new configuration
+ * versions.
+ */
 export async function accountsOf(ports: Ports, project: string, payWay: PayWay): Promise<BillAccount[]> {
   const found = (await ports.channels.forNotifications(project, payWay)).filter(({ channel }) => channel.bills);
   if (found.length === 0) return [];
@@ -40,7 +46,10 @@ export async function accountsOf(ports: Ports, project: string, payWay: PayWay):
   return accounts;
 }
 
-/** Stores the payees of new versions of an identity, under the lock of the payee, because a claim may be proven at the same time. */
+/**
+ * Stores the payees of new configuration versions of an identity. Takes the lock of the payee, because another process
+ * may replace the claim at the same time.
+ */
 async function note(
   ports: Ports,
   { project, payWay, from, payee: before }: Omit<BillAccount, 'isProven'>,
@@ -58,7 +67,10 @@ async function note(
   });
 }
 
-/** The most characters of the configured account in the name of a claim; project and version make the name unique. */
+/**
+ * Maximum number of characters of the configured account in the name of a claim. Project and version make the name
+ * unique.
+ */
 const SHOWN = 40;
 
 function claimOf(
@@ -69,8 +81,8 @@ function claimOf(
 }
 
 /**
- * Every identity that may fetch a bill, the identities of the bill's project first. The payee of each identity is the account of the bill,
- * proven or as a claim.
+ * The channel identities that may fetch a bill, those of the bill's project first. The account of the bill is their
+ * payee, or a claim for their payee.
  */
 export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAccount[]> {
   const { payWay, account, mode } = bill;
@@ -115,27 +127,27 @@ function isAbout(payee: string): string {
 }
 
 /**
- * Allows one comparison of an account at a time. Must be taken before any other lock, because two comparisons may write differences in a
- * different sequence.
+ * Allows only one comparison of an account's bills at a time. The lock must be taken before any other lock: two
+ * comparisons may write differences in a different sequence, which could cause a deadlock.
  */
 export async function lockAccount(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
 }
 
-/** An answer that names the payee of a claim. */
+/** A response of the channel that names the real payee of a claim. */
 interface Proof {
   /** The bill that was fetched. */
   billNo: string;
   payee: string;
-  /** Ends the differences of a bill that was set aside. */
+  /** Closes the differences of a bill whose lines no longer count. */
   heal: (tx: Tx, bill: BillRow) => Promise<void>;
 }
 
 /**
- * Replaces a claim by the payee that the channel named: its versions and its bills now belong to the payee. If claim and payee both have a
- * bill of the same day, one bill remains and the other is set aside; `other`: the fetched bill was set aside. An imported file of the claim
- * no longer counts if it names another payee. Compared bills of the payee are compared again, because they now cover more orders. `aside`:
- * the bills whose lines no longer count.
+ * Replaces a claim (a provisional payee) by the payee that the channel named; the claim's versions and bills now belong
+ * to this payee. If both have a bill of the same day, only one bill remains valid. An imported file of the claim no
+ * longer counts if it names another payee. Compared bills of the payee are compared again, because they now cover more
+ * orders. Returns `other` = the fetched bill is not the valid one, and `aside` = the bills whose lines no longer count.
  */
 export async function prove(
   ports: Ports,
@@ -149,7 +161,7 @@ export async function prove(
     for (const id of await compareAgain(tx, { payWay, account: payee, mode }, ports.now()))
       await tx.afterCommit('bill', { id });
     await tx.payees.update({ project, payWay, mode, payee: claim, provenAt: null }, { payee, provenAt: ports.now() });
-    // The claim may have been made quiet before its payee was known.
+    // An administrator may have marked the claim as quiet; the mark does not pass to the payee.
     await tx.quietAccounts.delete({ payWay, mode, account: claim });
     const claimed = await tx.bills.list({ payWay, mode, account: claim }, { orderBy: { billNo: 'asc' } });
     const aside: BillRow[] = [];
@@ -158,7 +170,8 @@ export async function prove(
       const bill = (await tx.bills.lock({ billNo: number }))!;
       const known = await tx.bills.lock({ payWay, mode, account: payee, day });
       const isOthers = bill.payeeInFile !== null && bill.payeeInFile !== payee;
-      // An imported file of the claim counts until the channel supplies the payee's bill.
+      // The payee's bill was never read, so the lines imported for the claim count until the channel supplies the
+      // payee's bill.
       if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0 && !isOthers) {
         await tx.billDifferences.delete({ billNo: known.billNo });
         await tx.bills.delete({ billNo: known.billNo });
@@ -182,7 +195,7 @@ export async function prove(
   });
 }
 
-/** The fields of a bill of which no lines count. */
+/** The fields of a bill that has no valid lines. */
 export const NEVER_READ = {
   reading: 0,
   lines: 0,
@@ -201,7 +214,10 @@ export const NEVER_READ = {
   matchedAt: null,
 } as const satisfies Partial<BillRow>;
 
-/** Drops an imported file of another payee, and schedules the bill's fetch immediately, unless the bill is being read. */
+/**
+ * Discards the imported lines of a bill, because the file names another payee. The channel's bill is then fetched
+ * immediately, unless the bill is being read.
+ */
 async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFile }: BillRow): Promise<void> {
   const faulty = { fault: WRONG_ACCOUNT, faultDetail: isAbout(payeeInFile!), faultLine: null, faultColumn: null };
   const due = { state: 'waiting', readings: readings + 1, nextCheckAt: ports.now(), leasedUntil: null } as const;
@@ -209,7 +225,10 @@ async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFil
   if (state !== 'reading') await tx.afterCommit('bill', { id: billNo });
 }
 
-/** Drops the lines of a bill that duplicates a bill of its payee. If the payee's bill was never read, its fetch is due immediately. */
+/**
+ * Discards the lines of a bill that duplicates a bill (`known`) of its payee. If `known` was never read, it is fetched
+ * immediately.
+ */
 async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, known: BillRow): Promise<void> {
   await tx.bills.update(
     { billNo },
@@ -242,7 +261,7 @@ export function planBills(ports: Ports) {
         if (!goesOn()) return;
         const accounts = await accountsOf(ports, code, payWay);
         const [newest] = accounts;
-        // Only the newest identity of each payee is used.
+        // If several identities have the same payee, only the newest is used.
         for (const [at, account] of accounts.entries()) {
           if (accounts.findIndex((one) => isSame(one, account)) !== at) continue;
           const isNeeded = account.isProven || isSame(account, newest!) || (await isUsed(account));
@@ -251,7 +270,9 @@ export function planBills(ports: Ports) {
       }
   };
 
-  /** Whether a claim that is no longer configured has orders. If so, its missing bills are reported. */
+  /**
+   * Whether orders exist for a claim that is no longer configured. If so, the missing bills of the claim are reported.
+   */
   async function isUsed({ payWay, payee: account, from: { mode } }: BillAccount): Promise<boolean> {
     return ports.store.read((tx) => hasOrders(tx, { payWay, account, mode }));
   }
@@ -283,7 +304,9 @@ function isSame(one: BillAccount, other: BillAccount): boolean {
   return one.payee === other.payee && one.from.mode === other.from.mode;
 }
 
-/** Inserts a bill of an account, unless the account is a claim that was replaced by its payee meanwhile. */
+/**
+ * Inserts a bill of an account. Does nothing if the account is a claim that another process has replaced by its payee.
+ */
 export async function addBill(tx: Tx, row: BillRow): Promise<void> {
   const { payWay, account, mode } = row;
   await lockAccount(tx, row);

@@ -112,7 +112,7 @@ function viewDifference(row: BillDifferenceRow, exceptionId: string | null) {
   };
 }
 
-/** A line of another system, in the form of a difference: it is only counted and needs no action. */
+/** A bill line of another system, in the form of a difference. Such a line is only counted and needs no action. */
 function viewNotOurs({ billNo, payWay, project, day, readAt }: BillRow, line: BillLineRow) {
   return {
     id: null,
@@ -169,7 +169,7 @@ type DifferenceView = ReturnType<typeof viewDifference> | ReturnType<typeof view
 const LINE = /^\d{1,9}$/;
 
 function wrongCursor(): InvalidRequest {
-  const detail = 'is not a cursor of this list';
+  const detail = 'The cursor was not returned by this list.';
   return new InvalidRequest('The request is not valid.', [{ pointer: '/query/cursor', code: 'invalid', detail }]);
 }
 
@@ -238,7 +238,7 @@ function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
   }
 }
 
-/** The bill; throws 404 if it does not exist. */
+/** Returns the bill; throws 404 if it does not exist. */
 async function findBill(tx: ReadTx, billNo: string) {
   const found = await tx.bills.find({ billNo });
   if (!found) throw new NotFound('bill');
@@ -265,8 +265,8 @@ const COLUMNS = [
 const BATCH = 500;
 
 /**
- * Streams the lines of a bill that count, in their sequence in the bill, with only one batch in memory. In CSV, text that a spreadsheet
- * would take for a formula is escaped. The audit log records the export before the first line is sent.
+ * Streams the valid lines of a bill, in their sequence in the bill, with only one batch in memory. In CSV, text that a
+ * spreadsheet would take for a formula is escaped. The audit log records the export before the first line is sent.
  */
 function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' | 'audit'>) {
   return async (
@@ -279,7 +279,7 @@ function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' 
       addAuditEntry({ audit }, tx, requester, { action: 'bill.export', target: billNo, after: { format, kind } }),
     );
     const batch = (line: number) => reports.read((tx) => linesAfter(tx, bill, { kind, line }, BATCH));
-    // Read before the response starts, because a header states the age of the data.
+    // The first batch is read before the response starts, because a response header states the age of the data.
     const first = await batch(0);
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 

@@ -24,7 +24,7 @@ interface SettledSums {
 
 type OfBill = Pick<BillRow, 'day' | 'payWay' | 'account' | 'mode'>;
 
-/** The settlement by the channels' bills. */
+/** The settlement figures from the channels' bills. */
 export interface Settlement {
   days: (OfBill & SettledSums & { billNo: string; project: string | null; currency: string })[];
   totals: (SettledSums & { currency: string })[];
@@ -32,11 +32,13 @@ export interface Settlement {
   missing: (OfBill & { project: string; billNo: string | null; state: BillRow['state'] | null })[];
   /** Bills with fewer lines than an earlier reading of the same bill had. */
   shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
-  /** Bills with unreadable lines, which no sum includes; `shortfall`: the differences from the bill's own sums. */
+  /**
+   * Bills with unreadable lines; no sum includes these lines. `shortfall`: the differences from the bill's own sums.
+   */
   unreadable: (OfBill & { billNo: string; lines: number; shortfall: string | null })[];
   /**
-   * Refunds that a bill lists as in progress and that no later bill lists. `open`: counted as refunds, although their end is unknown.
-   * `failed`: not counted, although the bill counts them.
+   * Refunds that a bill lists as in progress and that no later bill lists. `open`: counted as refunds, although their
+   * result is unknown. `failed`: not counted, although the bill counts them.
    */
   pendingRefunds: (OfBill & {
     billNo: string;
@@ -48,11 +50,13 @@ export interface Settlement {
   })[];
   /** Sums of a bill that differ from the sums of its lines. */
   disagreements: (OfBill & { billNo: string; currency: string; what: Stated; bill: number; lines: number })[];
-  /** Consecutive days with balances whose change of the account's balance differs from the sum of the lines. */
+  /**
+   * Periods of consecutive days in which the change of the account's balance differs from the sum of the bill lines.
+   */
   balances: (Omit<OfBill, 'day'> & { from: string; to: string; currency: string; balance: number; lines: number })[];
   /**
-   * Bills of channels with balances that were not compared with a balance, because it was not available or rows of the bill could not be
-   * read.
+   * Bills whose channel supplies balances, but that could not be compared with a balance. The balance was not
+   * available, or some rows of the bill could not be read.
    */
   unchecked: (OfBill & { billNo: string })[];
 }
@@ -61,7 +65,7 @@ const STATED = ['payments', 'paid', 'refunds', 'refunded', 'fees', 'net'] as con
 type Stated = (typeof STATED)[number];
 
 const DAY_MS = 86_400_000;
-/** The number of days if the request names none. */
+/** The number of days, ending with the last day, if the request has no first day. */
 const USUAL_DAYS = 30;
 const MOST_DAYS = 400;
 
@@ -79,7 +83,8 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     requireDays(first, last);
     const { bills, before, pending, configured } = await reports.read(async (tx) => {
       const between = await billsBetween(tx, { ...of, from: first, to: last });
-      // A held payment of an earlier bill may have been completed on one of these days.
+      // Payments of earlier bills are included, because a held payment may have been completed on one of the requested
+      // days.
       const held = Math.max(
         0,
         ...between.map((bill) => (balancesIn(bill) && channels.kindOf(bill.payWay).bills?.heldDays) || 0),
@@ -184,7 +189,10 @@ function about({ day, payWay, account, mode }: BillRow): OfBill {
   return { day, payWay, account, mode };
 }
 
-/** Sums of a bill, including its refunds in progress: their money has left the account, unless the order's refund failed. */
+/**
+ * Sums of a bill, including its refunds in progress. The money of these refunds has left the account, unless the
+ * order's refund failed.
+ */
 function settled(sum: BillSum, pending: readonly PendingRefunds[]): SettledSums {
   const own = pending.filter(
     ({ project, currency, end }) => project === sum.project && currency === sum.currency && end !== 'failed',
@@ -210,7 +218,10 @@ function settled(sum: BillSum, pending: readonly PendingRefunds[]): SettledSums 
   };
 }
 
-/** Sums of a bill. Adds an empty sum for a project and currency that has only refunds in progress, for example of a restored order. */
+/**
+ * Sums of a bill, by project and currency. Adds an empty sum for a project and currency that has only refunds in
+ * progress, for example refunds of a restored order.
+ */
 function sumsOf({ sums }: BillRow, pending: readonly PendingRefunds[]): BillSum[] {
   const all = [...(sums ?? [])];
   for (const { project, currency } of pending)
@@ -305,8 +316,8 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
 type Balances = (Pick<StoredTotals, 'currency'> & Required<Pick<StoredTotals, 'balance'>>)[];
 
 /**
- * The balances of a bill. Undefined if the bill has no balances or unreadable rows, and until its lines are summed. The lines of a bill
- * without a hash (`sha256`) are read again first.
+ * The balances of a bill, or undefined if they cannot be compared: the bill has no balances or has unreadable rows, or
+ * its lines are not summed yet. A bill without a hash (`sha256`) must be read again first.
  */
 function balancesIn({ totals, state, sha256 }: BillRow): Balances | undefined {
   const found = totals?.flatMap(({ currency, balance }) => (balance ? [{ currency, balance }] : []));
@@ -326,9 +337,9 @@ function runsOf(bills: readonly BillRow[]): BillRow[][] {
 }
 
 /**
- * Compares the change of an account's balance over consecutive days with the sum of the lines. Holds and their releases cancel out. A held
- * payment is in the bill of the day on which it began, but the balance changes on the day of its completion, so `all` bills that may have
- * such a payment count.
+ * Compares the change of an account's balance over consecutive days with the sum of the bill lines. Lines that hold or
+ * release money cancel out. The bill lists a held payment on its first day, but the balance changes on the day of its
+ * completion. Therefore `all` includes earlier bills that may list such a payment.
  */
 function compareBalances(run: readonly BillRow[], all: readonly BillRow[]): Settlement['balances'] {
   const [first, last] = [run[0]!, run.at(-1)!];

@@ -17,15 +17,15 @@ import { type BillDesk, BillMalformed, type BillTotals, type ReadHow, dayAfter, 
 import { type BillAccount, type BillPorts, accountsOf, addBill, deskOf, newBill, requirePayee } from './payees.ts';
 
 const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=40'];
-/** The defaults of V8. */
+/** The default values of both heap options in V8. */
 const USUAL = ['--semi-space-growth-factor=2', '--heap-growing-percent=0'];
 
 let readers = 0;
 
 /**
- * Makes V8 collect garbage before it enlarges the heap, until the returned function is called. Reading a bill creates gigabytes of short-lived
- * strings, for which V8 would take two hundred megabytes more and release them slowly. V8 reads both factors at each collection; a version
- * without them only needs more memory.
+ * Makes V8 collect garbage before it enlarges the heap, until the returned function is called. Reading a bill creates
+ * gigabytes of short-lived strings; with its default options V8 would use two hundred megabytes more and release them
+ * slowly. V8 reads both options at each collection. A version of V8 without these options only needs more memory.
  */
 function keepHeapLean(): () => void {
   readers += 1;
@@ -46,7 +46,10 @@ const RENEWED_SECONDS = 20;
 /** The result of reading a file; `taken`: another reading of the same bill started meanwhile. */
 type Stored = 'read' | 'unchanged' | 'taken';
 
-/** Starts a reading of a bill. The number of the reading is stored in the database, so that the later of two readings counts. */
+/**
+ * Starts a reading of a bill. The number of the reading is stored in the database: if two readings overlap, only the
+ * later one counts.
+ */
 export async function beginReading(ports: BillPorts, billNo: string): Promise<Reading | undefined> {
   return ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo });
@@ -82,7 +85,8 @@ export async function storeBill(
   const before = await ports.store.read((tx) => tx.bills.find({ billNo: of.billNo }));
   const isSame = spool !== null && before !== undefined && before.reading > 0 && before.sha256 === spool.sha256;
   ports.checkpoint('bill.spooled');
-  // The channel has no other file of the day, so unreadable rows are tolerated; an imported file can be downloaded again.
+  // Unreadable rows in the channel's file are tolerated, because the channel has no other file of the day. A file for
+  // import can be downloaded again.
   const how = { isLenient: source === 'channel', isWhole };
   const read = spool === null || isSame ? undefined : await readInto(ports, of, desk, spool, how);
   if (read === 'taken') return 'taken';
@@ -107,11 +111,11 @@ export async function storeBill(
     const bill = await tx.bills.lock({ billNo: of.billNo });
     if (bill?.readings !== of.reading) return false;
     if (!isSame && !read?.lines && bill.lines > 0) throw emptied(bill.lines);
-    // The channel may have named the payee of a claim since the file was checked.
+    // Checks the payee again, because the channel may have named the payee of a claim since the file was checked.
     if (payee !== undefined)
       requirePayee({ payee: bill.account, isProven: isProven(await versionsOf(tx, bill)) }, payee);
     const none = { fault: null, faultDetail: null, faultLine: null, faultColumn: null };
-    // The process that fetched the bill also compares it; an imported bill is left to the jobs.
+    // A fetched bill stays leased, because the same process compares it next. An imported bill is compared by a job.
     const leasedUntil = source === 'import' ? null : later(ports.now(), LEASE_SECONDS);
     const next = { state: 'matching' as const, nextCheckAt: ports.now(), leasedUntil };
     await tx.bills.update({ billNo: of.billNo }, { ...fresh, ...none, ...next });
@@ -129,7 +133,7 @@ function isProven(versions: readonly PayeeRow[]): boolean {
   return versions.some(({ provenAt }) => provenAt !== null);
 }
 
-/** A bill without lines never replaces the lines of an earlier reading. */
+/** The error for an empty bill: a bill without lines never replaces the lines of an earlier reading. */
 function emptied(lines: number): BillMalformed {
   const detail = `This bill has no lines; the ${lines} that the channel gave before still count.`;
   return new BillMalformed('empty_bill', detail);
@@ -170,7 +174,7 @@ async function readInto(
         return 'taken';
       }
       writing = writeLines(ports.store, statements);
-      // The error is thrown where the promise is awaited.
+      // Avoids an unhandled rejection; the error is thrown where `writing` is awaited.
       writing.catch(() => {});
     }
     await writing;
@@ -195,7 +199,10 @@ function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<
   };
 }
 
-/** The bytes of a download, during which the lease is renewed; throws ReadingTaken if another reading has started. */
+/**
+ * Passes on the bytes of a download and renews the lease meanwhile. Throws ReadingTaken if another reading of the bill
+ * has started.
+ */
 export async function* keptBytes(
   ports: BillPorts,
   of: Reading,
@@ -235,8 +242,9 @@ export interface Spooled {
 }
 
 /**
- * Downloads into a temporary file, which `work` then reads, because a link to a bill is valid for half a minute, and the hash is only known
- * at the end. Throws BillMalformed `too_large`, and the errors of the source.
+ * Downloads a bill into a temporary file, which `work` then reads. The file is needed because the link to a bill
+ * expires after half a minute and the hash is only known after the last byte. Throws BillMalformed `too_large` and the
+ * errors of the source.
  */
 export async function spooled<Result>(
   source: AsyncIterable<Uint8Array>,
@@ -257,7 +265,7 @@ async function write(source: AsyncIterable<Uint8Array>, file: string): Promise<S
   try {
     for await (const piece of source) {
       bytes += BigInt(piece.byteLength);
-      if (bytes > MOST_BYTES) throw new BillMalformed('too_large', `The file has more than ${MOST_BYTES} bytes.`);
+      if (bytes > MOST_BYTES) throw new BillMalformed('too_large', `The bill file has more than ${MOST_BYTES} bytes.`);
       hash.update(piece);
       await handle.write(piece);
     }
@@ -277,7 +285,7 @@ interface BillOf {
   day: string;
 }
 
-/** The file is not the bill of that account and day (422). */
+/** The imported file is not the bill of the requested account and day (422). */
 class BillRefused extends NotAllowed {
   constructor({ fault, message, line, column }: BillMalformed) {
     const place = line === undefined ? '' : ` (line ${line}${column === undefined ? '' : `, column ${column}`})`;
@@ -340,7 +348,7 @@ export function billRepairs(ports: BillPorts) {
     });
   }
 
-  /** Schedules a new comparison of a bill that was read with the orders. */
+  /** Schedules a new comparison with the orders, for a bill whose lines were read before. */
   async function rerunBill(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const bill = await tx.bills.lock({ billNo });
@@ -363,10 +371,12 @@ export function billRepairs(ports: BillPorts) {
     const found = accounts.find(({ from, payee }) => [undefined, payee, from.account].includes(account));
     if (!calendar || !found)
       throw new NotAllowed('bills_not_configured', 'No configuration of this account can read bills.', {
-        hint: `payctl channel show ${payWay} --project ${project}`,
+        hint: `Check the configuration of the channel: payctl channel show ${payWay} --project ${project}`,
       });
-    if (!isDay(day) || day > dayOf(ports.now(), calendar)) throw wrongDay('The day must be a past day, yyyy-MM-dd.');
-    if (day < dayAfter(dayOf(ports.now(), calendar), -MOST_DAYS_BACK)) throw wrongDay('The day is too long ago.');
+    if (!isDay(day) || day > dayOf(ports.now(), calendar))
+      throw wrongDay('The day must have the form yyyy-MM-dd and must not be in the future.');
+    if (day < dayAfter(dayOf(ports.now(), calendar), -MOST_DAYS_BACK))
+      throw wrongDay('The day is too long ago: channels keep bills for at most ten years.');
     return found;
   }
 
@@ -376,13 +386,13 @@ export function billRepairs(ports: BillPorts) {
     if (known) return known;
     await addBill(tx, newBill({ ...of, project }, null, ports.now()));
     const added = await tx.bills.find(of);
-    // The channel has just named the payee of the claim, so the account has another name now.
+    // The insert was skipped: the channel has just named the payee, so the account is no longer stored under the claim.
     if (!added)
       throw new Conflict('bill_being_read', 'The payee of this account has just changed; repeat the request.');
     return added;
   }
 
-  /** Restores the bill after a failed reading, unless another reading has started. */
+  /** Restores the state of a bill after an import failed. Does nothing if another reading of the bill has started. */
   async function giveBack(
     { billNo, reading }: { billNo: string; reading: number },
     { state, nextCheckAt, reading: before }: BillRow,
@@ -392,7 +402,8 @@ export function billRepairs(ports: BillPorts) {
       const bill = await tx.bills.lock({ billNo });
       if (bill?.readings !== reading || bill.state !== 'reading') return;
       const isNew = nextCheckAt === null && state === 'waiting';
-      // The channel named another payee than the imported file. The lines of the file no longer count, so the bill must be fetched.
+      // The channel named another payee than the imported file, so the lines of the file no longer count. The bill must
+      // be fetched from the channel.
       const isEmptied = bill.reading === 0 && before > 0;
       const due = { state: 'waiting', nextCheckAt: ports.now(), leasedUntil: null } as const;
       if (isEmptied) await tx.bills.update({ billNo }, due);

@@ -30,7 +30,7 @@ import { ReadingTaken, type Spooled, beginReading, keptBytes, spooled, storeBill
 
 type Rates = Parameters<typeof matchBill>[1]['rates'];
 
-/** Why a bill could not be read. */
+/** The reason why a bill could not be read. */
 interface Fault {
   state: BillRow['state'];
   fault: string;
@@ -41,7 +41,7 @@ interface Fault {
   isSure?: boolean;
 }
 
-/** Does the due work of a bill: fetches, reads and compares it. The caller has leased its row. */
+/** Runs the due work of a bill: fetches and reads it, then compares it. The caller must have leased its row. */
 export function workBill(ports: BillPorts) {
   return async (billNo: string): Promise<void> => {
     const bill = await ports.store.read((tx) => tx.bills.find({ billNo }));
@@ -51,7 +51,10 @@ export function workBill(ports: BillPorts) {
     if (read?.state === 'matching') await compareBill(ports, billNo);
   };
 
-  /** Tries the keys of one identity after the other, so that wrong keys of one project do not keep the bill from the other projects. */
+  /**
+   * Fetches a bill with the keys of each identity in turn, until one succeeds. Wrong keys of one project therefore do
+   * not prevent the bill for the other projects.
+   */
   async function fetchBill(bill: BillRow): Promise<void> {
     const { billNo } = bill;
     let first: Fault | undefined;
@@ -91,13 +94,14 @@ export function workBill(ports: BillPorts) {
       return undefined;
     } catch (error) {
       if (error instanceof ReadingTaken) return undefined;
-      // Removes lines that do not count, also lines that a dead process left, because forgetting a payer (erasing the payer's data) would
-      // not find them.
+      // Removes lines that do not count, including lines of a process that crashed. When a payer's data is erased,
+      // these lines would not be found.
       await removeReading(ports.store, of);
       await removeOldLines(ports.store, billNo);
       if (error instanceof BillMalformed) {
         const { fault, message: detail, line, column } = error;
-        // The lines of the earlier reading still count, and the bill is fetched again on the regular schedule.
+        // After an empty file, the lines of the earlier reading still count, and the bill is fetched again on the
+        // regular schedule.
         const isEmptied = fault === 'empty_bill';
         return { state: isEmptied ? 'done' : 'refused', fault, detail, line, column, isSure: isEmptied };
       }
@@ -106,7 +110,10 @@ export function workBill(ports: BillPorts) {
     }
   }
 
-  /** Whether the bill was set aside, because the payee named in the answer already has a bill of the day. Throws for an unexpected payee. */
+  /**
+   * Whether the lines of the bill were discarded, because the payee named in the response already has a bill of the
+   * day. Throws if the response names an unexpected payee.
+   */
   async function isElsewhere(bill: BillRow, requester: BillAccount, payee: string): Promise<boolean> {
     if (!requester.isProven) {
       const { other, aside } = await prove(ports, requester, { billNo: bill.billNo, payee, heal });
@@ -117,7 +124,9 @@ export function workBill(ports: BillPorts) {
     return false;
   }
 
-  /** Ends the differences of a bill that was set aside, because it has no lines and no orders any more. */
+  /**
+   * Closes the differences of a bill whose lines were discarded, because the bill has no lines and no orders any more.
+   */
   async function heal(tx: Tx, bill: BillRow): Promise<void> {
     await runMatch(ports, tx, bill, new Map());
   }
@@ -161,12 +170,14 @@ async function noteFault(
   const now = ports.now();
   await ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo });
-    // A bill that was set aside meanwhile is not fetched any more.
+    // The lines of the bill were discarded meanwhile, because the bill duplicates another bill. It is not fetched
+    // again.
     if (!bill || bill.fault === SAME_ACCOUNT) return;
     const calendar = ports.channels.kindOf(bill.payWay).bills;
     const retry = state === 'missing' || !calendar ? null : nextOf(state)(bill.day, calendar, now);
     const held = retry === null && bill.reading > 0 ? await againWhileHeld(tx, bill, calendar, now) : null;
-    // Lines that still count are compared again, because the account may have more orders by now. Without a hash there are no lines.
+    // Stored lines are compared again, because more orders of the account may be known by now. A bill without a hash
+    // has no stored lines.
     const isCompared = retry === null && bill.reading > 0 && bill.sha256 !== null;
     const without = state === 'refused' ? 'refused' : 'missing';
     const over = isCompared ? 'matching' : bill.reading > 0 ? 'done' : without;
@@ -195,8 +206,8 @@ function nextOf(state: BillRow['state']): typeof retryAt {
 }
 
 /**
- * When to fetch an incomplete bill again, because the channel holds a payment of its day, or has completed a payment that the bill does not
- * have yet. Null = not because of such a payment.
+ * When to fetch a bill again because of a held payment: the channel still holds a payment of that day, or has completed
+ * a payment that the bill does not list yet. Null = no such payment requires another fetch.
  */
 async function againWhileHeld(
   tx: Tx,
@@ -220,13 +231,17 @@ class LinesMissing extends Error {
   }
 }
 
-/** Compares a bill that was read with the orders of its account; only the first of concurrent calls compares it. */
+/**
+ * Compares a bill with the orders of its account, after its lines were read. Of concurrent calls, only the first
+ * compares the bill.
+ */
 export async function compareBill(ports: BillPorts, billNo: string): Promise<void> {
   const patient = await ports.openPatient();
   try {
     const found = await ports.store.read((tx) => tx.bills.find({ billNo }));
     if (!found || found.reading === 0) return;
-    // Before the comparison, because after a crash no later comparison may remove the old lines.
+    // Old lines are removed before the comparison. If the process crashed after the comparison, no later step would
+    // remove them.
     await removeOldLines(ports.store, billNo);
     await countLines(patient.store, found.day);
     await nameOrders(patient.store, found);
@@ -256,7 +271,8 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   const matched = await runMatch(ports, tx, bill, rates);
   const now = ports.now();
   if (matched.lines !== bill.lines) throw new LinesMissing(matched.lines, bill.lines);
-  // Queries unknown disputes again, because no other work queries old disputes.
+  // Reopens the differences about unknown disputes, so that the channel is queried again. No other job queries disputes
+  // of this age.
   await tx.billDifferences.update(
     { billNo, kind: 'dispute_unknown_to_us', state: 'listed' },
     { state: 'open', checks: 0, nextCheckAt: now, leasedUntil: null },

@@ -32,12 +32,15 @@ type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
 
 /** The `dedupe` key of the exception about unknown refunds, if the channel reports no refund total. */
 const WITHOUT_TOTAL = 'once';
-/** The prefix of that key if the channel reports a total. The unknown amount follows, so that another amount opens another exception. */
+/**
+ * The prefix of the `dedupe` key if the channel reports a refund total. The unknown amount follows the prefix, so that
+ * another amount opens another exception.
+ */
 const BEYOND = 'beyond:';
 
 /**
- * The exception (a case for an operator) if the channel reports more refunds than the service knows. Compares totals, because there may be
- * others besides a known refund.
+ * The exception (a case for an operator) if the channel reports more refunds than the service knows. Totals are
+ * compared, because the channel may have unknown refunds besides the known ones.
  */
 export function unexplainedRefunds(
   order: Sums,
@@ -78,7 +81,8 @@ function paidPatch(outcome: ReceivedPayment, order: OrderRow, now: Date): OrderT
   return {
     state: 'paid',
     paid: outcome.amount.minor,
-    // The channel's clock has whole seconds and may differ from ours; the history keeps the channel's time.
+    // The channel's clock may be behind ours or lack fractions of a second, so `paidAt` is never before the creation.
+    // The history keeps the channel's time.
     paidAt: outcome.at < order.createdAt ? order.createdAt : outcome.at,
     channelTradeNo: outcome.channelNo ?? order.channelTradeNo,
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
@@ -97,8 +101,8 @@ function paidPatch(outcome: ReceivedPayment, order: OrderRow, now: Date): OrderT
 }
 
 /**
- * Accepts or refunds a late payment by the application's policy. If stock is missing or another order has the merchantOrderNo, the payment
- * is refunded in any case.
+ * Accepts or refunds a late payment, as the application's policy says. If stock is missing, or if another order uses
+ * the same merchantOrderNo, the payment is always refunded.
  */
 function latePaid(context: Paid): Change {
   const { order, facts, outcome, now } = context;
@@ -113,7 +117,10 @@ function latePaid(context: Paid): Change {
   };
 }
 
-/** Refunds the whole late payment under a fixed refund number, in the same commit. The status in the API stays until the refund is done. */
+/**
+ * Refunds a late payment in full, in the same commit and under a fixed refund number. The order's status in the API
+ * changes only when the refund is done.
+ */
 function refundLatePayment({ order, outcome, now }: Paid): Change {
   const late = endedPatch(order, outcome, now);
   const intent = {
@@ -161,7 +168,10 @@ export function autoRefunded({
   };
 }
 
-/** The refund that the channel made with its close, or before the payment was known. */
+/**
+ * A refund that the channel made itself: it returned a payment when it closed the order, or before the service knew of
+ * the payment.
+ */
 export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): OpenedRefund {
   const also = { refundNo: `R${order.orderNo}C`, channelRefundNo: null, actor: 'service', cause: 'close' };
   const opened = externalRefund(order, outcome, also, now);
@@ -186,12 +196,15 @@ function endEffects({ state }: OrderRow): EffectRun[] {
   return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
 }
 
-/** A paid order is reported as paid again. For a second payment or an unknown refund an exception is opened. */
+/**
+ * The channel reports a paid order as paid again. An exception is opened if this is a second payment or shows an
+ * unknown refund.
+ */
 function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
   const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
-  // Refunds of the other payment do not belong to this order's sums.
+  // Refunds of a second payment do not belong to this order's sums.
   const raise = isOther ? second : unexplainedRefunds(order, outcome);
   const settlement = isOther || order.settlement !== null ? {} : settlementPatch(outcome);
   const where = { orderNo: order.orderNo, kind: 'double_paid', dedupe } as const;
@@ -200,7 +213,7 @@ function againPaid({ order, outcome, now }: Paid): Change {
   return { rule: null, order: { checkedAt: now, ...settlement }, raise, resolve };
 }
 
-/** The exception of a payment that another order already has: an operator must find out which order was paid. */
+/** The exception for a payment that another order already has. An operator must find out which order was paid. */
 export function ofAnother(
   owner: string,
   { channelNo, amount: received, at }: Pick<OutcomeOf<'paid'>, 'channelNo' | 'amount' | 'at'>,
@@ -208,7 +221,7 @@ export function ofAnother(
   return { kind: 'payment_of_another_order', dedupe: channelNo, received, detail: { channelNo, at, owner } };
 }
 
-/** Stores fee and net amount as first reported. */
+/** Stores the fee and the net amount that the channel reported first; later reports do not change them. */
 function settlementPatch({ settlement }: Pick<ReceivedPayment, 'settlement'>): Partial<Pick<OrderRow, 'settlement'>> {
   if (!settlement) return {};
   const { fee, net, received, completedAt } = settlement;
@@ -223,9 +236,11 @@ function settlementPatch({ settlement }: Pick<ReceivedPayment, 'settlement'>): P
   };
 }
 
-/** A payment of another amount never pays an order. An operator decides, and the channel is not queried until then. */
+/**
+ * A payment whose amount differs never pays an order. An operator decides, and the channel is not queried until then.
+ */
 function differentAmount({ order, facts, outcome, now }: Paid): Change {
-  // The operator has decided about this payment, so the order closes.
+  // The exception about this payment is resolved, so the order closes.
   if (facts.mismatch === 'ended' && isOpen(order.state))
     return closed(order, order.closeReason ?? 'admin', now, outcome);
   const { channelNo, amount: received, at } = outcome;
@@ -248,12 +263,13 @@ function differentAmount({ order, facts, outcome, now }: Paid): Change {
   };
 }
 
-/** The lease of a close that may return money; after the lease its result is unknown. */
+/** The lease of a close that may return money. When the lease expires without a response, the result is unknown. */
 const REVERSE_LEASE_SECONDS = 30;
 
 /**
- * Whether a close may be sent. `plain`: the close moves no money. With a payer's code a close returns a payment, so only one runs at a
- * time. `first`: none was sent; `again`: the result of an earlier close is unknown; `running`: the answer to a close is awaited.
+ * Whether a close may be sent. `plain`: the close moves no money. The other values are for orders with a payer's code:
+ * their close can return a payment, so only one may run at a time. `first`: no close was sent yet; `again`: the result
+ * of an earlier close is unknown; `running`: a close waits for its response.
  */
 export type Reverse = 'plain' | 'first' | 'again' | 'running';
 
@@ -264,7 +280,10 @@ export function reverseOf({ scene, state, reverseDoubtAt }: OrderRow, now: Date)
   return reverseDoubtAt <= now ? 'again' : 'running';
 }
 
-/** Records, with a lease, the start of a close that may return a payment. While such a close runs, the order is due again after its lease. */
+/**
+ * Records the start of a close that may return a payment, with a lease. While another such close runs, the order is due
+ * again when that lease expires.
+ */
 export function claimReverse(order: OrderRow, now: Date): Change {
   const reverse = reverseOf(order, now);
   if (reverse === 'plain') return STAY;
@@ -273,7 +292,10 @@ export function claimReverse(order: OrderRow, now: Date): Change {
   return { rule: null, order: { reverseDoubtAt, nextCheckAt: later(reverseDoubtAt, 1), leasedUntil: null } };
 }
 
-/** Any answer to a close that may return a payment ends its lease. Without an answer the result stays unknown, and the close is due again. */
+/**
+ * The end of a close that may return a payment. A response ends its lease; without a response the result stays unknown,
+ * and the close is due again.
+ */
 export function afterReverse(
   { reverseDoubtAt }: OrderRow,
   own: Date | undefined,
@@ -285,8 +307,8 @@ export function afterReverse(
 }
 
 /**
- * A running close may be returning this payment, so the payment does not count until the close is answered. The close is due again after
- * its lease.
+ * A running close may return this payment, so the payment does not count until the close has a response. The order is
+ * due again after the lease of the close.
  */
 function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
   const nextCheckAt = reverseDoubtAt !== null && reverseDoubtAt > now ? reverseDoubtAt : now;
@@ -303,7 +325,7 @@ function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: 
   if (outcome.kind === 'paid' && facts.owner) return 'refuse';
   const decision = DECISIONS[order.state][outcome.kind];
   if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';
-  // A refused or late approval is stored like any other answer.
+  // An approval that was refused before, or that arrives too late, is stored but not captured.
   if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
   if (decision !== 'pay' && decision !== 'late') return decision;
   if (order.paid > 0n) return 'again';
@@ -349,7 +371,10 @@ function note({ order, outcome, cause, now }: OutcomeContext): Change {
   return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
 }
 
-/** The next query. A query of a caller never postpones a due check; otherwise an order that is polled would never expire. */
+/**
+ * Plans the next query. A query by a caller never postpones a planned check, because an order that a caller polls would
+ * then never expire.
+ */
 function planAfter(
   order: OrderRow,
   cause: string,
@@ -361,7 +386,10 @@ function planAfter(
   return { nextCheckAt: planned !== null && (regular === null || planned < regular) ? planned : regular };
 }
 
-/** An answer after a close was requested: discards the payment link and repeats the close soon. */
+/**
+ * Handles a `pending` outcome of an order whose close was requested: the payment link is not stored, and the close is
+ * repeated soon.
+ */
 function withhold({ order, outcome, cause, now }: OutcomeContext<OutcomeOf<'pending'>>): Change {
   const patch = {
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
@@ -374,7 +402,9 @@ function withhold({ order, outcome, cause, now }: OutcomeContext<OutcomeOf<'pend
   return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
 }
 
-/** Stores the approval and wakes the capture; the capture command decides whether to capture. */
+/**
+ * Stores the payer's approval and makes the capture due. The capture command decides whether the payment is captured.
+ */
 function capture({ order, outcome, now }: OutcomeContext<OutcomeOf<'approved'>>): Change {
   const lease = order.captureState === 'live' ? order.captureLeasedUntil : null;
   const patch = {
@@ -401,7 +431,10 @@ function pay(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
   };
 }
 
-/** One payment pays one order. If another order has the payment, an exception is opened and this order is queried again. */
+/**
+ * Rejects a payment that another order already has, because one payment pays only one order. An exception is opened,
+ * and this order is queried again.
+ */
 function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<'paid'>>): Change {
   const raise = [ofAnother(facts.owner!, outcome)];
   const isAsked = cause !== 'notice';
@@ -410,13 +443,16 @@ function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<
   return { rule: null, order: isAsked ? { checkedAt: now } : soon(order, now), raise };
 }
 
-/** A payment after the order ended: a mismatch if the amount differs, otherwise a late payment. */
+/** Handles a payment that arrived after the order ended: a mismatch if the amount differs, otherwise a late payment. */
 function late(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
   if (!isAmountOf(context.order, context.outcome.amount)) return differentAmount(context);
   return wentBack(context.outcome) ? autoRefunded(context) : latePaid(context);
 }
 
-/** The channel reports a paid order as closed, so it was refunded in full; an unknown refund opens an exception. */
+/**
+ * The channel reports a paid order as closed, which means that the payment was refunded in full. If this refund is
+ * unknown, an exception is opened.
+ */
 function hint({ order, now }: OutcomeContext): Change {
   const raise = unexplainedRefunds(order, { refundedTotal: order.paid });
   return raise.length === 0 ? STAY : { rule: null, order: { checkedAt: now }, raise };
@@ -462,7 +498,7 @@ function outcomePatch(
   };
 }
 
-/** Counts "not found" answers after the channel's own expiry; any sign of the trade resets the count. */
+/** Counts "not found" answers after the channel's own expiry. Any other answer that shows a trade resets the count. */
 function absence(
   order: OrderRow,
   outcome: Outcome,

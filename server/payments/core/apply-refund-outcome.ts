@@ -5,13 +5,13 @@ import { type Change, type Raised, type RefundTransition, type Resolved, STAY, t
 import { isExternal, reservedAgain, withOverrun, withRefunded } from './open-refund.ts';
 import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan.ts';
 
-/** For this long a call with an unknown result may still reach the channel. */
+/** The time during which a call with an unknown result may still reach the channel. */
 const LANDING_SECONDS = 600;
 
 /** An outcome of a refund, and the call that it answers. */
 export interface RefundReport {
   readonly outcome: RefundOutcome;
-  /** The outcome answers a refund call, not a query. */
+  /** True = the outcome answers a refund call; otherwise it answers a query. */
   readonly sent?: boolean;
   /** The attempt that was sent or queried; absent = the current attempt. */
   readonly attempt?: number;
@@ -28,14 +28,16 @@ interface OutcomeContext<OutcomeOf extends RefundOutcome = RefundOutcome> {
 type Sums = NonNullable<RefundTransition['order']>;
 type OutcomeOf<Kind extends RefundOutcome['kind']> = Extract<RefundOutcome, { kind: Kind }>;
 
-/** Decides an outcome of a refund and the sums of its order. The passing of time never fails a refund. */
+/**
+ * Decides how an outcome changes a refund and the sums of its order. A refund never fails only because time has passed.
+ */
 export function applyRefundOutcome(
   order: OrderRow,
   refund: RefundRow,
   { outcome, sent = false, attempt = refund.attempt }: RefundReport,
   now: Date,
 ): Change {
-  // An answer about an earlier attempt does not apply to this one.
+  // An answer about an earlier attempt does not apply to the current attempt.
   if (attempt !== refund.attempt) return STAY;
   return STEPS[outcome.kind]({ order, refund, outcome, sent, now } as never);
 }
@@ -51,9 +53,9 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (context: OutcomeContex
 };
 
 /**
- * Whether a message reports a refund as done or pending although its stored state says otherwise (failed, abnormal, or paid another way).
- * The message may be an old repeat, so the channel is queried. For a reported failure an exception (a case for an operator) is opened
- * immediately.
+ * Whether a message may be an old repeat: it reports a refund as done or pending, but the stored state says otherwise
+ * (failed, abnormal, or paid another way). If so, the channel is queried. A reported failure never counts as old; it
+ * opens an exception (a case for an operator) immediately.
  */
 export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolean {
   const { state } = refund;
@@ -107,7 +109,7 @@ function succeeded(context: OutcomeContext<OutcomeOf<'succeeded'>>): Change {
   };
 }
 
-/** Whether an administrator returned the money another way, with a reason. */
+/** Whether an administrator has returned the money outside the channel and given a reason. */
 function wasPaidByPerson({ state, elsewhere, failureMessage }: RefundRow): boolean {
   return state === 'succeeded' && elsewhere && failureMessage !== null;
 }
@@ -169,7 +171,7 @@ function accepted({ order, refund, outcome, now }: OutcomeContext<OutcomeOf<'pen
   return onItsWay(refund, patch, outcome, now);
 }
 
-/** A failed refund turns out to be pending: its amount is reserved again, with overrun if needed. */
+/** The channel reports a failed refund as pending, so its amount is reserved again, with overrun if needed. */
 function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched['refund']>): RefundTransition {
   const sums: Sums = refund.surplus
     ? {}
@@ -189,7 +191,7 @@ function refusedForGood(context: OutcomeContext<OutcomeOf<'failed'>>): Change {
   if (refund.state === 'succeeded') return abnormal({ ...context, outcome: { ...outcome, kind: 'abnormal' } });
   // The channel repeats a reversal that is already stored.
   if (refund.state === 'abnormal' && refund.failureCode === outcome.code) return STAY;
-  // The channel rejects the number of an ended refund, so a retry needs another number.
+  // The channel rejects a refund number whose refund has failed, so a retry needs another number.
   return failedRefund(order, refund, { code: outcome.code, message: outcome.reason, isSpent: true }, now);
 }
 
@@ -223,7 +225,10 @@ export function failedRefund(
   };
 }
 
-/** Neither payer nor merchant may have the money, so an operator must check. A failed refund reserves its amount again. */
+/**
+ * Marks a refund as abnormal. Possibly neither payer nor merchant has the money, so an operator must check. If the
+ * refund had failed, its amount is reserved again.
+ */
 function abnormal({ order, refund, outcome }: OutcomeContext<OutcomeOf<'abnormal'>>): Change {
   const { refundNo, state, surplus } = refund;
   // A reversal at the channel does not affect money that the payer received outside the channel.
@@ -265,14 +270,14 @@ function sumsOfAbnormal(order: OrderRow, { state, amount }: RefundRow): Sums {
   return state === 'failed' ? withOverrun(order, { refunded, refunding: refunding + amount }) : {};
 }
 
-/** Resolves `refund_overdue`: the refund has ended, or has another exception. */
+/** Resolves the exception `refund_overdue`, because the refund has ended or has another exception. */
 function notOverdue({ refundNo }: RefundRow, resolution: string): Resolved {
   return { where: { refundNo, kind: 'refund_overdue' }, resolution, by: 'service' };
 }
 
 /**
- * A refusal fails a refund only if it is definite or two "not found" answers confirm it. While an earlier call can still reach the channel,
- * the refund stays open.
+ * Handles an outcome without a final result. A refusal fails the refund only if it is definite, or if two "not found"
+ * answers confirm it. While an earlier call can still reach the channel, the refund stays open.
  */
 function unsettled({
   order,
@@ -302,7 +307,10 @@ function unsettled({
   return failedRefund(order, refund, failure, now);
 }
 
-/** After a refusal, refunds of late and surplus payments are sent again with the same number, and an exception is opened. */
+/**
+ * The channel refused a refund of a late or surplus payment. The refund is sent again with the same number, and an
+ * exception is opened.
+ */
 function sentAgain(refund: RefundRow, patch: NonNullable<Touched['refund']>, now: Date): Change {
   const { refundNo, checks } = refund;
   const nextCheckAt = nextRefundCheck(checks, now);
@@ -334,8 +342,8 @@ function overdue(refund: RefundRow, now: Date): Raised[] {
 }
 
 /**
- * Whether the channel accepted a refund and then reported "not found" twice. If so, it is sent again with the same number. A refund made
- * outside this service is never sent.
+ * Whether the channel accepted a refund and later reported "not found" twice. If so, the refund is sent again with the
+ * same number. A refund made outside this service is never sent.
  */
 function isDisowned({ accepted, absentCount, origin }: RefundRow): boolean {
   return accepted && absentCount >= 2 && !isExternal(origin);
@@ -355,7 +363,10 @@ function isRefusedForSure(refund: RefundRow, isDefinite: boolean, now: Date): bo
   return refund.refusedAt !== null && isConfirmed && !canStillLand && !refund.accepted;
 }
 
-/** A refund that was refused or reported as "not found" is queried again after a minute, so that the decision does not wait for a long step. */
+/**
+ * When to query a refund next. After a refusal or a "not found" answer the pause is only a minute, so that the decision
+ * is not delayed.
+ */
 function nextQuery(refund: RefundRow, now: Date): Date {
   const regular = nextRefundCheck(refund.checks - 1, now);
   const soon = later(now, ABSENCE_SECONDS + 1);

@@ -22,7 +22,7 @@ export interface DisputeFacts {
   readonly refunds: readonly RefundRow[];
   /** The numbers of refunds that are already counted as the loss of another dispute of the order. */
   readonly claimed: ReadonlySet<string>;
-  /** Other disputes of the order whose loss was paid by refunds of the service. */
+  /** Other disputes of the order whose loss was already covered by refunds of the service. */
   readonly covered: readonly Pick<DisputeRow, 'openedAt' | 'amount'>[];
 }
 
@@ -36,7 +36,7 @@ interface DisputeNames {
 
 /** The result of one answer about a dispute: the new row, the change of money, and the events. */
 export interface DisputeChange {
-  /** Null = the state stays. */
+  /** The rule of the state change; null = the state does not change. */
   readonly rule: DisputeRule | null;
   readonly dispute: DisputeRow;
   /** The existing refund that `money` changes. */
@@ -45,7 +45,7 @@ export interface DisputeChange {
   readonly emit: readonly `dispute.${'opened' | 'updated' | 'closed'}`[];
 }
 
-/** Decides the channel's answer about a dispute: the same result for the same rows, answer and time. */
+/** Decides how the channel's answer changes a dispute. The same rows, answer and time always give the same result. */
 export function decideDispute(
   order: OrderRow,
   facts: DisputeFacts,
@@ -84,7 +84,9 @@ export function decideDispute(
   };
 }
 
-/** Tolerance, because channels write the times of refunds and disputes with different precision. */
+/**
+ * The tolerance for comparing the times of refunds and disputes, because channels report them with different precision.
+ */
 const SAME_SECONDS = 60;
 
 const WORDS = ['state', 'reason', 'amount', 'currency', 'dueAt'] as const satisfies readonly (keyof DisputeRow)[];
@@ -97,7 +99,7 @@ function isSame(one: DisputeRow[(typeof WORDS)[number]], other: DisputeRow[(type
   return one instanceof Date && other instanceof Date ? one.getTime() === other.getTime() : one === other;
 }
 
-/** The rule of the transition; null if the state stays. */
+/** The rule of the transition; null if the state does not change. */
 function ruleOf(from: DisputeState | null, to: DisputeState): DisputeRule | null {
   return from === to
     ? null
@@ -108,7 +110,9 @@ interface Taken {
   money: Change;
   refund?: RefundRow;
   dispute?: Pick<DisputeRow, 'amountLost' | 'refundNo'>;
-  /** The payment or a possibly matching refund has no final result yet, so the dispute cannot end yet. */
+  /**
+   * The payment, or a refund that may match the dispute, has no final result yet. The dispute stays open until then.
+   */
   isWaiting?: true;
 }
 
@@ -149,8 +153,8 @@ function taken(
   const reported = done.find(({ origin, amount }) => origin === 'channel' && amount === minor);
   if (reported) return { money: STAY, dispute: { amountLost: minor, refundNo: reported.refundNo } };
   if (!lost.booked) {
-    // A refund of the service may have paid the payer, so refunds in progress must end first. A refund that waits for an approval is
-    // ignored, because it may itself wait for this dispute.
+    // The service's own refunds may have paid the payer, so refunds in progress must end first. A refund that waits for
+    // an approval is ignored, because an administrator may delay its approval until the dispute ends.
     if (givenFor(others, covered, openedAt) >= minor) return { money: STAY };
     if (others.some(isUnderWay)) return { money: STAY, isWaiting: true };
   }
@@ -164,7 +168,10 @@ function isSince({ state, finishedAt }: RefundRow, openedAt: Date): boolean {
   return state === 'succeeded' && finishedAt !== null && isAfterOpening(finishedAt, openedAt);
 }
 
-/** Whether a refund at that time may be the money of the dispute, and not an earlier refund. */
+/**
+ * Whether a refund at the time `at` may be the money of the dispute. A refund from before the opening of the dispute
+ * cannot be.
+ */
 export function isAfterOpening(at: Date, openedAt: Date): boolean {
   return at >= later(openedAt, -SAME_SECONDS);
 }
@@ -187,14 +194,17 @@ function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'
   return own.reduce((sum, { refund, left }) => sum + (isSince(refund, openedAt) ? left : 0n), 0n);
 }
 
-/** The dispute is lost again after a won appeal, so the channel takes the returned money again. */
+/** The dispute was won on appeal and is now lost again, so the channel takes the returned money again. */
 function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMoney, now: Date): Taken {
   const { refundNo, amount: amountLost } = refund;
   const money = applyRefundOutcome(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
   return { money, refund, dispute: { amountLost, refundNo } };
 }
 
-/** The dispute is won after a loss, and the channel returns the money. The dispute's refund becomes abnormal until an administrator decides. */
+/**
+ * The dispute was lost and is now won, so the channel returns the money to the merchant. The dispute's refund becomes
+ * abnormal until an administrator decides.
+ */
 function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow | undefined, now: Date): Taken {
   if (!refund) return { money: STAY };
   const outcome = { kind: 'abnormal', code: WON, reason: 'The dispute was won after it had been lost.' } as const;
@@ -222,8 +232,9 @@ function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, i
 }
 
 /**
- * The exception (a case for an operator) of an undecided dispute. After the merchant accepted the dispute, the exception blocks refunds
- * until the channel decides. The channel may have paid the payer although its answer was lost, and a refund would pay the payer twice.
+ * The exception (a case for an operator) of an undecided dispute. If the merchant has accepted the dispute, the
+ * exception blocks refunds until the channel decides. The channel may have paid the payer even if the response was
+ * lost, and a refund would then pay the payer twice.
  */
 export function listedDispute(dispute: DisputeRow): Raised {
   const { disputeNo, state, dueAt, reason, amount, currency, acceptedAt } = dispute;

@@ -43,15 +43,15 @@ function claimCapture(order: OrderRow, now: Date): Change {
   };
 }
 
-/** Removes a capture that the channel does not know. */
+/** Deletes the record of a capture that the channel does not know, so that a new capture can start. */
 function forgetCapture(order: OrderRow, captures: number, now: Date): Change {
   if (order.captures !== captures || !isDoubtful(order, now)) return STAY;
   return { rule: null, order: { captureState: null, captureLeasedUntil: null, nextCheckAt: now } };
 }
 
 /**
- * The payer approved again after the channel had refused a capture. If the caller had not read the latest refusal (`refusedAt`), it reports
- * the approval that was refused, so nothing changes.
+ * Records a new approval by the payer after the channel had refused a capture. `refusedAt`: the refusal that the caller
+ * had read. If a later refusal is stored, the caller reports the refused approval, so nothing changes.
  */
 function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Change {
   const { state, approvalAskedAt } = order;
@@ -83,8 +83,8 @@ function settleCapture(
 }
 
 /**
- * The channel certainly captured nothing. If the channel allows it, the payer may choose another payment method a few times; otherwise the
- * order ends.
+ * Handles a definite refusal of a capture: the channel captured nothing. The payer may choose another payment method a
+ * few times, if the channel allows it; otherwise the order ends.
  */
 function refusedCapture(order: OrderRow, outcome: OutcomeOf<'declined'>, now: Date): Change {
   const over = { captureState: null, captureLeasedUntil: null, captureReason: outcome.code.slice(0, 128) };
@@ -108,26 +108,29 @@ function afterCapture(outcome: Outcome): Outcome {
   return outcome.kind === 'approved' ? { kind: 'pending' } : outcome;
 }
 
-/** How long after its end an ended order is queried again while the channel gives no answer. */
+/** How long after its end an order is still queried while the channel does not answer. */
 const PATIENCE_SECONDS = 4 * 86_400;
 
 /** A command about an order, or the answer to a call other than a query. */
 export type OrderCommand =
-  /** Start of a close, committed before the channel is called. */
+  /** Records the start of a close before the channel is called. */
   | { readonly command: 'close'; readonly reason: CloseReason }
-  /** Start of a close call that may return a payment. */
+  /** Records the start of a close call that may return a payment. */
   | { readonly command: 'reverse' }
   /** The channel's answer to a close. `reverse`: for a close that may return a payment, the end of the lease under which it was sent. */
   | { readonly command: 'settle_close'; readonly outcome: CloseOutcome; readonly reverse?: Date | undefined }
-  /** After its own expiry the channel reported twice that it does not know the order. */
+  /** The channel reported "not found" twice after its own expiry of the order. */
   | { readonly command: 'give_up' }
   /** The caller is about to receive `closing`, so a later payment is a late payment. */
   | { readonly command: 'answer_closing' }
   /** The create call is repeated. */
   | { readonly command: 'send_again' }
-  /** Start of a capture, committed before the channel is called. */
+  /** Records the start of a capture before the channel is called. */
   | { readonly command: 'capture' }
-  /** The payer or the shop reports a new approval. `refusedAt`: the latest refused capture that the reporter had read; null = none. */
+  /**
+   * The payer or the shop reports a new approval. `refusedAt`: the latest refused capture that the caller had read;
+   * null = none.
+   */
   | { readonly command: 'approved_again'; readonly refusedAt: Date | null }
   /** The channel's answer to the capture attempt with the number `captures`. */
   | { readonly command: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
@@ -141,9 +144,9 @@ export type OrderCommand =
   | { readonly command: 'rest' }
   /** An administrator ends an overdue order without the channel's confirmation; a later payment is a late payment. */
   | { readonly command: 'abandon' }
-  /** An administrator accepts a payment of another amount. */
+  /** An administrator accepts a payment whose amount differs from the order. */
   | { readonly command: 'accept'; readonly received: Money; readonly paymentNo: string }
-  /** An administrator refunds a payment of another amount, or a second payment. */
+  /** An administrator refunds a second payment, or a payment whose amount differs from the order. */
   | {
       readonly command: 'refund_payment';
       readonly received: Money;
@@ -228,12 +231,18 @@ function settleClose(
   return { rule: null, order: { ...doubt, checks: order.checks + 1, nextCheckAt, leasedUntil: null }, raise };
 }
 
-/** The exception for a close that returned the payment of another order. This order has neither payment nor refund. */
+/**
+ * The exception for a close that returned a payment belonging to another order. The closed order itself has neither a
+ * payment nor a refund.
+ */
 function returnedOfAnother({ amount, currency }: OrderRow, owner: string, { channelNo, at }: Returned): Raised {
   return ofAnother(owner, { channelNo: channelNo ?? '', amount: { minor: amount, currency }, at });
 }
 
-/** Records that the close returned a payment. The payment was unknown, or was reported while the close was running. */
+/**
+ * Records that a close returned a payment. The service did not know the payment, or received its report while the close
+ * was running.
+ */
 function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date): Change {
   const { currency } = order;
   if (order.paid === 0n && order.state !== 'paid') {
@@ -261,8 +270,8 @@ export function canRenew(order: OrderRow, now: Date): boolean {
 }
 
 /**
- * Plans the next query for a late payment: hourly for up to four days if the channel did not answer. A due time that was changed meanwhile
- * stays.
+ * Plans the next query for a late payment. If the channel did not answer, the query is repeated every hour for up to
+ * four days. A due time that another process has changed stays.
  */
 function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
@@ -277,9 +286,10 @@ function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_ch
 
 function abandon(order: OrderRow, _command: Command<'abandon'>, now: Date): Change | Refusal {
   if (!isOpen(order.state)) return STAY;
-  // A payment that waits for the merchant never ends by itself, so the order need not be overdue.
+  // If the capture waits for the merchant, the order may be closed before it is overdue, because the wait never ends by
+  // itself.
   if (!isOrderOverdue(order, now) && order.captureState !== 'pending')
-    return refused('invalid_action', 'The channel may still close or pay this order.');
+    return refused('invalid_action', 'The order is not overdue: the channel may still complete it. Query the order.');
   return closed(order, order.closeReason ?? 'admin', now);
 }
 
@@ -298,8 +308,9 @@ function accept(
   if (received.currency !== order.currency)
     return refused('invalid_action', 'A payment in another currency can only be refunded.');
   if (order.state === 'paid' || order.paid > 0n)
-    return refused('order_already_paid', 'The order has already been paid.');
-  if (sibling) return refused('order_already_paid', 'Another order with this merchantOrderNo is open or paid.');
+    return refused('order_already_paid', 'The order has already been paid, so this payment can only be refunded.');
+  if (sibling)
+    return refused('order_already_paid', 'Another open or paid order has this merchantOrderNo. Refund the payment.');
   if (!isOpen(order.state) && readmitted !== true)
     return refused('invalid_action', 'The product is sold out. Refund the payment instead.');
   return {
@@ -336,11 +347,14 @@ function refundReceivedPayment(
   return { rule: null, ...asksAgain, open: newRefund(order, intent, now) };
 }
 
-/** Rejects an action that would take or refund the payment twice. */
+/**
+ * Rejects an action on a payment that belongs to another order (`owner`), because the payment would be taken or
+ * refunded twice.
+ */
 function refusedAsAnothers(owner: string): Refusal {
   return refused(
     'invalid_action',
-    `The payment is that of the order ${owner}; the exception can only be acknowledged.`,
+    `The payment belongs to the order ${owner}; this exception can only be acknowledged.`,
   );
 }
 
@@ -400,7 +414,7 @@ function withOverdue(order: OrderRow, change: Change, now: Date): Change {
   return { ...change, raise: [...(change.raise ?? []), listed] };
 }
 
-/** The next fact to load for the decision; undefined = all are loaded. */
+/** The next fact to load for the decision; undefined = all needed facts are loaded. */
 export function orderNeeds(
   order: OrderRow,
   facts: OrderFacts,

@@ -28,7 +28,7 @@ import { isRefundOverdue, isSendable, later, nextRefundCheck } from './plan.ts';
 /** If a lookup (queries about a refund that the channel named) has no result after this time, an exception is opened. */
 const LISTED_SECONDS = 86_400;
 
-/** The result of one answer to a refund lookup. */
+/** The changes that follow from one answer to a refund lookup. */
 interface LookupTransition {
   readonly patch: Partial<RefundLookupRow>;
   readonly raise?: readonly Raised[];
@@ -39,18 +39,24 @@ interface LookupTransition {
 
 /** An outcome that ends a refund, or makes it wait for an administrator. */
 type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
-/** An outcome of a refund that the channel has. A refund that is pending there may be stored as failed. */
+/**
+ * An outcome of a refund that exists at the channel. If the channel reports it as pending, the service may have stored
+ * it as failed.
+ */
 export type RefundAnswer = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
 /** The order and the refund of a lookup. */
 interface LookedUp extends Pick<OrderRow, 'paid'> {
   /** Whether the service has a row for the refund. */
   readonly isKnown: boolean;
-  /** Whether the refunded payment has an exception of its own. If so, the order need not be paid. */
+  /** Whether the refunded payment has its own exception. If so, the order need not be paid. */
   readonly isOfListed?: boolean;
 }
 
-/** Decides an answer to a refund lookup. Only a final or abnormal refund ends the lookup; otherwise the channel is queried again, without limit. */
+/**
+ * Decides what changes after an answer to a refund lookup. Only a final or abnormal refund ends the lookup. After any
+ * other answer the channel is queried again, without limit.
+ */
 export function decideLookup(
   { paid, isKnown, isOfListed = false }: LookedUp,
   lookup: RefundLookupRow,
@@ -79,7 +85,7 @@ function isEnd(outcome: RefundOutcome): outcome is RefundEnd {
   return outcome.kind === 'succeeded' || outcome.kind === 'failed' || outcome.kind === 'abnormal';
 }
 
-/** The exception of a refund that the channel named without a usable result. */
+/** The exception for a refund that the channel named but whose result could not be queried. */
 export function unanswered(number: string, answer: object = {}): Raised {
   return {
     kind: 'refund_unexplained',
@@ -95,9 +101,9 @@ function listedAs(orderNo: string, number: string) {
   return { orderNo, kind: 'refund_unexplained' as const, dedupe: number };
 }
 
-/** Decides an outcome of a refund and the sums of its order. */
+/** Decides how an outcome changes a refund and the sums of its order. */
 export function decideRefund(order: OrderRow, refund: RefundRow, report: RefundReport, now: Date): Change;
-/** Decides a command about a refund and the sums of its order. */
+/** Decides how a command changes a refund and the sums of its order. */
 export function decideRefund(order: OrderRow, refund: RefundRow, command: RefundCommand, now: Date): Change | Refusal;
 export function decideRefund(
   order: OrderRow,
@@ -117,13 +123,16 @@ export function decideRefund(
     : applyRefundOutcome(order, refund, input, now);
 }
 
-/** The facts for a new refund beyond the order. */
+/** The facts for a decision about a new refund, in addition to the order. */
 interface NewRefundFacts extends RefundFacts {
   /** All refunds of the order so far. */
   readonly earlier: readonly RefundRow[];
 }
 
-/** A requested refund; `mayRepeat` = it may be a retry of the same request, because it has neither an Idempotency-Key nor a refund number. */
+/**
+ * A requested refund. `mayRepeat`: the request has neither an Idempotency-Key nor a refund number, so it may be a
+ * retry.
+ */
 type RefundAsked = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
 
 /** Checks a new refund and reserves its amount. The sequence of the checks decides which error the caller receives. */
@@ -154,12 +163,18 @@ export function decideNewRefund(
   return { rule: null, open: newRefund(order, { ...asked, dueAt, sentByCaller: true }, now) };
 }
 
-/** Whether a refund of the same amount is in progress. Without an Idempotency-Key the new request may be a retry of it. */
+/**
+ * Whether this refund is in progress and has the requested amount. Without an Idempotency-Key, the new request may be a
+ * retry of this refund.
+ */
 function isUndecidedTwin({ amount, state }: RefundRow, asked: bigint): boolean {
   return amount === asked && (state === 'pending' || state === 'processing');
 }
 
-/** When the channel accepts the next refund of this order. A refund that comes too soon is scheduled, not rejected. */
+/**
+ * When the channel accepts the next refund of this order. A refund that is requested too early is scheduled, not
+ * rejected.
+ */
 function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: Date): Date {
   const sent = earlier.filter(
     ({ approval, state }) => approval !== 'waiting' && !(approval === 'rejected' && state === 'failed'),
@@ -172,19 +187,22 @@ function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: D
 /** The facts about a refund that was made outside this service. */
 interface ForeignFacts {
   readonly isKnown: boolean;
-  /** The refund row of a lost dispute about the same money, for which the channel has reported no refund yet. */
+  /**
+   * The refund row that the service created for a lost dispute about the same money. The channel has not reported a
+   * refund for it yet.
+   */
   readonly ofDispute?: RefundRow | undefined;
-  /** The refunded payment, if it is not the order's own. */
+  /** The refunded payment, if the refund is not for the order's own payment. */
   readonly ofOther?: OtherPayment | undefined;
 }
 
-/** A payment for the order that is not in its sums: a second payment, or a payment of another amount. */
+/** A payment that the order's sums do not include: a second payment, or a payment whose amount differs. */
 export interface OtherPayment extends PaymentGivenBack {
   /** The number of another order that has this payment; null = none. */
   readonly owner: string | null;
   /** The amount of this payment that was refunded before, in minor units. */
   readonly back: bigint;
-  /** Whether this payment has an exception of its own, open or resolved. */
+  /** Whether this payment has its own exception, open or resolved. */
   readonly isListed: boolean;
 }
 
@@ -197,7 +215,10 @@ interface ForeignNames {
   readonly cause: string;
 }
 
-/** Whether a refund belongs to the payment in the order's sums. A refund that names no payment is taken as such. */
+/**
+ * Whether a refund belongs to the payment in the order's sums. A refund that names no payment counts as a refund of
+ * that payment.
+ */
 export function isOwnPayment(
   { paid, channelTradeNo }: Pick<OrderRow, 'paid' | 'channelTradeNo'>,
   payment: PaymentGivenBack | undefined,
@@ -206,7 +227,10 @@ export function isOwnPayment(
   return paid > 0n && (channelTradeNo === null || channelTradeNo === payment.channelNo);
 }
 
-/** Records a refund that was made outside this service. If the order has no known payment, a query is scheduled and an exception is opened. */
+/**
+ * Records a refund that was made outside this service. If no payment of the order is known, a query is scheduled and an
+ * exception is opened.
+ */
 export function decideForeignRefund(
   order: OrderRow,
   { isKnown, ofDispute, ofOther }: ForeignFacts,
@@ -227,8 +251,8 @@ export function decideForeignRefund(
 }
 
 /**
- * A refund of a payment that is not the order's own does not change the order's sums. For an unknown payment an exception is opened, and
- * resolved when the payment is refunded in full.
+ * Handles a refund of a payment that is not the order's own: the order's sums do not change. If the payment is unknown,
+ * an exception is opened. The exception is resolved when the payment is refunded in full.
  */
 function givenBackOfOther(
   order: OrderRow,
@@ -239,7 +263,7 @@ function givenBackOfOther(
 ): Change {
   const { orderNo, state } = order;
   const { amount, at } = outcome;
-  // The message has the time of the refund, but not of the payment.
+  // The message contains the time of the refund, but not the time of the payment.
   const listed = { dedupe: channelNo, received, detail: { channelNo, refundedAt: at } };
   if (owner !== null)
     return {
@@ -265,7 +289,7 @@ function givenBackOfOther(
 
 /** A command about an existing refund. */
 export type RefundCommand =
-  /** Start of a send, committed before the channel is called. A repeat has the same number and bytes. */
+  /** Records the start of a send before the channel is called. A repeated call has the same number and content. */
   | { readonly command: 'send' }
   /** A failed or overdue refund is requested again. */
   | { readonly command: 'retry'; readonly facts: RefundFacts }
@@ -324,7 +348,10 @@ const COMMANDS: { readonly [Name in RefundCommand['command']]: DecideCommand<Nam
       : { rule: null, refund: { nextCheckAt: null, leasedUntil: null } },
 };
 
-/** Approves a waiting refund and schedules it. Refused if a dispute has taken the reserved amount meanwhile. */
+/**
+ * Approves a refund that waits for approval, and schedules it. Rejects the approval if a dispute has meanwhile taken
+ * the reserved amount.
+ */
 function approve({ order, refund }: Pair, { facts }: Command<'approve'>, now: Date): Change | Refusal {
   if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
   if (order.refunded + order.refunding > order.paid) return { refuse: { code: 'refund_exceeds_refundable' } };
@@ -350,11 +377,11 @@ function reopen({ refund }: Pair, _command: Command<'reopen'>, now: Date): Chang
 }
 
 /**
- * Records a send before the call. The first `sentAt` stays, so that a repeat is identical; the lease prevents a job from sending at the
- * same time.
+ * Records a send before the channel is called. The first `sentAt` stays, so that a repeated call is identical. The
+ * lease prevents a job from sending the refund at the same time.
  */
 function sent(refund: RefundRow, now: Date): Touched {
-  // An earlier call without a stored refusal can still reach the channel.
+  // If an earlier call has no stored refusal, it can still reach the channel.
   const mayLand = refund.tries > 0 && refund.refusedAt === null;
   return {
     rule: null,
@@ -371,7 +398,7 @@ function sent(refund: RefundRow, now: Date): Touched {
   };
 }
 
-/** Checks a refund and reserves its amount again. An overdue refund is sent again unchanged. */
+/** Retries a failed refund: checks it and reserves its amount again. An overdue refund is sent again unchanged. */
 function retry({ order, refund }: Pair, { facts }: Command<'retry'>, now: Date): Change | Refusal {
   const { blockedBy, limits } = facts;
   if (refund.origin === 'dispute') return ofDispute();
@@ -399,7 +426,10 @@ function retry({ order, refund }: Pair, { facts }: Command<'retry'>, now: Date):
   };
 }
 
-/** The channel ended or forgot the refund with this number, so the next attempt uses another number. */
+/**
+ * Prepares the next attempt with another number, because the channel has ended or forgotten the refund with the current
+ * number.
+ */
 function nextNumber({ attempt }: RefundRow, now: Date) {
   const untried = { accepted: false, tries: 0, refusedAt: null, absentCount: 0, absentFirstAt: null, unknownAt: null };
   return { attempt: attempt + 1, channelRefundNo: null, sentAt: now, ...untried };
@@ -422,13 +452,13 @@ function sendOverdue(refund: RefundRow, limits: ChannelLimits, now: Date): Chang
   };
 }
 
-/** Refunds need a paid order without an exception that blocks them. */
+/** Rejects a refund unless the order is paid and no open exception blocks refunds. */
 export function refundsRefused(order: OrderRow, blockedBy: string | null): Refusal | undefined {
   if (order.paid === 0n || order.state !== 'paid') return { refuse: { code: 'order_not_paid' } };
   return blockedBy === null ? undefined : { refuse: { code: 'refunds_blocked', kind: blockedBy } };
 }
 
-/** Whether the channel may have forgotten the refund number. If so, a repeat would pay twice. */
+/** Whether the channel may have forgotten the refund number. If so, a repeated call could pay twice. */
 export function isForgotten(
   { sentAt, createdAt, tries }: Pick<RefundRow, 'sentAt' | 'createdAt' | 'tries'>,
   { refundResendDays }: Pick<ChannelLimits, 'refundResendDays'>,
@@ -437,7 +467,7 @@ export function isForgotten(
   return tries > 0 && refundResendDays !== null && now > later(sentAt ?? createdAt, refundResendDays * 86_400);
 }
 
-/** Whether an administrator may end a refund: by its state, age or exception. */
+/** Whether an administrator may end a refund manually: this depends on its state, age and exceptions. */
 function needsPerson(refund: RefundRow, listed: boolean, now: Date): boolean {
   const isOpen = refund.state === 'pending' || refund.state === 'processing';
   return refund.state === 'abnormal' || (isOpen && (listed || isRefundOverdue(refund, now)));
@@ -495,14 +525,14 @@ function madeElsewhere(): Refusal {
 }
 
 /**
- * Rejects the release of a refund that was made outside this service. The channel has another number for it, so "not found" for our number
- * proves nothing.
+ * Rejects releasing the amount of a refund that was made outside this service. The channel has another number for this
+ * refund, so "not found" for our number proves nothing.
  */
 function notReleased(): Refusal {
   return {
     refuse: {
       code: 'refund_not_released',
-      message: 'The refund was made outside this service. Resolve it with failed_at_channel or paid_elsewhere.',
+      message: 'The refund was made outside this service. Resolve the refund with failed_at_channel or paid_elsewhere.',
     },
   };
 }
@@ -511,7 +541,7 @@ function notAbnormal(): Refusal {
   return {
     refuse: {
       code: 'refund_not_abnormal',
-      message: 'Only a refund that is abnormal, overdue or listed as an exception can be resolved manually.',
+      message: 'Only a refund that is abnormal, overdue or named by an open exception can be resolved manually.',
     },
   };
 }

@@ -4,20 +4,20 @@ import type { Money } from '../../money.ts';
 import type { ChannelLimits, Outcome } from '../channel.ts';
 import { takesMoney } from './transitions.ts';
 
-/** The reaction to an outcome, given the stored state. */
+/** The reaction to an outcome of an order, depending on the stored state. */
 export type Decision =
-  | 'accept' // the channel has the order
-  | 'note' // the answer is stored, the state stays
-  | 'withhold' // an answer after a close was requested: discard the payment link, close again
+  | 'accept' // the channel has accepted the order
+  | 'note' // store the answer; the state does not change
+  | 'withhold' // a close was requested: discard the payment link, close again
   | 'capture' // capture the approved payment
   | 'pay'
-  | 'late' // a payment after the order ended
+  | 'late' // a payment arrived after the order ended
   | 'await_reverse' // a running close may be returning the payment
   | 'again' // the order was paid before
   | 'refuse' // another order has this payment
-  | 'hint' // the channel calls a paid order closed
+  | 'hint' // the channel reports a paid order as closed
   | 'close'
-  | 'fail' // only if the refusal is definite and answers the first call about the order
+  | 'fail' // fail the order, if a definite refusal answers the first call about it
   | 'nothing';
 
 /** The reaction to every outcome in every state of an order. */
@@ -85,8 +85,8 @@ export interface OrderFacts {
   /** Whether another order with the same merchantOrderNo can still be paid, or is paid. Absent = not looked up. */
   readonly sibling?: boolean;
   /**
-   * The exception (a case for an operator) about this payment of another amount: `new` = not yet opened, `ended` = resolved. Absent = not
-   * looked up.
+   * The exception (a case for an operator) about this payment, whose amount differs from the order: `new` = not opened
+   * yet, `open` = open, `ended` = resolved. Absent = not looked up.
    */
   readonly mismatch?: 'new' | 'open' | 'ended';
   /** Whether stock for a late payment could be reserved; absent = not tried. */
@@ -103,7 +103,7 @@ export interface RefundFacts {
 /** An outcome about an order, and its cause. */
 export interface OrderReport {
   readonly outcome: Outcome;
-  /** place, query, capture, check, notice … */
+  /** The call or message that brought the outcome: place, query, capture, check, notice … */
   readonly cause: string;
   /** Whether the outcome answers the first call about the order. */
   readonly firstWord?: boolean;
@@ -121,7 +121,7 @@ export interface OutcomeContext<OutcomeOf extends Outcome = Outcome> {
 /** The outcome of one kind. */
 export type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
 
-/** The next fact to load for the decision; undefined = all are loaded. */
+/** The next fact to load for the decision; undefined = all needed facts are loaded. */
 export function missingFact(
   order: OrderRow,
   facts: OrderFacts,
@@ -141,8 +141,8 @@ export function isAmountOf(order: Pick<OrderRow, 'amount' | 'currency'>, money: 
 }
 
 /**
- * Whether a payment is late. It is late if the order has ended, if its caller has received `closing`, or if another order has taken the
- * merchantOrderNo of the closing order.
+ * Whether a payment is late. A payment is late in three cases: the order has ended; the caller has received the status
+ * `closing`; or the order is closing and another order has taken its merchantOrderNo.
  */
 export function isLate(order: OrderRow, { sibling }: OrderFacts): boolean {
   if (order.state === 'closed' || order.state === 'failed') return true;
@@ -154,12 +154,18 @@ export function wentBack({ amount, refundedTotal = 0n }: OutcomeOf<'paid'>): boo
   return refundedTotal >= amount.minor;
 }
 
-/** Whether closing an order with a payer's code has returned the payment. A query then still reports the payment as paid. */
+/**
+ * Whether a close of an order with a payer's code has returned the payment. After such a close, a query still reports
+ * the payment as paid.
+ */
 export function isCancelled(order: Pick<OrderRow, 'state' | 'scene'>, outcome: OutcomeOf<'paid'>): boolean {
   return order.state === 'closing' && order.scene === 'code' && wentBack(outcome);
 }
 
-/** Whether the application's policy accepts a late payment. Never if another order with the same merchantOrderNo can be paid or is paid. */
+/**
+ * Whether the application's policy accepts a late payment. A late payment is never accepted if another order with the
+ * same merchantOrderNo can be paid or is paid.
+ */
 export function isWelcomeLate({ state, closeReason, latePayment }: OrderRow, { sibling }: OrderFacts): boolean {
   if (sibling) return false;
   if (state === 'failed') return latePayment.afterFailed === 'accept';

@@ -7,9 +7,9 @@ import type { OrderState, RefundState } from '../../domain.ts';
 export interface LedgerView {
   readonly order: OrderRow;
   readonly refunds: readonly RefundRow[];
-  /** Sorted by `sequence`. */
+  /** The history of the order, sorted by `sequence`. */
   readonly transitions: readonly TransitionRow[];
-  /** Of the order and of its refunds. */
+  /** The events of the order and of its refunds. */
   readonly events: readonly Pick<EventRow, 'type' | 'objectNo'>[];
   readonly exceptions: readonly OrderExceptionRow[];
   readonly disputes: readonly DisputeRow[];
@@ -24,14 +24,14 @@ export interface ChannelLedgerView {
 }
 
 interface ChannelLedgerRefund {
-  /** The service's refund number, even if the channel's differs; null = made in the channel's portal. */
+  /** The refund number of this service; null = the refund was made in the channel's portal. */
   readonly intent: string | null;
   readonly amount: bigint;
-  /** Whether the refund succeeded and was then reversed, so that the merchant has the money again. */
+  /** Whether the refund succeeded and was reversed later, so that the merchant has the money again. */
   readonly cameBack?: boolean;
 }
 
-/** An invariant, with the sentence that reports print. */
+/** An invariant. `promise`: the sentence that reports print. */
 interface Promised {
   readonly promise: string;
 }
@@ -181,7 +181,7 @@ export const STEP_INVARIANTS = {
   },
 } as const;
 
-/** Invariants between the service's rows and the channel's records, at any time. */
+/** Invariants that compare the service's rows with the channel's records. They hold at any time. */
 export const CHANNEL_INVARIANTS = {
   'money-came': {
     promise: 'an order has a paid amount only if the channel has a payment',
@@ -245,7 +245,7 @@ export const END_INVARIANTS = {
 export interface Broken {
   readonly name: string;
   readonly promise: string;
-  /** The values that violate it. */
+  /** The values that violate the invariant. */
   readonly detail: string;
 }
 
@@ -271,7 +271,10 @@ export interface Reported {
   readonly refunds: readonly string[];
 }
 
-/** Invariants between earlier responses and an order without due work and without an open exception. */
+/**
+ * Invariants that compare the responses to a caller with the order, when the order has no due work and no open
+ * exception.
+ */
 export const ANSWER_INVARIANTS = {
   'told-paid': {
     promise: 'an order that was reported as paid has a paid amount',
@@ -295,7 +298,10 @@ export const ANSWER_INVARIANTS = {
   },
 } as const;
 
-/** The amount of failed late and surplus refunds that an administrator ended or acknowledged. */
+/**
+ * The amount that stayed at the channel: failed refunds of late or surplus payments that an administrator ended or
+ * acknowledged.
+ */
 function leftThere({ refunds, exceptions }: LedgerView): bigint {
   const isKnown = ({ refundNo }: RefundRow) =>
     exceptions.some((one) => one.refundNo === refundNo && one.resolution === 'acknowledge');
@@ -309,7 +315,7 @@ function kept({ refunds }: ChannelLedgerView): readonly ChannelLedgerRefund[] {
   return refunds.filter(({ cameBack }) => !cameBack);
 }
 
-/** The amount that an administrator returned outside the channel, for example after a reversed refund. */
+/** The amount that administrators returned outside the channel, for example after a reversed refund. */
 function givenElsewhere(refunds: readonly RefundRow[]): bigint {
   const isByPerson = ({ origin, failureCode }: RefundRow) =>
     (origin !== 'channel' && origin !== 'dispute') || failureCode !== null;

@@ -5,7 +5,10 @@ import type { LostMoney, RefundOutcome } from '../channel.ts';
 import type { OpenedRefund } from './transitions.ts';
 import { queueKeyOf, later } from './plan.ts';
 
-/** The send time of a refund that waits for an approval, so far in the future that no job sends the refund. */
+/**
+ * The planned send time of a refund that waits for an approval. The time is so far in the future that no job sends the
+ * refund.
+ */
 const NEVER = new Date('9000-01-01T00:00:00.000Z');
 
 /** Whether a merchant or administrator requested the refund. Refunds that the service itself owes need no approval. */
@@ -25,7 +28,7 @@ export interface GivenBack {
   accepted: readonly (Pick<DisputeRow, 'amount' | 'amountLost' | 'state'> & { approved: boolean })[];
 }
 
-/** The amount of an order returned without a second administrator, in minor units of its currency. */
+/** The amount of an order that was returned without a second administrator, in minor units of the order's currency. */
 export function unapprovedOf({ refunds, accepted }: GivenBack): bigint {
   const ofRefunds = refunds.filter((one) => isAsked(one) && one.state !== 'failed' && one.approval === null);
   const ofDisputes = accepted.filter(({ approved, state }) => !approved && state !== 'won');
@@ -36,7 +39,10 @@ export function unapprovedOf({ refunds, accepted }: GivenBack): bigint {
   ].reduce((sum, amount) => sum + amount, 0n);
 }
 
-/** Whether a refund needs a second administrator: all unapproved amounts of the order count, so that partial refunds cannot avoid the approval. */
+/**
+ * Whether a refund needs a second administrator. All unapproved amounts of the order are added up, so that partial
+ * refunds cannot avoid the approval.
+ */
 export function needsApproval(before: GivenBack, asked: Pick<RefundRow, 'amount' | 'origin'>, above: bigint): boolean {
   return isAsked(asked) && unapprovedOf(before) + asked.amount > above;
 }
@@ -46,16 +52,19 @@ export interface RefundIntent {
   readonly refundNo: string;
   /** Minor units. */
   readonly amount: bigint;
-  /** Absent = the currency of the order. A payment outside the order's sums may have another currency. */
+  /**
+   * Absent = the currency of the order. A second payment, which the order's sums do not include, may have another
+   * currency.
+   */
   readonly currency?: string;
   readonly origin: RefundOrigin;
   readonly reason: string | null;
   readonly merchantRefundNo: string | null;
   readonly actor: string;
   readonly cause: string;
-  /** The earliest time to send it. */
+  /** The earliest time to send the refund. */
   readonly dueAt: Date;
-  /** The caller sends it right after the commit; otherwise a job does. */
+  /** Whether the caller sends the refund right after the commit; otherwise a job sends it. */
   readonly sentByCaller?: boolean;
   /** Whether the refund is not counted in the order's sums, because the refunded payment is not counted there either. */
   readonly surplus?: boolean;
@@ -102,7 +111,7 @@ export function reservation({ sequence }: OrderRow, { refundNo, origin }: Refund
   return { name, run: ['refundReserved'], ...(isAsked ? { mayRefuse: true } : {}) };
 }
 
-/** The side effects of a failed refund that the channel makes after all. No side effect may reject the refund. */
+/** The side effects if the channel makes a failed refund after all. No side effect may reject the refund. */
 export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): EffectRun {
   return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
 }
@@ -112,7 +121,7 @@ export function isExternal(origin: RefundOrigin): boolean {
   return origin === 'channel' || origin === 'dispute';
 }
 
-/** The money of a lost dispute as a refund in the sums of the paid order. */
+/** Creates a succeeded refund for the money of a lost dispute, so that the sums of the order include it. */
 export function lostToDispute(
   order: OrderRow,
   lost: LostMoney,
@@ -130,7 +139,10 @@ export function lostToDispute(
   };
 }
 
-/** A refund, made outside this service, of a payment that is not the order's own. It changes no sums and opens no exception. */
+/**
+ * Creates the row of a refund that was made outside this service for a payment that is not the order's own. The order's
+ * sums do not change, and no exception is opened.
+ */
 export function externalSurplus(
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
@@ -142,7 +154,10 @@ export function externalSurplus(
   return { ...opened, row, sums: {}, raise: [] };
 }
 
-/** A refund that was made outside this service (portal, dispute). It has a row, counts in the sums of the paid order, and opens an exception. */
+/**
+ * Creates the row of a refund that was made outside this service (portal, dispute). The sums of the paid order include
+ * the refund, and an exception is opened.
+ */
 export function externalRefund(
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,

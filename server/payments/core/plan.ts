@@ -20,7 +20,7 @@ const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly n
   closing: [5, 30, 2 * MINUTE, 10 * MINUTE, HOUR],
 };
 
-/** A payer with a code waits at the till, so the first queries follow quickly. */
+/** The steps for orders with a payer's code: the payer waits at the till, so the first queries follow quickly. */
 const TILL_STEPS = {
   created: [3, 5, 10, 30, MINUTE],
   pending: [3, 5, 5, 5, 5, 10, 15, 30, MINUTE],
@@ -33,13 +33,16 @@ const LATE_STEPS: readonly number[] = [5 * MINUTE, HOUR, DAY];
 /** Seconds before the n-th query about a refund; the last value repeats. */
 const REFUND_STEPS: readonly number[] = [10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, DAY];
 
-/** A first capture may start up to this long after the order's end (`endOf`), because the approval may be found only then. */
+/**
+ * A first capture may start up to this long after the order's expiry (`endOf`), because the service may learn of the
+ * approval only then.
+ */
 const APPROVED_GRACE_SECONDS = 10 * MINUTE;
 
 /** Seconds before the n-th query about a dispute; the last value repeats. */
 const DISPUTE_STEPS: readonly number[] = [10 * MINUTE, HOUR, 6 * HOUR];
 
-/** Two "not found" answers count as two only if they are at least this far apart. */
+/** The shortest time between two "not found" answers; closer answers count as one. */
 export const ABSENCE_SECONDS = 60;
 
 /** An expired order starts to close this long after its expiry, so that it has expired by the channel's clock as well. */
@@ -74,7 +77,7 @@ export function nextOrderCheck(order: Scheduled, now: Date): Date | null {
 /** Seconds until the channel is queried after a notification that was not confirmed. */
 const SOON_SECONDS = 15;
 
-/** Plans a query soon. An earlier planned query stays; a paid order is not queried. */
+/** Plans a query in a few seconds. An earlier planned query is kept, and a paid order is not queried. */
 export function soon(
   { state, nextCheckAt }: Pick<OrderRow, 'state' | 'nextCheckAt'>,
   now: Date,
@@ -84,7 +87,7 @@ export function soon(
   return state === 'paid' || isDue ? {} : { nextCheckAt: dueAt };
 }
 
-/** The instant after which the channel's own expiry has certainly passed. */
+/** The time after which the order has certainly expired at the channel as well. */
 export function endOf({ expiresAt }: { expiresAt: Date }): Date {
   return later(expiresAt, EXPIRY_GRACE_SECONDS);
 }
@@ -95,8 +98,8 @@ export function nextRefundCheck(checks: number, now: Date): Date {
 }
 
 /**
- * Whether an approved payment may be captured. Not if the channel has refused to capture this approval. After the expiry of the order there
- * is no second attempt.
+ * Whether an approved payment may be captured. An approval whose capture the channel refused cannot be captured again.
+ * After the expiry of the order, only a first capture is allowed.
  */
 export function mayTakeApproved(
   order: Pick<OrderRow, 'approvalAskedAt' | 'captures' | 'expiresAt'>,
@@ -162,11 +165,11 @@ export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
 }
 
 /**
- * For a refund that has been open this long, the next query opens an exception (a case for an operator). With the longest pause between two
- * queries, that is after about four days.
+ * A refund that has been open for this long is overdue: its next query opens an exception (a case for an operator). The
+ * pause between two queries is at most one day, so the exception is opened after at most about four days.
  */
 const REFUND_OVERDUE_SECONDS = 3 * DAY;
-/** For an order that is still open this long after the channel's expiry, an exception is opened. */
+/** An order that is still open this long after the channel's expiry is overdue: an exception is opened. */
 const ORDER_OVERDUE_SECONDS = DAY;
 
 /** Whether a refund has been open for too long. */
@@ -175,7 +178,7 @@ export function isRefundOverdue({ state, sentAt, createdAt }: RefundRow, now: Da
   return isOpen && now >= later(sentAt ?? createdAt, REFUND_OVERDUE_SECONDS);
 }
 
-/** Whether the channel's expiry of an order is more than a day ago. */
+/** Whether an order expired at the channel more than a day ago. */
 export function isOrderOverdue(order: Pick<OrderRow, 'expiresAt'>, now: Date): boolean {
   return now >= later(endOf(order), ORDER_OVERDUE_SECONDS);
 }
@@ -190,7 +193,7 @@ export function later(at: Date, seconds: number): Date {
   return new Date(at.getTime() + seconds * 1000);
 }
 
-/** Closes an unpaid order: final, unless a late payment arrives. */
+/** Closes an unpaid order. The state `closed` is final, unless a late payment arrives. */
 export function closed(
   order: OrderRow,
   closeReason: NonNullable<OrderRow['closeReason']>,

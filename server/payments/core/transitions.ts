@@ -11,7 +11,10 @@ export interface Transition<State> {
   readonly to: State;
 }
 
-/** The transitions of an order; `apply` writes no other. After `late_payment` the order stays `closed` or `failed` if the payment is refunded. */
+/**
+ * The allowed transitions of an order; `apply` rejects all others. After `late_payment` the order stays `closed` or
+ * `failed` if the payment is refunded.
+ */
 export const ORDER_TRANSITIONS = [
   { rule: 'placed', from: null, to: 'created' },
   { rule: 'accepted', from: 'created', to: 'pending' },
@@ -37,7 +40,7 @@ export const ORDER_TRANSITIONS = [
   { rule: 'payment_accepted', from: 'failed', to: 'paid' },
 ] as const satisfies readonly Transition<OrderState>[];
 
-/** The transitions of a refund; `apply` writes no other. */
+/** The allowed transitions of a refund; `apply` rejects all others. */
 export const REFUND_TRANSITIONS = [
   { rule: 'refund_requested', from: null, to: 'pending' },
   { rule: 'refund_sent', from: 'pending', to: 'processing' },
@@ -65,7 +68,10 @@ export const REFUND_TRANSITIONS = [
 const DECIDED = ['won', 'lost'] as const;
 const UNDECIDED = ['open', 'needs_answer', 'under_review'] as const;
 
-/** The transitions of a dispute. The channel decides, so every state may follow; an appeal reopens a dispute. */
+/**
+ * The transitions of a dispute. The channel decides a dispute, so any state may follow any other; an appeal reopens the
+ * dispute.
+ */
 export const DISPUTE_TRANSITIONS = [
   ...[...UNDECIDED, ...DECIDED].map((to) => ({ rule: 'dispute_opened', from: null, to }) as const),
   ...UNDECIDED.flatMap((from) =>
@@ -112,10 +118,10 @@ export function refundableOf(order: Pick<OrderRow, 'paid' | 'refunded' | 'refund
   return left > 0n ? left : 0n;
 }
 
-/** The result of a decision as data; `apply` writes all of it in one commit, or nothing. */
+/** The result of a decision. `apply` writes the whole change in one commit, or nothing. */
 export type Change = Touched | OrderTransition | RefundTransition;
 
-/** Fields that every change may have. */
+/** Optional fields of every change. */
 interface Beside {
   /** The channel's outcome, for the history. */
   readonly outcome?: object;
@@ -123,13 +129,15 @@ interface Beside {
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
   readonly effects?: readonly EffectRun[];
-  /** A refund that is created in the same commit (requested, or made outside this service); written last. */
+  /** A new refund (requested, or made outside this service) that is created in the same commit, as the last write. */
   readonly open?: OpenedRefund;
   /** The job to run immediately instead of at its due time. */
   readonly wake?: 'capture';
 }
 
-/** A change of neither state nor sums, for example of leases, counters or due times. It writes no history entry. */
+/**
+ * A change of other fields than state and sums, for example leases, counters or due times. It writes no history entry.
+ */
 export interface Touched extends Beside {
   readonly rule: null;
   readonly order?: Partial<Omit<OrderRow, MovedOfOrder>>;
@@ -152,16 +160,16 @@ export interface RefundTransition extends Beside {
 
 type SumOfOrder = 'refunded' | 'refunding' | 'overrun';
 
-/** Fields of an order that only a listed transition may change. */
+/** Fields of an order that change only by a transition of the table above. */
 export const MOVED_OF_ORDER = ['state', 'paid', 'refunded', 'refunding', 'overrun', 'sequence'] as const;
-/** Fields of a refund that only a listed transition may change. */
+/** Fields of a refund that change only by a transition of the table above. */
 export const MOVED_OF_REFUND = ['state', 'amount', 'surplus'] as const;
 type MovedOfOrder = (typeof MOVED_OF_ORDER)[number];
 type MovedOfRefund = (typeof MOVED_OF_REFUND)[number];
 
 /**
- * An event for the application of the order. With `each` every such transition has an event; otherwise there is one per order, refund or
- * `dedupe`.
+ * An event for the application that owns the order. By default there is one event per order, refund or `dedupe`.
+ * `each`: every transition of this kind has its own event.
  */
 export interface EmittedEvent {
   readonly type:
@@ -194,7 +202,7 @@ export interface Resolved {
   readonly reason?: string;
 }
 
-/** A new refund with its sums and its own line of history. */
+/** A new refund, with the new sums of the order and the first history entry of the refund. */
 export interface OpenedRefund {
   readonly rule: 'refund_requested' | 'refund_elsewhere';
   readonly row: RefundRow;
@@ -203,7 +211,7 @@ export interface OpenedRefund {
   readonly emit?: readonly EmittedEvent[];
   readonly raise?: readonly Raised[];
   readonly effects: readonly EffectRun[];
-  /** Whether the refund job is woken, because the caller does not send the refund itself. */
+  /** Whether a job must send the refund immediately, because the caller does not send it. */
   readonly wake?: boolean;
 }
 

@@ -15,7 +15,7 @@ import type { Requester, Ports } from '../ports.ts';
 import { ChannelRefused, unknownOutcome } from '../errors.ts';
 import { refuseBesideRefund } from '../refunds/refund.ts';
 
-/** Seconds until a job queries the dispute, if the calling process has not stored the answer itself. */
+/** Seconds until a job queries the dispute, in case the calling process fails before it stores the channel's answer. */
 const OWN_SECONDS = 30;
 
 /** The merchant's text about a dispute, and its evidence files. */
@@ -29,14 +29,20 @@ type DisputeCommand =
   | { command: 'accept'; text: string }
   | { command: 'finish'; result: ComplaintResult };
 
-/** Answering and finishing return no money, so they never wait for an approval. */
+/**
+ * Removes `Waits` from the result type: only `accept` can wait for an approval, because answering and finishing return
+ * no money.
+ */
 async function neverWaits(command: Promise<DisputeRow | Waits>): Promise<DisputeRow> {
   const made = await command;
   if ('waits' in made) throw new Error('a dispute action other than accept waits for an approval');
   return made;
 }
 
-/** The actions of administrators on disputes. Each stores the action, calls the channel, then queries the dispute and stores its state. */
+/**
+ * The actions of administrators on disputes. Each action is stored first and then sent to the channel. Afterwards the
+ * dispute is queried and its state is stored.
+ */
 export function disputeActions(ports: Ports) {
   const check = checkDispute(ports);
   return {
@@ -49,7 +55,7 @@ export function disputeActions(ports: Ports) {
      */
     accept: (requester: Requester, disputeNo: string, note: string, claim?: KeyClaim) =>
       act(requester, disputeNo, { command: 'accept', text: note }, claim),
-    /** Declares the dispute settled by the merchant, at channels that ask for that. */
+    /** Declares that the merchant has settled the dispute, for channels that require this. */
     finish: (requester: Requester, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
       neverWaits(act(requester, disputeNo, { command: 'finish', result }, claim)),
   };
@@ -78,7 +84,7 @@ export function disputeActions(ports: Ports) {
       ports.checkpoint('dispute.sent');
       await check(disputeNo);
       const after = (await ports.store.read((tx) => tx.disputes.find({ disputeNo })))!;
-      // A call whose answer was lost may have succeeded, so the queried state decides.
+      // A call whose response was lost may have succeeded, so the queried state decides.
       const isDone = isDoneBy(command.command, after.state, isAgain && reported.kind === 'refused');
       if (reported.kind === 'done' || isDone) return after;
       if (reported.kind === 'unknown') throw unknownOutcome(order, reported);
@@ -90,8 +96,9 @@ export function disputeActions(ports: Ports) {
 }
 
 /**
- * Whether the queried dispute shows that the call succeeded, although its answer was lost or a refusal. `isTaken`: the channel refused a
- * repeat. For an answer the state alone is no proof, because the dispute may never have needed an answer.
+ * Whether the queried dispute shows that the call succeeded, although its response was lost or was a refusal.
+ * `isTaken`: the channel refused a repeated call. The state alone does not prove an answer, because some disputes never
+ * need an answer.
  */
 function isDoneBy(command: DisputeCommand['command'], state: DisputeRow['state'], isTaken: boolean): boolean {
   if (command === 'accept') return state === 'lost';
@@ -124,7 +131,7 @@ async function recordAnswerIntent(
   await tx.disputes.update({ disputeNo }, patch);
   const intended = { ...dispute, ...patch };
   if (command.command === 'accept' && !isOver) {
-    // Refunds are now blocked. Opens the exception, also if it was resolved, or updates the open exception.
+    // Refunds are blocked from now on: the exception is opened, reopened if it was resolved, or updated if it is open.
     await raiseException(ports, tx, order, listedDispute(intended));
     await noteListed(tx, intended);
   }
@@ -141,8 +148,9 @@ function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
 }
 
 /**
- * Restores the time of the previous call after the channel refused this one, unless another call of the same kind was sent since. After an
- * earlier acceptance refunds stay blocked, because its result is still unknown.
+ * Restores the time of the previous call after the channel refused the current call. Does nothing if another call of
+ * the same kind was sent since. If an earlier acceptance exists, refunds stay blocked, because the result of that
+ * acceptance is still unknown.
  */
 async function takeBack(
   ports: Ports,
@@ -161,7 +169,7 @@ async function takeBack(
   });
 }
 
-/** The audit log has names, sizes and hashes of the files; the files themselves are not stored. */
+/** The audit log records the names, sizes and hashes of the files; the files themselves are not stored. */
 function auditedOf(command: DisputeCommand): Record<string, unknown> {
   if (command.command === 'finish') return { result: command.result };
   if (command.command === 'accept' || command.files.length === 0) return { text: command.text };

@@ -84,7 +84,7 @@ export async function noteListed(tx: Tx, dispute: DisputeRow): Promise<void> {
   await tx.exceptions.update(where, { detail: jsonable(detail ?? {}), blocksRefunds });
 }
 
-/** The channel that named a dispute, and that is queried about it. */
+/** The channel that reported a dispute and is queried about it. */
 interface DisputeSource {
   project: string;
   payWay: PayWay;
@@ -117,7 +117,7 @@ function settleDisputeHint(ports: Ports, source: DisputeSource, dispute: Channel
   return settling(ports, async (tx): Promise<DisputeMessageResult> => {
     const found = await findDisputed(tx, source, dispute);
     if (!found) {
-      // The channel also reports disputes about payments of other systems at the account.
+      // The channel also reports disputes about payments that other systems received at the same account.
       if (notification?.isShared && !madeAt(dispute.orderNo ?? '')) return 'irrelevant';
       const number = { orderNo: dispute.orderNo, channelOrderId: dispute.tradeNos[0] ?? dispute.channelDisputeNo };
       if (notification) await listUnmatched(ports, tx, { project, payWay }, { ...notification, ...number });
@@ -133,7 +133,10 @@ function settleDisputeHint(ports: Ports, source: DisputeSource, dispute: Channel
   });
 }
 
-/** The order of a known dispute; otherwise found by the payment, or by the order number if the channel repeats it. */
+/**
+ * The order of a dispute. An unknown dispute is matched by the number of its payment, or by the order number if the
+ * channel sends it.
+ */
 async function findDisputed(
   tx: ReadTx,
   { payWay, from }: DisputeSource,
@@ -170,7 +173,7 @@ const MOST_PAGES_OF_A_PAYMENT = 20;
 export function askForDisputes(ports: Ports) {
   return async (order: OrderRow): Promise<DisputesAnswer> => {
     const { channelTradeNo } = order;
-    // Without a payment number the channel cannot be queried; other work finds the payment first.
+    // Without a payment number the channel cannot be queried; another job finds the payment first.
     if (channelTradeNo === null) return { kind: 'pending' };
     const listed = await callChannel(ports, order, (channel) => listAll(channel, channelTradeNo));
     if (listed.kind !== 'found') return refusedOr(listed);
@@ -213,12 +216,15 @@ async function listAll(channel: Channel, channelTradeNo: string): Promise<Disput
   return { kind: 'found', disputes };
 }
 
-/** A refusal (the account may not read disputes) is a final answer; a retry would not change it. */
+/** Treats a refusal (the account may not read disputes) as a final answer, because a retry would not change it. */
 function refusedOr<Answer extends DisputesAnswer>(answer: Answer): DisputesAnswer {
   return answer.kind === 'unknown' && answer.refusal ? { kind: 'refused', ...answer.refusal } : answer;
 }
 
-/** Queries one dispute and stores the answer, for the job that leased its row or for a command of an administrator. */
+/**
+ * Queries one dispute and stores the answer. Called by the job that leased the dispute's row, or for a command of an
+ * administrator.
+ */
 export function checkDispute(ports: Ports) {
   return async (disputeNo: string): Promise<void> => {
     const read = await ports.store.read(async (tx) => {
@@ -250,16 +256,23 @@ async function planNextCheck(
   await disputes.update({ disputeNo }, { checks, nextCheckAt: nextDisputeCheck(checks, now), leasedUntil: null });
 }
 
-/** How far back each search reaches: longer than any channel repeats a notification, so a lost notification does no harm. */
+/**
+ * How far back each search reaches. The time is longer than any channel repeats a notification, so that a lost
+ * notification does no harm.
+ */
 const BACK_SECONDS = 4 * 86_400;
-/** Limits of one search at one account: pages of the list, and disputes read. The next search continues with the rest. */
+/**
+ * Limits of one search at one account: the pages of the list, and the disputes that are read. The next search reads the
+ * remaining disputes.
+ */
 const MOST_PAGES = 100;
 const MOST_READ = 500;
 
 /**
- * Lists recently changed disputes at every account, because a notification may be lost. A dispute is read again when its entry in the list
- * changes, or a day later. A listed dispute that the channel does not find is read again in the next searches, because details may lag
- * behind the list. An account that does not answer is queried in the next search.
+ * Lists recently changed disputes at every account, because a notification may be lost. A dispute is read again when
+ * its entry in the list changes, or after a day. If the channel lists a dispute but does not find it, the next searches
+ * read it again, because details may become available later than the list. An account that does not answer is queried
+ * in the next search.
  */
 export function findDisputes(ports: Ports) {
   const readAndSettle = applyDisputeHint(ports);
@@ -321,10 +334,16 @@ export function findDisputes(ports: Ports) {
 /** The most disputes remembered in memory; the least recently read are removed first. */
 const MOST_MARKS = 50_000;
 const FRESH_SECONDS = 86_400;
-/** After this number of searches, a listed dispute that the channel does not find counts as another merchant's until its mark expires. */
+/**
+ * After this number of searches without a result, a listed dispute is taken for another merchant's. It is searched
+ * again when its mark expires.
+ */
 const MOST_MISSES = 3;
 
-/** The disputes that this process has read in the last day. Other processes, and a restart, read them again. */
+/**
+ * Remembers the disputes that this process has read in the last day. Other processes, or this process after a restart,
+ * read them again.
+ */
 function rememberMarks(now: () => Date) {
   const marks = new Map<string, { mark: string; at: Date; misses: number }>();
   const known = (key: string, mark: string) => {

@@ -27,15 +27,16 @@ interface ActionAbove {
   reason: string;
 }
 
-/** The action waits for the approval of another administrator. */
+/** The result of an action that waits for the approval of another administrator. */
 export interface Waits {
   waits: ApprovalRow;
 }
 
 /**
- * Returns the approval that an action above `Approval.RefundAbove` waits for; undefined if the action may run now, because its amount is
- * not above the limit or it is approved. For a dispute, money of the order that was returned before without approval is added. For an
- * exception nothing is added, because its payment is not the order's own. Throws 403 without a recent confirmation.
+ * Returns the approval that an action must wait for, or undefined if the action may run now. It may run if its amount
+ * is not above `Approval.RefundAbove`, or if it is approved. For a dispute, earlier refunds of the order without
+ * approval are added to the amount. For an exception nothing is added, because its payment is not the order's own.
+ * Throws 403 without a recent confirmation.
  */
 export async function waitAbove(
   ports: Pick<Ports, 'refundAbove' | 'audit' | 'now'>,
@@ -62,7 +63,7 @@ export async function waitAbove(
   return row;
 }
 
-/** The actions to run after the approval. */
+/** The actions that run after an approval, by kind. */
 type ApprovedActions = Record<
   ActionAbove['kind'],
   (requester: Requester, number: string, reason: string) => Promise<object | Waits>
@@ -97,7 +98,7 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
         await requireIndependent(ports, tx, requester, approval);
         const { order } = pair;
         if (pair.refund.state !== 'pending')
-          throw new Conflict('approval_decided', 'The refund has already ended; reject it instead.');
+          throw new Conflict('approval_decided', 'The refund has already ended. Reject the approval instead.');
         const facts = await loadRefundFacts(ports, tx, order);
         const refusal = refundsRefused(order, facts.blockedBy);
         if (refusal) throw refusalFor(refusal, order);
@@ -131,14 +132,16 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   };
 
   /**
-   * Approves an action and runs it as the approving administrator. The approval stays valid, so an action that the channel refused can be
-   * repeated. If the amount has grown since, the action waits again, requested by this administrator.
+   * Approves an action and runs it in the name of the approving administrator. The approval stays valid, so that an
+   * action that the channel refused can be repeated. If the amount has grown meanwhile, the action waits for a new
+   * approval, now requested by this administrator.
    */
   async function approveAction(requester: Requester, kind: ActionAbove['kind'], number: string): Promise<ApprovalView> {
     const approval = await store.transaction(async (tx) => {
       const waiting = await waitingAction(tx, number);
       await requireIndependent(ports, tx, requester, waiting);
-      // The action makes the same check, but only after the commit of the approval.
+      // Checked here before the approval is stored. The action repeats the check, but only after the approval is
+      // committed.
       if (kind === 'dispute') await refuseBesideRefund(tx, waiting.orderNo);
       return end(tx, requester, waiting, 'approved', null);
     });

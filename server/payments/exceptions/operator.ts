@@ -39,7 +39,10 @@ interface Resolution {
   refundNo: string | undefined;
 }
 
-/** Repairs by administrators. None edits an amount: each queries the channel, makes a refund, or records a decision. */
+/**
+ * The repairs that administrators can run. No repair edits an amount: a repair queries the channel, makes a refund, or
+ * records a decision.
+ */
 export function operatorRepairs(ports: Ports) {
   const refresh = refreshOrder(ports);
   const check = checkOrder(ports);
@@ -63,7 +66,7 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findOrder(tx, orderNo, requester.owner));
   }
 
-  /** Does the next step of one refund now. */
+  /** Runs the next step of one refund now, independent of the schedule. */
   async function syncRefund(requester: Requester, refundNo: string): Promise<RefundRow> {
     await ports.store.transaction(async (tx) => {
       await findRefund(tx, refundNo, requester.owner);
@@ -124,8 +127,8 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Queries the channel first, because a reservation must not be released if the money may have been paid. Returns the order's sequence; the
-   * answer counts only while the sequence is unchanged.
+   * Queries the channel before the amount of a refund is released, because the money may have been paid. Returns the
+   * order's sequence; the answer counts only while the sequence is unchanged.
    */
   async function checkReleased(refundNo: string, action: 'release' | 'failed_at_channel'): Promise<number> {
     const { order, refund } = await ports.store.transaction((tx) => lockPair(tx, refundNo));
@@ -144,9 +147,10 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Resolves an exception. `acknowledge`: most kinds; gives up a due effect or an open lookup. `refund`: the payment of an amount mismatch,
-   * or a second payment. `accept`: the payment of an amount mismatch. `close`: an overdue order, or an order whose capture is held.
-   * `retry`: runs a due effect now and resolves the exception if it succeeds, or plans a confirmation of delivery again.
+   * Resolves an exception by one of five actions. `acknowledge`: for most kinds; also gives up a due effect or an open
+   * lookup. `refund`: for the payment of an amount mismatch, or a second payment. `accept`: for the payment of an
+   * amount mismatch. `close`: for an overdue order, or an order whose capture waits. `retry`: for a due effect, which
+   * runs now and resolves the exception if it succeeds; or for a confirmation of delivery, which is scheduled again.
    */
   async function resolveException(
     requester: Requester,
@@ -168,7 +172,8 @@ export function operatorRepairs(ports: Ports) {
       const command = isOfOrder ? commandFor(row, order, action, requester) : acknowledged(action);
       if (command) await refusePartlyBack(tx, row, command);
       if (order && command) requireConfirmedCommand(requester, order, command);
-      // This allows refunds in addition to an accepted dispute, so the payer may get the money twice; a recent confirmation is required.
+      // Resolving the exception of an accepted dispute allows refunds again, so the payer may get the money twice. A
+      // recent confirmation is required.
       if (row.kind === 'dispute' && row.blocksRefunds) requester.confirmed?.();
       const waits =
         order &&
@@ -211,7 +216,9 @@ export function operatorRepairs(ports: Ports) {
     if (command.command === 'accept') requireConfirmedAbove(ports, requester, order, order.amount);
   }
 
-  /** Plans the confirmation of delivery to the channel again; undefined if the exception is of another kind. */
+  /**
+   * Schedules the confirmation of delivery to the channel again. Returns undefined if the exception is of another kind.
+   */
   async function retryConfirmation(
     requester: Requester,
     id: string,
@@ -236,7 +243,7 @@ export function operatorRepairs(ports: Ports) {
       if (!found) throw new NotFound('exception');
       if (found.state === 'resolved') throw resolvedAlready();
       if (found.kind !== 'effect_failed' || !(await isEffectDue(tx, found.orderNo, found.dedupe)))
-        throw invalidAction('Only a follow-up action that is still due can be retried.');
+        throw invalidAction('Only a side effect that is still due can be retried.');
       await addAuditEntry(ports, tx, requester, resolved(found, 'retry', reason));
       return found;
     });
@@ -244,7 +251,7 @@ export function operatorRepairs(ports: Ports) {
     return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
   }
 
-  /** The command of an action; only payments outside the order's sums can be accepted or refunded. */
+  /** The command for an action on an exception. Only payments outside the order's sums can be accepted or refunded. */
   function commandFor(
     { kind, dedupe: paymentNo, receivedMinor, receivedCurrency }: OrderExceptionRow,
     order: OrderRow,
@@ -253,7 +260,7 @@ export function operatorRepairs(ports: Ports) {
   ): OrderCommand | undefined {
     if (kind === 'order_overdue' && isOpen(order.state)) {
       if (action === 'close') return { command: 'abandon' };
-      throw invalidAction('The order has not ended. Query it again, or close it without the response of the channel.');
+      throw invalidAction('The order has not ended. Query the order again, or resolve the exception with close.');
     }
     if (kind === 'capture_held' && isOpen(order.state) && action === 'close') return { command: 'abandon' };
     const isSecond = kind === 'double_paid';
@@ -262,26 +269,30 @@ export function operatorRepairs(ports: Ports) {
       const reason = isSecond ? 'The order was paid twice.' : 'The received amount differs from the order amount.';
       return { command: 'refund_payment', received, paymentNo, reason, refundNo: newNumber('R', ports.now()), actor };
     }
-    if (isSecond && action !== 'acknowledge') throw invalidAction('A second payment can be refunded or acknowledged.');
+    if (isSecond && action !== 'acknowledge')
+      throw invalidAction('A second payment can only be refunded or acknowledged.');
     if (kind !== 'amount_mismatch') return acknowledged(action);
     if (action === 'accept') return { command: 'accept', received, paymentNo };
     throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
 }
 
-/** The amount of a dispute can be released only if the dispute was won. */
+/** Throws unless the dispute was won: only then can the amount of its refund be released. */
 function refuseUnlessWon({ disputeNo, state }: DisputeRow, { sequence }: OrderRow): number {
   if (state !== 'won')
     throw new Conflict('refund_not_released', `The dispute ${disputeNo} is ${state}; its amount cannot be released.`);
   return sequence;
 }
 
-/** The order changed during the query, so the channel's answer may be about an older state. */
+/** The error if the order changed during the query: the channel's answer may describe an older state. */
 function changedMeanwhile(): Conflict {
   return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
 }
 
-/** Whether another order has the mismatched payment by now. If so, this order neither accepts nor refunds the payment. */
+/**
+ * Whether the payment of this amount mismatch belongs to another order by now. If so, this order neither accepts nor
+ * refunds the payment.
+ */
 async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
   return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
 }
@@ -291,11 +302,11 @@ async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExc
   if (command !== 'refund_payment' && command !== 'accept') return;
   if ((await tx.refunds.count({ orderNo, paymentNo, origin: 'channel', state: 'succeeded' })) === 0) return;
   throw invalidAction(
-    'A part of the payment was refunded outside this service. Refund the rest there as well; that ends the exception.',
+    'A part of the payment was refunded outside this service. Refund the rest there as well; the exception is then resolved.',
   );
 }
 
-/** No command; throws 400 for any other action than `acknowledge`. */
+/** Returns no command, because `acknowledge` only closes the exception; throws 400 for any other action. */
 function acknowledged(action: ExceptionAction): undefined {
   if (action !== 'acknowledge') throw invalidAction('This exception can only be acknowledged.');
 }
@@ -319,6 +330,6 @@ async function refuseWhileAbnormal(tx: Tx, { refundNo, kind }: OrderExceptionRow
   const isOpen = refund?.state === 'pending' || refund?.state === 'processing';
   if (refund?.state === 'abnormal' || (isOpen && kind === 'refund_overdue'))
     throw invalidAction(
-      `The refund ${refund.refundNo} is not done. Retry or resolve the refund; that also resolves its exceptions.`,
+      `The refund ${refund.refundNo} has not ended. Retry or resolve the refund; this also resolves its exceptions.`,
     );
 }

@@ -11,7 +11,7 @@ import { hasSibling, loadRefundFacts } from '../settle.ts';
 import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
 import { refundableOf } from '../core/transitions.ts';
 
-/** The next automatic step. */
+/** The next automatic step, and its time. */
 interface NextStep {
   action: string;
   /** RFC 3339; null = it is running now. */
@@ -54,7 +54,7 @@ export interface Explanation {
   }[];
   /** Unresolved differences between a bill and the order. */
   differences: { kind: string; state: string; billNo: string; day: string }[];
-  /** Notifications of the channel that were refused since the order was placed. */
+  /** Notifications of the channel that were refused since the order was placed; null = none. */
   refusedNotices: ShownRefusal | null;
 }
 
@@ -165,7 +165,7 @@ function explainRefund(
   };
 }
 
-/** The step with the due time of the row; while the row is leased, the step is running. */
+/** The step with its due time from the row. While a job has leased the row, the step is shown as running. */
 function stepOf(
   action: string,
   { nextCheckAt, leasedUntil }: { nextCheckAt: Date | null; leasedUntil: Date | null },

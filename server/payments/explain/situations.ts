@@ -24,7 +24,7 @@ interface Scene {
   order: OrderRow;
   exceptions: readonly OrderExceptionRow[];
   now: Date;
-  /** Whether the channel simulator is in use; otherwise simulator orders are frozen. */
+  /** Whether the channel simulator is on. While it is off, simulator orders are frozen: no step runs for them. */
   simulated: boolean;
   /** Whether another order with the same merchantOrderNo can still be paid, or is paid. */
   sibling: boolean;
@@ -47,7 +47,7 @@ export function situationOf(scene: Scene): Situation {
     return {
       code: 'frozen',
       reason:
-        'This is a simulator order and Debug is off: it is frozen until Debug is on again, or in staging until Simulator.Url is set.',
+        'This is a simulator order, and the simulator is off, so the order is frozen. It continues when Debug is on again, or in staging when Simulator.Url is set.',
     };
   return blocked(scene) ?? STEPS[nextStep(order, now)](scene);
 }
@@ -65,7 +65,7 @@ function blocked(scene: Scene): Situation | undefined {
   if (anothers)
     return {
       code: 'payment_of_another_order',
-      reason: `The channel reports the payment ${anothers.dedupe}, which the order ${String(anothers.detail?.['owner'])} has already. One payment settles one order.`,
+      reason: `The channel reports the payment ${anothers.dedupe}, which already belongs to the order ${String(anothers.detail?.['owner'])}. One payment settles one order.`,
       next: 'the channel is queried again',
       fix: `payctl exception resolve ${anothers.id} --action acknowledge --reason …`,
     };
@@ -105,7 +105,7 @@ const STEPS: Readonly<Record<NextStep, (scene: Scene) => Situation>> = {
   give_up: closing,
 };
 
-/** The channel holds the payment. */
+/** The situation of an order whose captured payment is still pending at the channel. */
 function held(scene: Scene): Situation {
   const { captureReason } = scene.order;
   const listed = openOf(scene, 'capture_held');
@@ -119,7 +119,10 @@ function held(scene: Scene): Situation {
   };
 }
 
-/** The channel refused the capture, and the payer can choose another payment method. */
+/**
+ * The situation after the channel refused a capture and the payer can choose another payment method; undefined in any
+ * other case.
+ */
 function declined({ approvalsAsked, captureReason, approvalAskedAt }: OrderRow): Situation | undefined {
   if (approvalsAsked === 0 || captureReason === null) return undefined;
   const left = MOST_APPROVALS_ASKED - approvalsAsked;
@@ -137,7 +140,7 @@ function waiting({ scene }: OrderRow): Situation {
   if (scene === 'code')
     return {
       code: 'waiting_for_payer',
-      reason: 'The code of the payer was read; the payer has to confirm the payment on the phone.',
+      reason: 'The code of the payer was scanned; the payer has to confirm the payment on the phone.',
       next: 'the channel is queried for the payment; at the expiry the payment is cancelled',
     };
   return {
@@ -168,7 +171,7 @@ function closing(scene: Scene): Situation {
   if (CHANNELS[order.payWay].createsOnScan && order.scene !== 'code' && now < endOf(order))
     return {
       code: 'closing_unscanned',
-      reason: `A close was requested, but ${CHANNELS[order.payWay].name.en} creates the trade only when the QR code is scanned, so it cannot be closed yet. It can be paid until the code expires.`,
+      reason: `A close was requested, but ${CHANNELS[order.payWay].name.en} creates the trade only when the QR code is scanned, so the order cannot be closed yet. The payer can pay until the code expires.`,
       next: 'the close is retried; after the expiry, two "does not exist" responses one minute apart close the order',
     };
   return {
@@ -239,7 +242,7 @@ function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situati
   if (blocksRefunds)
     return {
       code: 'disputed',
-      reason: 'The dispute was accepted; the channel has not decided yet, and refunds wait for that.',
+      reason: 'The dispute was accepted; refunds are blocked until the channel has decided.',
       fix: `payctl dispute get ${dedupe}`,
     };
   const waits = detail?.['state'] === 'needs_answer';
@@ -255,7 +258,7 @@ function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situati
   };
 }
 
-/** A sentence about the result of a payment that arrives now; the decision function gives the result. */
+/** A sentence that says what happens to a payment that arrives now, according to the decision function. */
 function ifPaidNow({ order, sibling, now }: Scene): string {
   const amount = { minor: order.amount, currency: order.currency };
   const outcome = { kind: 'paid', channelNo: order.channelTradeNo ?? 'now', amount, at: now } as const;
@@ -323,7 +326,7 @@ function whereElse({ origin, failureMessage }: RefundRow): string {
   if (origin === 'dispute') return 'The money was lost to a dispute of the payer.';
   if (origin === 'channel')
     return 'The refund was made outside this service, for example in the portal of the channel.';
-  // A refund that an administrator resolved always has a reason.
+  // If an administrator resolved the refund, a reason is always stored.
   return failureMessage === null
     ? 'The channel paid the refund to the own account of the merchant, who has to pay the payer.'
     : 'The payer was refunded outside the channel.';
@@ -334,7 +337,7 @@ export function isPaidTwice({ kind, refundNo, detail }: OrderExceptionRow, refun
   return kind === 'refund_elsewhere' && refundNo === refund.refundNo && detail?.['paidTwice'] === true;
 }
 
-/** The situation of a refund that the payer received twice. */
+/** The situation of a refund whose money the payer received twice. */
 export function paidTwice({ id, detail }: OrderExceptionRow): RefundSituation {
   return {
     code: 'paid_twice',
@@ -356,7 +359,7 @@ const UNDER_WAY: Readonly<Record<Exclude<NextRefundStep, 'rest'>, (refund: Refun
   }),
   confirm_refusal: (refund) => ({
     code: 'doubtful_refusal',
-    reason: `The channel refused the request (${failureOf(refund)}), but an earlier request may have succeeded; the refund fails only after two queries find none.`,
+    reason: `The channel refused the request (${failureOf(refund)}), but an earlier request may have succeeded; the refund fails only after two queries do not find it.`,
     next: 'the channel is queried for the refund',
   }),
   ask_if_done: () => ({

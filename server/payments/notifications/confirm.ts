@@ -6,7 +6,7 @@ import { type Money, exponentOf } from '../../money.ts';
 import { type Arrived, type Ports, speaksFor } from '../ports.ts';
 import { lockOrder, ownerOf, settleLocked, settling } from '../settle.ts';
 
-/** A payment verified by a key that is trusted for less than this counts only after a query confirms it. */
+/** If a key has been trusted for less than this time, a query must confirm the payments that it verifies. */
 const YOUNG_SECONDS = 24 * 3600;
 
 type Paid = Extract<Outcome, { kind: 'paid' }>;
@@ -18,8 +18,9 @@ type Paid = Extract<Outcome, { kind: 'paid' }>;
 type ConfirmNotification = (arrived: Arrived) => Promise<boolean>;
 
 /**
- * Builds the operation, which queries the channel outside any transaction. If the channel's answer differs, the answer is stored instead of
- * the notification. Without confirmation a query of the order is scheduled.
+ * Creates the function that confirms a notification. It queries the channel outside any transaction. If the channel
+ * does not confirm the payment, its answer is stored instead of the notification, and a query of the order is
+ * scheduled.
  */
 export function confirmNotification(ports: Ports): ConfirmNotification {
   return async (arrived) => {
@@ -27,7 +28,7 @@ export function confirmNotification(ports: Ports): ConfirmNotification {
     const { outcome } = notification;
     if (outcome?.kind !== 'paid' || !needsConfirmation(ports, notification, outcome.amount)) return true;
     const order = await pinnedOrder(ports, arrived);
-    // A paid order does not change; another payment, or the payment of another order, only opens an exception.
+    // A query is not needed: a paid order does not change, and a payment of another order only opens an exception.
     if (!order || order.paid > 0n || (await isAnothers(ports, order, outcome))) return true;
     const answer = await callChannel(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('notice.asked');
@@ -54,7 +55,7 @@ export function needsConfirmation(
   return since !== null && now() < later(since, YOUNG_SECONDS);
 }
 
-/** The order, if the notification could change it. If not, no query is needed. */
+/** The order that the notification could change; undefined = it changes no order, so no query is needed. */
 async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow | undefined> {
   const { payWay, notification } = arrived;
   const { orderNo, notificationId, account } = notification;

@@ -35,12 +35,15 @@ import {
 import { confirmNotification } from './confirm.ts';
 import { type NotificationRefusal, changeFor, nearestRefusal } from '../notification-refusal.ts';
 
-/** The most downloads without a result per minute and block of sender addresses; each process counts separately. */
+/**
+ * Maximum number of downloads without a result per minute and block of sender addresses. Each process counts
+ * separately.
+ */
 const MOST_IN_A_MINUTE = 5;
 
 /**
- * Limits downloads of keys and certificates that have no result, per sender address, because anyone can send a notification that names
- * unknown keys.
+ * Limits the downloads of keys and certificates that have no result, per sender address. Anyone can send a notification
+ * that names unknown keys, and each causes a download.
  */
 function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
   let minute = 0;
@@ -93,10 +96,13 @@ const VERDICTS: Readonly<Record<NotificationResult['result'], NotificationVerdic
   unknown_recent: 'again',
 };
 
-/** Channels repeat notifications for about this long; until then an unknown order may still become known. */
+/**
+ * Channels repeat a notification for about this long. A younger order may be unknown only because it is not visible
+ * yet, so the channel must repeat the notification.
+ */
 const RECENT_SECONDS = 3 * 86_400;
 
-/** The result of the commit, and the lookup to run after it. */
+/** The result of the transaction that stored a notification, and the refund lookup to run after it. */
 interface Settled {
   result: NotificationResult['result'];
   order?: OrderRow;
@@ -113,7 +119,7 @@ type ReceiveNotification = (
   address: string,
 ) => Promise<NotificationResult>;
 
-/** Builds the operation from its dependencies. */
+/** Creates the function that receives notifications. */
 export function receiveNotification(ports: Ports): ReceiveNotification {
   const check = checkOrder(ports);
   const checkOne = checkRefund(ports);
@@ -181,8 +187,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * A notification about a dispute does not name the order, so the channel is queried with each identity of the account, beginning with the
-   * identity that verified the notification.
+   * Handles a notification about a dispute. It does not name the order, so the channel is queried with each identity of
+   * the account, beginning with the identity that verified the notification.
    */
   async function applyDisputeMessage(
     to: { project: string; payWay: PayWay },
@@ -219,7 +225,10 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     });
   }
 
-  /** Queries the channel immediately. Open work is already stored as due rows, so a crash here loses nothing. */
+  /**
+   * Queries the channel immediately after the commit. If the process crashes meanwhile, nothing is lost: the work is
+   * stored as due rows, and a job runs it.
+   */
   async function follow({ result, order, lookup }: Settled, { refundNo, refund }: Notification): Promise<void> {
     if (!order) return;
     const own = refundNo && !refund ? await ports.store.read((tx) => findByNumber(tx, refundNo)) : undefined;
@@ -228,7 +237,10 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     else if (result === 'hint') await queryOrder(order);
   }
 
-  /** An error here is only logged: the notification is stored and must be acknowledged. */
+  /**
+   * Queries the channel about a refund. An error is only logged, because the notification is stored and must be
+   * acknowledged.
+   */
   async function lookUpNow({ orderNo }: OrderRow, lookup: string): Promise<void> {
     try {
       await runLookup(lookup);
@@ -237,15 +249,18 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     }
   }
 
-  /** For a paid order the answer also shows refunds that were made outside this service. */
+  /**
+   * Queries the channel about the order. For a paid order the answer also shows refunds that were made outside this
+   * service.
+   */
   async function queryOrder(order: OrderRow): Promise<void> {
     if (order.paid === 0n) return check(order.orderNo, { cause: 'check', actor: `channel:${order.payWay}` });
     await refresh(order, { cause: 'notice', actor: `channel:${order.payWay}` });
   }
 
   /**
-   * Stores the outcome of a notification if account, mode, project and payee are those of the order. The row that detects duplicates, the
-   * change and the open lookups are committed together.
+   * Stores the outcome of a notification if its account, mode, project and payee match the order. One commit contains
+   * the row that detects duplicates, the change, and the open lookups.
    */
   async function settleNotification(
     tx: Tx,
@@ -260,14 +275,15 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     if (!order) return unknownOrder(tx, { project, payWay }, notification);
     noteOrder(order);
     if (!speaksFor({ project, payWay, from, notification }, order)) {
-      // The channel sends messages about the whole account to the address of every project that uses it.
+      // The channel sends messages about the whole account to the addresses of all projects that use the account.
       const isElsewhere = notification.isShared && order.account === notification.account && order.project !== project;
       return { result: isElsewhere ? 'irrelevant' : 'not_genuine' };
     }
     if (notification.bankRefused) return bankRefused(tx, order, notification);
     if (!notification.outcome && !notification.refund) return hint(tx, order, notification);
     const where = { payWay, account: notification.account, notificationId: notification.notificationId };
-    // Read under the order's lock, because the unique index finds a duplicate only in the same month.
+    // Looks for a duplicate under the order's lock, because the unique index finds duplicates only within the same
+    // month.
     const isKnown = (await tx.notifications.find(where)) !== undefined;
     const row = { ...where, orderNo: order.orderNo, copies: 1, receivedAt: ports.now() };
     if (isKnown || !(await tx.notifications.insertIfNew(row))) return { result: 'duplicate' };
@@ -281,8 +297,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * A verified message about an unknown order. The order may belong to another system at the account, be lost by restoring a backup, or not
-   * be visible yet.
+   * Handles a verified message about an unknown order. The order may belong to another system at the account, may be
+   * lost after a restored backup, or may not be visible yet.
    */
   async function unknownOrder(
     tx: Tx,
@@ -297,8 +313,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Marks the order, and a named refund, for a query. For a reversal that a query does not show, an exception (a case for an operator) is
-   * opened immediately.
+   * Handles a message without an outcome: the order and the named refund must be queried. If the message reports a
+   * reversal that a query does not show, an exception (a case for an operator) is opened immediately.
    */
   async function hint(tx: Tx, found: OrderRow, notification: Notification): Promise<Settled> {
     const { approvalAskedAt: refusedAt } = found;
@@ -317,7 +333,10 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: 'hint', order, lookup };
   }
 
-  /** The payer's bank refused the refund, so the payer has the money at the channel. Opens an exception; the refund does not change. */
+  /**
+   * Handles a refund that the payer's bank refused, so that the payer has the money at the channel. An exception is
+   * opened; the refund does not change.
+   */
   async function bankRefused(tx: Tx, order: OrderRow, { refundNo: number, event }: Notification): Promise<Settled> {
     if (number === null) return { result: 'irrelevant' };
     const known = await findKnown(tx, order.orderNo, [number]);
@@ -351,13 +370,17 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
       await settleRefundLocked(ports, tx, { order, refund }, { outcome }, via);
       return { result: 'settled', order, lookup };
     }
-    // A later message may have arrived first, so an unknown refund is queried. A failed refund without an open lookup is not queried.
+    // An unknown refund is queried, because a later message may have arrived before this one. A failed refund without
+    // an open lookup is not queried.
     const isOver = number === null || (outcome.kind === 'failed' && !(await isQueried(tx, orderNo, number)));
     const lookup = isOver ? undefined : await openLookup(ports, tx, order, { number });
     return { result: 'settled', order, lookup };
   }
 
-  /** Reports a verified notification to `noticed`; a notification with another account than that of its order or dispute counts as refused. */
+  /**
+   * Reports a verified notification to `noticed`. If its account differs from the account of the order or dispute, the
+   * notification counts as refused.
+   */
   function noted(
     of: { project: string; payWay: PayWay },
     notification: Notification,
@@ -458,7 +481,7 @@ function numberOf({ refundId, refundNo }: Notification): string | null {
   return refundId ?? refundNo;
 }
 
-/** The refund that a notification names without its result, if it must be queried. */
+/** The refund that a notification names without a result, if the refund must be queried. */
 async function namedRefund(tx: Tx, { orderNo }: OrderRow, notification: Notification): Promise<Named | undefined> {
   const number = numberOf(notification);
   if (number === null) return undefined;
@@ -480,7 +503,10 @@ function mustBeQueried({ state }: RefundRow, { refundId, reversed }: Notificatio
   return !reversed && (state === 'failed' || refundId !== undefined);
 }
 
-/** Removes the hint about refunds from the outcome, because a lookup of the refund replaces the exception. */
+/**
+ * Removes the hint about refunds from the outcome. A lookup of the refund is opened, so no exception about unknown
+ * refunds is needed.
+ */
 function withoutHint({ outcome }: Notification): Outcome | undefined {
   if (outcome?.kind !== 'paid') return outcome;
   return { ...outcome, refundsHint: false, refundedTotal: undefined };

@@ -18,8 +18,8 @@ import { OrderAlreadyPaid } from '../errors.ts';
 import { lockOrder, settle, settleLocked } from '../settle.ts';
 
 /**
- * Renews an expired payment link of a live order (WeChat Pay's h5_url) by repeating the same create, byte for byte. Returns the order; if
- * the channel returned no link, the stored link stays.
+ * Renews an expired payment link of an open order (WeChat Pay's h5_url) by repeating the create call with the same
+ * content. Returns the order. If the channel returned no link, the stored link stays.
  */
 export function renewCredential(ports: Ports) {
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
@@ -40,7 +40,10 @@ export function renewCredential(ports: Ports) {
   };
 }
 
-/** Seconds after an answer during which a query is served from the row. */
+/**
+ * If the channel answered less than this many seconds ago, a query returns the stored order without calling the
+ * channel.
+ */
 const FRESH_SECONDS = 5;
 
 /** An order after a query; `stale`: the channel did not answer in time. */
@@ -49,17 +52,17 @@ export interface Seen {
   stale: boolean;
   /** The channel's outcome, if it was queried. */
   reported?: Outcome;
-  /** Refunds, exception and fees, if they were read with the order and nothing has changed since. */
+  /** The refunds, exceptions and fees, if they were read together with the order and are still current. */
   around?: Around;
 }
 
 /**
- * Reads an order; while it is open, queries the channel first. `stale` = the channel did not answer in time. An expired payment link is
- * renewed.
+ * Reads an order; if it is open, the channel is queried first. `stale` = the channel did not answer in time. An expired
+ * payment link is renewed.
  */
 export type QueryPayment = (requester: Requester, orderNo: string) => Promise<Seen>;
 
-/** Builds the operation from its dependencies. */
+/** Creates the function that queries orders. */
 export function queryPayment(ports: Ports): QueryPayment {
   const refresh = refreshOrder(ports);
   const renew = renewCredential(ports);
@@ -93,12 +96,13 @@ function isFresh(order: OrderRow, now: Date): boolean {
   return order.checkedAt !== null && now < later(order.checkedAt, FRESH_SECONDS);
 }
 
-/** The refused capture after which the payer must approve again, as the caller read it from the order. */
+/** The time at which a refused capture required a new approval, as the caller read it from the order. */
 type Refused = Pick<OrderRow, 'approvalAskedAt'>;
 
 /**
- * Captures approved money (PayPal). Return page, webhook, query and jobs may call it concurrently; one capture is made. `agreed`: the order
- * as the caller saw it when the payer approved, which counts as a new approval after a refused capture.
+ * Captures approved money (PayPal). The return page, the webhook, a query and jobs may call this function concurrently;
+ * only one capture is made. `agreed`: the order as the caller read it when the payer approved; after a refused capture,
+ * this approval counts as a new one.
  */
 export function capturePayment(ports: Ports) {
   const refresh = refreshOrder(ports);
@@ -134,7 +138,10 @@ export function capturePayment(ports: Ports) {
     );
   }
 
-  /** Queries the channel about a capture whose result is unknown. If the channel reports no capture, the next attempt gets a new number. */
+  /**
+   * Queries the channel about a capture whose result is unknown. If the channel knows no capture, the next attempt gets
+   * a new number.
+   */
   async function settleDoubt(order: OrderRow, via: Via): Promise<OrderRow> {
     const seen = await refresh(order, via);
     if (seen.stale || seen.order.state === 'paid') return seen.order;
@@ -145,7 +152,7 @@ export function capturePayment(ports: Ports) {
 /** Closes an order: `closed` if the channel confirmed, otherwise `closing`. Throws 409 for a paid order. */
 export type ClosePayment = (requester: Requester, orderNo: string, claim?: KeyClaim) => Promise<OrderRow>;
 
-/** Builds the operation from its dependencies. */
+/** Creates the function that closes orders. */
 export function closePayment(ports: Ports): ClosePayment {
   const pursue = pursueClose(ports);
   return async ({ owner, actor, person }, orderNo, claim) => {
@@ -157,7 +164,7 @@ export function closePayment(ports: Ports): ClosePayment {
     if (order.state !== 'closing') return order;
     return afterIntent({ orderNo }, async () => {
       await pursue(order, via);
-      // Decided under the lock: after the answer `closing`, a later payment is a late payment.
+      // Decided under the order's lock: after the caller receives `closing`, a payment is a late payment.
       const answered = await settle(ports, orderNo, { command: 'answer_closing' }, via);
       if (answered.state === 'paid') throw new OrderAlreadyPaid(orderNo);
       return answered;
@@ -183,7 +190,10 @@ function recordCloseIntent(
   return recordIntent(ports, work, (order) => order);
 }
 
-/** Calls the channel to close the order and stores the outcome. If the channel did not confirm the close, the order is queried. */
+/**
+ * Calls the channel to close the order, and stores the outcome. If the channel does not confirm the close, the order is
+ * queried.
+ */
 function pursueClose(ports: Ports) {
   const refresh = refreshOrder(ports);
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
@@ -201,7 +211,10 @@ function pursueClose(ports: Ports) {
     return (await refresh(settled, via)).order;
   };
 
-  /** Records a close that may return money before it is sent, so that only one runs at a time and none is forgotten. */
+  /**
+   * Records a close that may return money before it is sent. Therefore only one such close runs at a time, and a crash
+   * does not lose it.
+   */
   async function claim(order: OrderRow, via: Via): Promise<{ claimed: OrderRow; reverse: Reverse }> {
     if (reverseOf(order, ports.now()) === 'plain') return { claimed: order, reverse: 'plain' };
     return ports.store.transaction(async (tx) => {
@@ -217,8 +230,8 @@ const EXPIRY = { cause: 'expiry', actor: 'service' };
 const LATE = { cause: 'late-check', actor: 'service' };
 
 /**
- * Runs the due steps of one order: query, expire, close, capture, look for a late payment. Never sends a create call. `via`: the cause, if
- * the caller is not a job.
+ * Runs the due steps of one order: query, expire, close, capture, look for a late payment. Never sends a create call.
+ * `via`: the cause of the call, if the caller is not a job.
  */
 export function checkOrder(ports: Ports) {
   const refresh = refreshOrder(ports);
@@ -239,7 +252,7 @@ export function checkOrder(ports: Ports) {
     await follow(seen, nextStep(seen, ports.now(), reported), via);
   }
 
-  /** Runs the steps that the answer makes due now; the order was open when the channel was queried. */
+  /** Runs the steps that are due after the query. The order was open when the channel was queried. */
   async function follow(order: OrderRow, step: ReturnType<typeof nextStep>, via: Via): Promise<void> {
     if (order.state === 'closing') return;
     if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, via);
@@ -248,14 +261,20 @@ export function checkOrder(ports: Ports) {
     if (closing.state === 'closing') await close(closing);
   }
 
-  /** Repeats the close until the channel confirms, or reports twice after its own expiry that it does not know the order. */
+  /**
+   * Repeats the close until the channel confirms it. The close also ends if the channel reports "not found" twice after
+   * its own expiry of the order.
+   */
   async function close(order: OrderRow): Promise<void> {
     if (nextStep(order, ports.now()) === 'settle_capture') await capture(order.orderNo, CHECK);
     const seen = await pursue(order, order.closeReason === 'expired' ? EXPIRY : CHECK);
     if (seen.state === 'closing') await settle(ports, order.orderNo, { command: 'give_up' }, CHECK);
   }
 
-  /** Finds a payment after the end of the order whose notification was lost; closes a trade that can still be paid. */
+  /**
+   * Queries an ended order, because the notification of a late payment may be lost. If the order can still be paid at
+   * the channel, it is closed there.
+   */
   async function lookForLateMoney(order: OrderRow): Promise<void> {
     const { order: seen, reported } = await refresh(order, LATE);
     if (seen.paid > 0n) return rest(seen);

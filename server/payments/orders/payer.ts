@@ -38,19 +38,22 @@ export interface PayerOrder {
   refunded: string;
   currency: string;
   state: PayerState;
-  /** The API status, for the shop's return URL. */
+  /** The status of the order in the API, for the shop's return URL. */
   status: OrderStatus;
   expiresAt: Date;
   /** Whole seconds until the order can no longer be paid; 0 afterwards. */
   secondsLeft: number;
-  /** Only while the order can be paid. */
+  /** The payment link or code; null if the order cannot be paid. */
   payment: PayHint | null;
-  /** The payment link expires within minutes, so the page links to an address of this service that renews it. */
+  /**
+   * Whether the payment link expires within minutes. If so, the page links to an address of this service that renews
+   * the payment link.
+   */
   isBrief: boolean;
   returnUrl: string | null;
 }
 
-/** The fields that the page polls. */
+/** The fields that the payer's page polls. */
 export type PayerProgress = Pick<PayerOrder, 'state' | 'secondsLeft'>;
 
 /** The operations that the pages call. */
@@ -62,12 +65,15 @@ interface PayerActions {
   projectName(code: string): Promise<string | null>;
 }
 
-/** While one of these exceptions is open, the page does not show the refund as in progress. */
+/**
+ * The exceptions after which a refund waits for an administrator. While one is open, the page does not show the refund
+ * as in progress.
+ */
 const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
 
 const PAYER: Requester = { owner: 'any', actor: 'payer' };
 
-/** The reads and actions of the payer's pages; data from the payer's browser never decides about money. */
+/** The operations of the payer's pages. Data from the payer's browser never decides about money. */
 export function payerOrders(
   { store, now, log, patience }: Pick<Ports, 'store' | 'now' | 'log' | 'patience'>,
   actions: PayerActions,
@@ -82,7 +88,10 @@ export function payerOrders(
       const order = await find(orderNo);
       return order && view(order);
     },
-    /** State and remaining time, with few reads, because each open page polls every few seconds. */
+    /**
+     * The state and the remaining time of an order. Uses few database reads, because each open page polls every few
+     * seconds.
+     */
     async progress(orderNo: string): Promise<PayerProgress | undefined> {
       const order = await find(orderNo);
       return order && seenByPayer(order);
@@ -95,8 +104,8 @@ export function payerOrders(
       return hasCredential(renewed, now()) ? renewed.credential?.url : undefined;
     },
     /**
-     * The payer returns from the channel: queries an open order, or captures it if `token` is the channel's id of the order (PayPal).
-     * Returns the order as stored after that, or after `patience.page`.
+     * Handles the return of a payer from the channel. An open order is queried, or captured if `token` is the channel's
+     * id of the order (PayPal). Returns the order as stored afterwards, or after at most `patience.page` milliseconds.
      */
     async returned(payWay: PayWay, orderNo: string, token: string | undefined): Promise<PayerOrder | undefined> {
       const order = await find(orderNo);
@@ -111,7 +120,10 @@ export function payerOrders(
     return { ...(await seenByPayer(order)), merchant: await actions.projectName(order.project) };
   }
 
-  /** Shows `not_returned` instead of `returning` while the refund waits for an administrator. */
+  /**
+   * The order as shown to its payer. Shows the state `not_returned` instead of `returning` while the refund waits for
+   * an administrator.
+   */
   async function seenByPayer(order: OrderRow): Promise<Omit<PayerOrder, 'merchant'>> {
     const seen = viewForPayer(order, now());
     if (seen.state !== 'returning') return seen;
@@ -120,7 +132,7 @@ export function payerOrders(
     return isStuck ? { ...seen, state: 'not_returned' } : seen;
   }
 
-  /** Concurrent visits share one query or capture of an order. */
+  /** Queries or captures an order; concurrent visits of the page share one call. */
   function queryOnce(order: OrderRow, token: string | undefined): Promise<void> {
     const { orderNo } = order;
     const running = querying.get(orderNo);
@@ -134,7 +146,7 @@ export function payerOrders(
     return work;
   }
 
-  /** Concurrent visits share one create call that renews the payment link. */
+  /** Renews the payment link; concurrent visits of the page share one create call. */
   function renewOnce(order: OrderRow): Promise<OrderRow> {
     const { orderNo } = order;
     const running = renewing.get(orderNo);
@@ -148,12 +160,15 @@ export function payerOrders(
 /** The functions for the payer's pages. */
 export type PayerOrders = ReturnType<typeof payerOrders>;
 
-/** Whether the payer returned with the channel's id of the order, which only shop, payer and channel know. */
+/**
+ * Whether the payer approved the payment: the payer returned with the channel's id of the order, which only shop, payer
+ * and channel know.
+ */
 function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undefined): boolean {
   return CHANNELS[payWay].returnsWithToken === true && token !== undefined && token === channelOrderId;
 }
 
-/** Reduces an order row to the fields that its payer may see. */
+/** Converts an order row to the fields that its payer may see. */
 export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merchant'> {
   const { orderNo, payWay, mode, subject, currency, expiresAt, returnUrl } = order;
   const text = (minor: bigint) => majorText({ minor, currency });
@@ -200,6 +215,9 @@ export interface PayerChoice {
   others(orderNo: string): Promise<PayWay[]>;
   /** The number of the order that replaces an order that ended unpaid; undefined = none. */
   successor(orderNo: string): Promise<string | undefined>;
-  /** Changes the channel; returns the number of the new order, or the same number if the change was not possible. */
+  /**
+   * Changes the channel of an order. Returns the number of the new order, or the same number if the change was not
+   * possible.
+   */
   choose(orderNo: string, payWay: PayWay): Promise<string>;
 }

@@ -121,7 +121,10 @@ function draftOrder(
   return order;
 }
 
-/** The app that the order keeps, so that a later change of the configuration does not affect it. Null = the channel has no apps. */
+/**
+ * The app that is stored with the order, so that a later change of the configuration does not affect the order. Null =
+ * the channel has no apps.
+ */
 function appOf({ channel }: ActiveChannel, scene: Scene, { payWay, appId }: PayRequest): string | null {
   const known = channel.appIds?.(scene) ?? [];
   if (appId === undefined) return known[0] ?? null;
@@ -161,8 +164,9 @@ function ownOptions({ payWay, channelOptions }: PayRequest): ChannelOptions | nu
 }
 
 /**
- * WeChat Pay keeps the money of such an order frozen until it is shared (分账) or released (解冻剩余资金), and no call of this service does
- * either. Throws InvalidRequest for every channel, because the payer may later choose WeChat Pay.
+ * Rejects WeChat Pay's option `profitSharing`. With it, WeChat Pay freezes the money until the merchant shares it (分账)
+ * or releases it (解冻剩余资金), and this service has no call for either. The option is rejected for every channel, because
+ * the payer may later choose WeChat Pay.
  */
 function refuseFrozen({ channelOptions }: PayRequest): void {
   if (channelOptions?.wechat?.profitSharing !== true) return;
@@ -179,7 +183,7 @@ function invalid(pointer: string, detail: string): InvalidRequest {
 /** Places an order: stores it, calls the channel, stores the outcome. A retry with the same key or merchantOrderNo returns the same order. */
 export type PlacePayment = (payee: Payee, request: PayRequest, options?: PlaceOptions) => Promise<OrderRow>;
 
-/** Builds the operation from its dependencies. */
+/** Creates the function that places orders. */
 export function placePayment(ports: Ports): PlacePayment {
   const capture = capturePayment(ports);
   return async (payee, request, options = {}) => {
@@ -212,7 +216,9 @@ export function placePayment(ports: Ports): PlacePayment {
   };
 }
 
-/** Repeats the create call. A payer's code works once, so the channel is queried first. */
+/**
+ * Repeats the create call. A payer's code is valid only once, so the channel is queried before the call is repeated.
+ */
 async function createAgain(channel: Channel, order: OrderRow, call: PlaceOrder): Promise<Outcome> {
   if (order.scene !== 'code') return channel.place(call);
   const known = await channel.query(orderRef(order));
@@ -239,15 +245,19 @@ function refusal(order: OrderRow, supportId?: string): ChannelRefused {
   return new ChannelRefused({ payWay, code: code ?? 'refused', message: message ?? '', supportId }, { orderNo });
 }
 
-/** The result for the caller: the state of the row decides, the outcome only explains a missing payment link. */
+/**
+ * The order for the caller, or an error. The stored state decides; the outcome only explains why a payment link is
+ * missing.
+ */
 function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
   if (order.state === 'failed') throw refusal(order, supportId);
   if (order.state !== 'created' && (hasCredential(order, now) || order.state !== 'pending')) return order;
-  // The payer has approved. Another request or job captures, or the capture is under review, so no payment link is needed.
+  // The payer has approved, so no payment link is needed. Another request or a job captures, or the capture is under
+  // review.
   if (outcome.kind === 'approved' || (outcome.kind === 'pending' && outcome.capturePending)) return order;
-  // An uncertain refusal, or the refusal of a repeated call, is not stored under the Idempotency-Key. The order stays open, and a retry
-  // continues with it.
+  // If the refusal is uncertain, or answers a repeated call, the error is not stored under the Idempotency-Key. The
+  // order stays open, and a retry continues with the same order.
   if (outcome.kind === 'declined') {
     const { code, reason: message, definite, doubt } = outcome;
     const channel = { payWay: order.payWay, code, message, supportId };
@@ -261,12 +271,12 @@ function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   );
 }
 
-/** The order of a request, and whether to call the channel. */
+/** The order of a request, and whether the channel must be called for it. */
 interface Claimed {
   order: OrderRow;
   /** Whether the channel must be called. */
   send: boolean;
-  /** Whether this is the first call about the order. */
+  /** Whether the create call is the first call about the order. */
   fresh: boolean;
 }
 
@@ -296,8 +306,8 @@ async function claimOrder(
 class NumberTaken extends Error {}
 
 /**
- * Admits and inserts the draft; returns the reason of a rejection. For an order with a product, a rejection rolls back to a savepoint,
- * which undoes the reserved stock and releases its lock.
+ * Checks and inserts the draft of an order; returns the error if it is rejected. For an order with a product, a
+ * rejection rolls back to a savepoint, which undoes the stock reservation and releases its lock.
  */
 async function enter(
   ports: Ports,
@@ -319,7 +329,10 @@ async function enter(
   }
 }
 
-/** Throws the rejection, so that nothing of the order is stored. If another request has the Idempotency-Key, throws 409 for the key instead. */
+/**
+ * Throws the error of a rejected order, so that nothing of the order is stored. If another request holds the
+ * Idempotency-Key, a 409 for the key is thrown instead.
+ */
 async function refuse(
   tx: Tx,
   { merchantOrderNo }: OrderRow,
@@ -337,7 +350,10 @@ async function refuse(
   throw refusal;
 }
 
-/** The order of a retry. The create is repeated only while the order has no payment link and may still be paid. */
+/**
+ * Continues the order of an earlier request. The create call is repeated only while the order has no payment link and
+ * may still be paid.
+ */
 async function resumed(
   ports: Ports,
   tx: Tx,
@@ -346,7 +362,7 @@ async function resumed(
   claim: KeyClaim | undefined,
 ): Promise<Claimed> {
   const order = await tx.orders.lock({ orderNo });
-  if (!order) throw new Error('the order of a claimed intent does not exist');
+  if (!order) throw new Error('the order of a repeated request does not exist');
   if (claim) await claimKey(tx, claim, orderNo, ports.now());
   const send = canSendAgain(order, ports.now());
   const via = { cause: 'place', actor: `app:${clientId}` };
@@ -367,7 +383,7 @@ async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow | undefine
 /** A pay request, validated by its schema: amounts in major units, times in seconds. */
 export interface PayRequest {
   subject: string;
-  /** Major units; may be left out when the product has the price. */
+  /** The amount in major units; may be absent if `product` has the price. */
   amount?: number | string | undefined;
   payWay: PayWay;
   currency?: string | undefined;
@@ -407,11 +423,11 @@ interface PlaceOptions {
   /** The channel, if the caller has just looked it up. */
   active?: ActiveChannel;
   orderNo?: string;
-  /** Further writes in the transaction of the order. */
+  /** Additional writes in the transaction that stores the order. */
   also?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/** An application that places an order. Fields that were read together with its token are not read again. */
+/** The application that places an order. Fields that were read together with its token are not read again. */
 export interface PayingApp extends Pick<Requester, 'person'> {
   clientId: string;
   /** Absent = not read with the token. */
@@ -419,7 +435,10 @@ export interface PayingApp extends Pick<Requester, 'person'> {
   terms?: AppTerms | undefined;
 }
 
-/** The owner of the new order, with project and terms; throws NotFound if the application was deleted. */
+/**
+ * The application that owns the new order, with its project, late-payment policy and limits. Throws NotFound if the
+ * application was deleted.
+ */
 export async function payeeOf(
   { store }: Pick<Ports, 'store'>,
   { clientId, person, project, terms }: PayingApp,

@@ -25,9 +25,10 @@ import { explainSums, openLookup, ownerOf, settleRefund, settleRefundLocked } fr
 import { sendRefund } from './refund.ts';
 
 /**
- * Records a refund that was made outside this service (portal, dispute): a row, the sums of the order, and an exception. The sums do not
- * count the refund of a payment that is not the order's own. While the order has no known payment, a lookup (later queries of the channel)
- * is stored. `number`: the refund number for these queries.
+ * Records a refund that was made outside this service (portal, dispute): adds a row, changes the sums of the order and
+ * opens an exception. The sums do not include a refund of a payment that is not the order's own. If no payment of the
+ * order is known, a lookup (later queries of the channel) is stored instead. `number`: the refund number for the
+ * lookup.
  */
 export async function settleForeignRefund(
   ports: Ports,
@@ -53,7 +54,10 @@ export async function settleForeignRefund(
   return after;
 }
 
-/** The refunded payment, if it is not the order's own; for an unpaid order only a payment that has an exception. */
+/**
+ * The refunded payment, if it is not the order's own payment. For an unpaid order, the result is undefined unless the
+ * payment has an exception.
+ */
 async function otherPayment(
   tx: Tx,
   order: OrderRow,
@@ -69,15 +73,15 @@ async function otherPayment(
   return { ...payment, back, isListed, owner: await ownerOf(tx, order, paymentNo) };
 }
 
-/** The channel's numbers of payments that are not in the order's sums, from its open and resolved exceptions. */
+/** The channel's numbers of the payments that the order's sums do not include, from open and resolved exceptions. */
 async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
   const listed = await tx.exceptions.list({ orderNo, kind: ['double_paid', 'amount_mismatch'] });
   return listed.map(({ dedupe }) => dedupe);
 }
 
 /**
- * The oldest refund of a lost dispute that has the same amount and no refund number of the channel yet. A refund from before the opening of
- * the dispute is a different refund.
+ * The oldest refund row of a lost dispute that has the same amount and no refund number of the channel yet. The
+ * reported refund must not be older than the opening of the dispute.
  */
 async function lostMoney(
   tx: Tx,
@@ -93,7 +97,9 @@ async function lostMoney(
   );
 }
 
-/** Queries the channel about a refund that a message named without its result. Stores the answer and plans the next query. */
+/**
+ * Queries the channel about a refund that a message named without a result. Stores the answer and plans the next query.
+ */
 export function refundLookups(ports: Ports) {
   const check = checkOrder(ports);
 
@@ -102,7 +108,7 @@ export function refundLookups(ports: Ports) {
     if (lookup?.state !== 'open') return;
     const { orderNo, number } = lookup;
     const before = await readOrder(orderNo);
-    // Only a paid order can have refunds, so the payment is queried first.
+    // The payment is queried first, because only a paid order can have refunds.
     if (before.paid === 0n) await check(orderNo);
     const order = before.paid === 0n ? await readOrder(orderNo) : before;
     const [own, others] = await ports.store.read(async (tx) => [
@@ -128,7 +134,8 @@ export function refundLookups(ports: Ports) {
   async function answer(tx: Tx, { id, orderNo, revision }: RefundLookupRow, outcome: RefundOutcome): Promise<void> {
     const order = await tx.orders.lock({ orderNo });
     const lookup = await tx.refundLookups.lock({ id });
-    // If a message about the refund arrived during the query, the answer may be older than the message and is discarded.
+    // The answer is discarded if a message about the refund arrived during the query, because the answer may be older
+    // than the message.
     if (!order || lookup?.state !== 'open' || lookup.revision !== revision) return;
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     const known = await findKnown(tx, orderNo, [lookup.number, refundNumberIn(outcome)]);
@@ -175,7 +182,10 @@ export function refundLookups(ports: Ports) {
     return outcome.kind === 'succeeded' ? settleForeignRefund(ports, tx, order, outcome, number, via) : order;
   }
 
-  /** After the last open lookup, compares the refund total that the channel reported with the known refunds. */
+  /**
+   * When no lookup of the order is open any more, compares the refund total that the channel reported with the known
+   * refunds.
+   */
   async function compareReported(tx: Tx, order: OrderRow): Promise<void> {
     const lookups = await tx.refundLookups.list({ orderNo: order.orderNo });
     if (lookups.some(({ state }) => state === 'open')) return;
@@ -186,16 +196,19 @@ export function refundLookups(ports: Ports) {
   }
 }
 
-/** Discards an answer that names the order's own payment with another amount. For other payments of the order the amount is not compared. */
+/**
+ * Discards an answer that reports the order's own payment with another amount. The amounts of other payments of the
+ * order are not compared.
+ */
 function ofSameAmount(order: OrderRow, reported: RefundOutcome): RefundOutcome {
   const payment = reported.kind === 'succeeded' ? reported.payment : undefined;
   if (!payment || !isOwnPayment(order, payment)) return reported;
   const { minor, currency } = payment.amount;
   if (minor === order.paid && currency === order.currency) return reported;
-  return { kind: 'unknown', cause: 'mismatch', detail: `The channel named a payment of ${minor} ${currency}.` };
+  return { kind: 'unknown', cause: 'mismatch', detail: `The channel reports a paid amount of ${minor} ${currency}.` };
 }
 
-/** The refund of an order with one of these numbers, the service's or the channel's. */
+/** The refund of an order that has one of these numbers. A number may be the service's or the channel's. */
 export async function findKnown(
   tx: ReadTx,
   orderNo: string,
@@ -211,7 +224,7 @@ export async function findKnown(
   return undefined;
 }
 
-/** The refund that the service sent with this number, with the attempt that had the number. */
+/** The refund that the service sent under this number. `attempt` in the result is the attempt that used the number. */
 async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<RefundRow | undefined> {
   const known = await findKnown(tx, orderNo, [number]);
   if (known) return isExternal(known.origin) ? undefined : known;
@@ -234,10 +247,16 @@ export async function findByNumber(tx: ReadTx, number: string): Promise<RefundRo
 
 const CHECK = { cause: 'refund-check', actor: 'service' };
 
-/** The channel does not find the refund and may have forgotten its number: a repeat could pay twice, so an operator must check it. */
+/**
+ * The outcome for a refund that the channel does not find. The channel may have forgotten the number, so a repeated
+ * refund could pay twice. An operator must check the refund.
+ */
 const LOST = { kind: 'abnormal', code: 'refund_lost', reason: 'The channel no longer has this refund.' } as const;
 
-/** Does the next step of a refund: sends it, queries it, or sends it again under the same number if the channel does not know it. */
+/**
+ * Runs the next step of a refund: sends it, queries it, or sends it again under the same number if the channel does not
+ * know it.
+ */
 export function checkRefund(ports: Ports) {
   const send = sendRefund(ports);
 

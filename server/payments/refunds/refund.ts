@@ -32,7 +32,7 @@ import { refundableOf } from '../core/transitions.ts';
  */
 type RefundPayment = (requester: Requester, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
 
-/** Builds the operation from its dependencies. */
+/** Creates the function that refunds orders. */
 export function refundPayment(ports: Ports): RefundPayment {
   const send = sendRefund(ports);
   return async (requester, request, options = {}) => {
@@ -69,7 +69,10 @@ export function sendRefund(ports: Ports) {
   };
 }
 
-/** Records a send before the call. A refund that has changed since the caller read it, and may no longer be sent, is not sent. */
+/**
+ * Records a send before the channel is called. If the refund has changed since the caller read it and may no longer be
+ * sent, it is not sent.
+ */
 function recordSendIntent(ports: Ports, refundNo: string, via: Via): Promise<{ pair: Pair; mine: boolean }> {
   return ports.store.transaction(async (tx) => {
     const pair = await lockPair(tx, refundNo);
@@ -87,19 +90,22 @@ export interface RefundRequest {
   reason?: string | undefined;
 }
 
-/** Options of the caller: the idempotency key, and for the service's own refunds number and origin. */
+/**
+ * Options of the caller: the idempotency key; for refunds that the service makes itself, also the refund number and the
+ * origin.
+ */
 interface RefundOptions {
   claim?: KeyClaim | undefined;
   origin?: RefundOrigin;
   refundNo?: string;
-  /** Further checks and writes under the order's lock, before the amount is reserved. */
+  /** Additional checks and writes under the order's lock, before the amount is reserved. */
   guard?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
 /** The refund that a request creates or repeats. */
 interface ClaimedRefund {
   pair: Pair;
-  /** Whether the channel is called now. */
+  /** Whether the refund must be sent to the channel now. */
   due: boolean;
 }
 
@@ -140,7 +146,7 @@ async function openNew(
 ): Promise<ClaimedRefund> {
   const now = ports.now();
   const facts = await loadRefundFacts(ports, tx, order);
-  // An order that cannot be refunded at all is reported before a wrong amount.
+  // If the order cannot be refunded at all, this error is reported before a wrong amount.
   const refusal = refundsRefused(order, facts.blockedBy);
   if (refusal) throw refusalFor(refusal, order);
   const asked = {
@@ -168,8 +174,8 @@ async function openNew(
 }
 
 /**
- * Checks and reserves a failed refund again, or allows an overdue refund to be sent again. The number at the channel stays unless the
- * channel ended or forgot it.
+ * Retries a refund. A failed refund is checked and its amount is reserved again; an overdue refund may be sent again.
+ * The number at the channel stays the same, unless the channel has ended or forgotten it.
  */
 export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
   await refuseUnapproved(ports, tx, pair);
@@ -177,17 +183,23 @@ export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: strin
   return settleRefundLocked(ports, tx, pair, { command: 'retry', facts }, { cause: 'retry', actor });
 }
 
-/** A failed refund without approval reserves its amount again, which may now need an approval. */
+/**
+ * Rejects the retry of a failed refund if it would need an approval now. The retry reserves the amount again, but the
+ * refund was never approved.
+ */
 async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): Promise<void> {
   if (refund.state !== 'failed' || refund.approval !== null) return;
   const above = approvalAbove(ports, order);
   if (above === null) return;
   if (!needsApproval(await givenBackOf(tx, order.orderNo), refund, above)) return;
-  const message = 'Refunds of this order need approval by now. Make a new refund, which then waits for it.';
+  const message = 'Refunds of this order need approval by now. Make a new refund, which then waits for the approval.';
   throw refusalFor({ refuse: { code: 'refund_not_retryable', message } }, order);
 }
 
-/** The refunds and accepted disputes of an order, read under its lock. `but`: a dispute to leave out. */
+/**
+ * The refunds and accepted disputes of an order, read under the order's lock. `but`: the number of a dispute to leave
+ * out.
+ */
 export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promise<GivenBack> {
   const refunds = await tx.refunds.list({ orderNo });
   const disputes = await tx.disputes.list({ orderNo });
@@ -202,8 +214,9 @@ export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promis
 }
 
 /**
- * Throws 409 while a refund of the order is running: after an accepted dispute the service would still send it, and the payer would have the
- * money twice. A refund that waits for an approval does not count.
+ * Throws 409 while a refund of the order is in progress, because the dispute must not be accepted then: the service
+ * would still send the refund, and the payer would get the money twice. A refund that waits for an approval does not
+ * count.
  */
 export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<void> {
   const underWay = (await tx.refunds.list({ orderNo, surplus: false })).find(isUnderWay);
@@ -211,7 +224,7 @@ export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<v
   const { refundNo } = underWay;
   throw new Conflict(
     'refund_in_progress',
-    'A refund of the order is in progress. Accept the dispute when it has ended.',
+    'A refund of the order is in progress. Accept the dispute after the refund has ended.',
     {
       extra: { orderNo, refundNo },
       retryable: true,
@@ -220,7 +233,7 @@ export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<v
   );
 }
 
-/** Throws 403 if an administrator returns more than the approval limit without a recent confirmation. */
+/** Throws 403 if an administrator returns more than the approval limit and has not confirmed recently. */
 export function requireConfirmedAbove(
   ports: Pick<Ports, 'refundAbove'>,
   { confirmed }: Requester,
@@ -246,7 +259,7 @@ function waiting({ payWay }: OrderRow, refund: RefundRow): ApprovalRow {
   return { ...facts, kind: 'refund', state: 'waiting', decidedBy: null, decision: null, decidedAt: null };
 }
 
-/** The refund of a repeated merchantRefundNo; throws if the amount differs. */
+/** The existing refund with the merchantRefundNo of the request; throws if the amount or the order differs. */
 async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Promise<RefundRow | undefined> {
   const { merchantRefundNo } = request;
   if (!merchantRefundNo) return undefined;
@@ -258,9 +271,11 @@ async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Prom
   return tx.refunds.lock({ refundNo: found.refundNo });
 }
 
-/** A repeated request. A refund that was never sent is sent now; otherwise the stored row is the answer. */
+/**
+ * The result of a repeated request. A refund that was never sent is sent now; otherwise the stored refund is returned.
+ */
 function answerRepeat(order: OrderRow, refund: RefundRow | undefined, now: Date): ClaimedRefund {
-  if (!refund) throw new Error('a claimed intent has no refund');
+  if (!refund) throw new Error('the refund of a repeated request does not exist');
   const isFree = refund.leasedUntil === null || refund.leasedUntil <= now;
   const isDue = refund.sentAt === null || refund.sentAt <= now;
   return { pair: { order, refund }, due: refund.state === 'pending' && refund.tries === 0 && isFree && isDue };
@@ -271,7 +286,7 @@ function amountOf(order: OrderRow, { refundAmount }: RefundRequest): bigint {
   return readAmount(refundAmount, order.currency, '/refundAmount').minor;
 }
 
-/** Creates a refund that the service owes, in the caller's transaction and under the order's lock. */
+/** Creates a refund that the service must make, in the caller's transaction and under the order's lock. */
 export async function openSystemRefund(ports: Ports, tx: Tx, order: OrderRow, intent: RefundIntent): Promise<void> {
   const { cause, actor } = intent;
   const open = newRefund(order, intent, ports.now());

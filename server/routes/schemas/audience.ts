@@ -62,12 +62,15 @@ export function forAdministrators(prefix: string) {
 }
 
 /**
- * For changes of a project's channel configuration, certificates and trust. With Debug no confirmation is needed,
- * because no real money moves.
+ * Authorization for changes of a project's channel configuration, certificates and trust. With Debug no confirmation is
+ * needed, because no real money moves.
  */
 export const CONFIRMED_WHERE_LIVE = { admin: 'admin', projectScope: 'query', confirmed: 'where-live' } as const;
 
-/** For changes of administrators and of their rights, by an administrator of all projects. */
+/**
+ * Authorization for changes of administrators and of their rights. Only an administrator with access to all projects
+ * may make them.
+ */
 export const CONFIRMED = { admin: 'admin', projectScope: 'service', confirmed: 'always' } as const;
 
 /** A resource for applications with these scopes, always in their own project. */
@@ -83,7 +86,7 @@ interface Addressed<Named> {
 
 /** The project of a request: an application's own, or the one in an administrator's query. */
 export function projectOf<Named extends string | undefined>({ caller, query }: Addressed<Named>): string | Named {
-  // The schema has filled in the project if it is required.
+  // If the project is required, the schema has already set the default project.
   return caller.kind === 'app' ? caller.project : (query.project as Named);
 }
 

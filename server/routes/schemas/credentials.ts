@@ -15,7 +15,7 @@ const DAY = 86_400_000;
 /** A channel by its wire name. */
 export const PayWayName = z.enum(PAY_WAYS).meta({ id: 'PayWay' });
 
-/** The environment that a configuration's calls go to. */
+/** The environment of the channel that receives the requests of a configuration. */
 export const ModeName = z.enum(MODES).meta({ id: 'Mode' });
 
 /** The status of a channel. */
@@ -47,7 +47,7 @@ export const PublicChannelEntry = z
 export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
   id: 'ChannelConfigChange',
   description:
-    'The fields are those of the schema of the channel. Omitted or `***` keeps the value, null clears it; a PEM text under the name of a certificate kind becomes the default certificate of that kind.',
+    'The field names are those of the configuration schema of the channel. A field that is omitted or `***` keeps its value, null clears it. A PEM text under the name of a certificate kind becomes the default certificate of that kind.',
 });
 
 /**
@@ -56,7 +56,7 @@ export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
  */
 export const OwnConfigBody = ConfigBody.refine(hasNoProject, {
   path: ['project'],
-  message: 'is determined by the token',
+  message: 'must be omitted, because the token determines the project',
 });
 
 const UsedCertificate = z
@@ -74,14 +74,18 @@ const UsedCertificate = z
 const ToRegister = z
   .object({
     name: z.string(),
-    where: z.string().describe('The page of the channel, in words.'),
+    where: z.string().describe('Place in the console of the channel where the values are entered.'),
     values: z
       .array(z.string())
       .describe(
-        'The exact values to register; empty if it is not an address of this service, and the note says whose it is.',
+        'The exact values to register. Empty if the value is not a URL of this service; then `note` describes the value.',
       ),
     scenes: z.array(z.enum(SCENES)),
-    by: z.enum(['hand', 'payctl']).describe('Who registers it: a person, or `payctl channel set`.'),
+    by: z
+      .enum(['hand', 'payctl'])
+      .describe(
+        '`hand`: an administrator registers it in the console of the channel. `payctl`: `payctl channel set` registers it.',
+      ),
     note: z.string().nullable(),
   })
   .meta({ id: 'ChannelRegistration' });
@@ -89,20 +93,20 @@ const ToRegister = z
 /** Notifications of a channel that the service refused, in one project. */
 export const RefusedNotices = z
   .object({
-    why: z.string().describe('A stable code, the same as in the metric `channel_notices_refused_total`.'),
-    detail: z.string().describe('The fault of the last one.'),
-    change: z.string().describe('The change with which the service takes the next one.'),
+    why: z.string().describe('Stable code of the reason, the same as in the metric `channel_notices_refused_total`.'),
+    detail: z.string().describe('Error text of the last refused notification.'),
+    change: z.string().describe('Advice: the change that lets the service accept the next notification.'),
     count: z
       .int()
       .describe(
-        'How many at least were refused for this reason, each within a day of the one before; counted every five seconds.',
+        'Minimum number of notifications that were refused for this reason, each at most a day after the previous one. The number is stored every five seconds, so the latest ones may be missing.',
       ),
-    since: Timestamp.describe('When the first of them came.'),
-    at: Timestamp.describe('When the last of them came.'),
+    since: Timestamp.describe('Time of the first of these notifications.'),
+    at: Timestamp.describe('Time of the last of these notifications.'),
     isOpen: z
       .boolean()
       .describe(
-        'False if the last one is more than a day old, or if a genuine notification arrived after one that any client could have posted.',
+        'Whether the problem may still exist. False if the last refused notification is more than a day old. Also false if any client could have sent the refused notifications and a verified notification arrived later.',
       ),
   })
   .meta({ id: 'RefusedNotices' });
@@ -118,34 +122,38 @@ export const ChannelConfig = z
     mode: ModeName.nullable(),
     account: z.string().nullable(),
     version: z.int().nullable(),
-    fields: z.record(z.string(), z.string()).describe('Secret values are `***`.'),
+    fields: z.record(z.string(), z.string()).describe('Values by field name; secret values are shown as `***`.'),
     fingerprints: z
       .record(z.string(), z.string())
-      .describe('For secret fields: part of the hash and the last characters.'),
+      .describe('Fingerprint of each secret field: a part of the hash, and the last characters of the value.'),
     certificates: z
       .array(UsedCertificate)
       .describe('The certificates of this version, the default of each kind first.'),
     untrusted: z
       .array(UsedCertificate)
-      .describe('Uploaded to verify, and not used: an administrator has to trust them first.'),
+      .describe(
+        'Certificates and keys that are to verify channel messages, but are not used until an administrator trusts them.',
+      ),
     missing: z.array(z.string()),
     ofOtherAccounts: z
       .array(UsedCertificate.extend({ mode: ModeName.nullable(), account: z.string().nullable() }))
       .describe(
-        'Certificates and keys of the missing kinds that belong to another mode or account, and are used for no other.',
+        'Certificates and keys of the missing kinds that were uploaded for another mode or account. They are not used for this one.',
       ),
-    registrations: z.array(ToRegister).describe('What must be registered at the channel for the scenes in use.'),
+    registrations: z.array(ToRegister).describe('Values that must be registered at the channel for the scenes in use.'),
     status: StatusWord,
     fault: z
       .string()
       .nullable()
-      .describe('Why the stored secrets cannot be decrypted, for administrators only; until they can, it is `down`.'),
+      .describe(
+        'Reason why the stored secrets cannot be decrypted, shown to administrators only; null = none. While it is set, `status` is `down`.',
+      ),
     lastSuccessAt: Timestamp.nullable(),
     lastFailureAt: Timestamp.nullable(),
     lastFailure: z.string().nullable(),
-    lastNoticeAt: Timestamp.nullable().describe('When a genuine notification last came, to the minute.'),
+    lastNoticeAt: Timestamp.nullable().describe('Time of the last verified notification, to the minute.'),
     refusedNotices: RefusedNotices.nullable().describe(
-      'Why notifications were refused since the configuration was made, the last reason.',
+      'Notifications that were refused since the configuration was created, for the latest reason; null = none.',
     ),
     updatedAt: Timestamp.nullable(),
     updatedBy: z.string().nullable(),
@@ -173,7 +181,11 @@ export const ConfigSchema = z
         kind: z.string(),
         label: z.string(),
         form: z.string(),
-        verifies: z.boolean().describe('Used only while an administrator trusts it.'),
+        verifies: z
+          .boolean()
+          .describe(
+            'Whether it verifies messages of the channel. If so, it is used only while an administrator trusts it.',
+          ),
         help: z.string(),
       }),
     ),
@@ -201,12 +213,12 @@ const ChannelCheck = z
     status: z
       .enum(['ok', 'failed', 'lacking', 'unproven'])
       .describe(
-        '`lacking`: missing, but not every merchant needs it. `unproven`: no harmless request proves it, or an earlier check failed.',
+        '`lacking`: missing, but not every merchant needs it. `unproven`: not tested, because no harmless request can test it or because an earlier check failed.',
       ),
     field: z.string().nullable().describe('The field or certificate kind to change.'),
-    code: z.string().nullable().describe("The channel's own code, or a word of the service."),
+    code: z.string().nullable().describe('Error code of the channel or of this service.'),
     message: z.string().nullable(),
-    supportId: z.string().nullable().describe('Request number for the support of the channel.'),
+    supportId: z.string().nullable().describe('Request number to give to the support of the channel.'),
   })
   .meta({ id: 'ChannelCheck' });
 
@@ -231,14 +243,16 @@ export const DownloadAnswer = z
         serialNumber: z.string().nullable(),
         notAfter: Timestamp.nullable(),
         daysLeft: z.int().nullable(),
-        isNew: z.boolean().describe('False: it existed before, and stays unchanged.'),
+        isNew: z.boolean().describe('False if it was already stored and stays unchanged.'),
         trust: z.enum(['trusted', 'waiting', 'distrusted', 'deleted']).nullable(),
       }),
     ),
     byHand: z
       .string()
       .nullable()
-      .describe('What must be obtained manually, because the channel does not offer it for download.'),
+      .describe(
+        'Item that must be obtained manually, because the channel does not offer it for download; null = none.',
+      ),
   })
   .meta({ id: 'DownloadedCertificates' });
 
@@ -251,9 +265,11 @@ export const ProbeAnswer = z
     message: z
       .string()
       .nullable()
-      .describe('The fault; with `ok`, a missing part that not every merchant needs, such as a product.'),
-    checks: z.array(ChannelCheck).describe('Each credential, product and webhook that was looked at.'),
-    registrations: z.array(ToRegister).describe('What must be registered at the channel, which no call can see.'),
+      .describe('Error text. If `ok` is true: a missing part that not every merchant needs, such as a product.'),
+    checks: z.array(ChannelCheck).describe('Result for each credential, product and webhook that was checked.'),
+    registrations: z
+      .array(ToRegister)
+      .describe('Values that must be registered at the channel. The test cannot verify them.'),
   })
   .meta({ id: 'ChannelTest' });
 
@@ -274,15 +290,20 @@ export const Certificate = z
     daysLeft: z.int().nullable(),
     isDefault: z.boolean(),
     mode: ModeName.nullable().describe(
-      'It is used in this mode and for this account only; null until a first configuration takes it.',
+      'The only mode in which it is used, and only for `account`; null until the first configuration uses it.',
     ),
     account: z.string().nullable(),
     trust: z
       .enum(['trusted', 'waiting', 'distrusted'])
       .nullable()
-      .describe('Whether it is used to verify; null if its kind verifies nothing.'),
+      .describe(
+        'Whether an administrator trusts it to verify messages of the channel; only a trusted one is used. null if its kind verifies nothing.',
+      ),
     trustedAt: Timestamp.nullable(),
-    trustedBy: z.string().nullable().describe('Who trusted it; when distrusted, who took the trust away.'),
+    trustedBy: z
+      .string()
+      .nullable()
+      .describe('Administrator who trusted it or, if it is distrusted, who withdrew the trust.'),
     createdBy: z.string(),
     createdAt: Timestamp,
   })
@@ -296,9 +317,11 @@ export const CertUploadBody = z
     name: SafeText(1, 128).optional(),
     passphrase: z.string().max(1024).optional(),
     mode: ModeName.optional().describe(
-      'Mode of the account that it is for; with `account`. Left out: those of the present configuration.',
+      'Mode in which it is used; send it together with `account`. If both are omitted, it is used in the mode and for the account of the current configuration.',
     ),
-    account: SafeText(1, 128).optional().describe('The account that it is for: app id, merchant number or client id.'),
+    account: SafeText(1, 128)
+      .optional()
+      .describe('Account for which it is used: app id, merchant number or client id.'),
     file: UploadedFile.optional(),
     content: z.string().optional(),
   })
@@ -395,8 +418,8 @@ export function presentCert(row: CertView, now: Date): z.input<typeof Certificat
 /** The uploaded file, from `file` or `content`; throws 400 unless exactly one was sent. */
 export function uploadOf({ file, content, ...about }: z.output<typeof CertUploadBody>): CertUpload {
   if ((file === undefined) === (content === undefined))
-    throw new InvalidRequest('Either file or content is required.', [
-      { pointer: file ? '/content' : '/file', code: 'one_of', detail: 'either file or content is required' },
+    throw new InvalidRequest('Send exactly one of file and content.', [
+      { pointer: file ? '/content' : '/file', code: 'one_of', detail: 'exactly one of file and content is required' },
     ]);
   const { payWay, kind, name, passphrase, mode, account } = about;
   if ((mode === undefined) !== (account === undefined)) {

@@ -41,17 +41,17 @@ export const PAY_ERRORS: Errors = [
 ];
 
 /**
- * Closing an order; `order_already_paid`: the payer paid before the close. 504: the close was requested, but its result
- * could not be stored.
+ * Closing an order. `order_already_paid`: the payer paid before the close. `channel_outcome_unknown` (504): the close
+ * was requested, but its result could not be stored.
  */
 export const CLOSE_ERRORS: Errors = ['order_already_paid', 'channel_outcome_unknown'];
 
-/** Capturing an approved payment; 504: the result could not be stored. */
+/** Capturing an approved payment. `channel_outcome_unknown` (504): the result could not be stored. */
 export const CAPTURE_ERRORS: Errors = ['channel_outcome_unknown'];
 
 /**
- * Refunding an order, by an application or an administrator. 504: the refund was accepted, but the result could not be
- * stored.
+ * Refunding an order, by an application or an administrator. `channel_outcome_unknown` (504): the refund was accepted,
+ * but the result could not be stored.
  */
 export const REFUND_ERRORS: Errors = [
   'limit_exceeded',
@@ -74,7 +74,7 @@ const confirmedAbove: Errors = ['password_confirmation_required'];
 export const REFUND_BY_ADMIN_ERRORS: Errors = [...REFUND_ERRORS, ...confirmedAbove];
 /** Retrying a failed or abnormal refund. */
 export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse, ...confirmedAbove];
-/** Approving a refund, a dispute or an exception. */
+/** Approving a refund, a dispute or an exception that waits for approval. */
 export const APPROVE_ERRORS: Errors = [
   'approval_by_asker',
   'approval_not_independent',
@@ -96,7 +96,7 @@ export const RESOLVE_REFUND_ERRORS: Errors = [
   'changed_meanwhile',
   ...channelUse,
 ];
-/** Answering or finishing a dispute; 504: the channel's result is unknown. */
+/** Answering or finishing a dispute. `channel_outcome_unknown` (504): the channel's result is unknown. */
 export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...channelCall];
 /** Accepting a dispute, which pays its amount to the payer. */
 export const ACCEPT_DISPUTE_ERRORS: Errors = [...DISPUTE_ERRORS, 'refund_in_progress', ...confirmedAbove];
@@ -186,7 +186,7 @@ export const DELETE_PRODUCT_ERRORS: Errors = ['in_use'];
 export const CREATE_COIN_ERRORS: Errors = ['code_taken'];
 /** Deleting a coin. */
 export const DELETE_COIN_ERRORS: Errors = ['in_use'];
-/** Adjusting a balance. */
+/** Adjusting the coin balance of a payer. */
 export const ADJUST_COINS_ERRORS: Errors = ['coins_insufficient', 'password_confirmation_required'];
 /** Debiting coins. */
 export const DEBIT_COINS_ERRORS: Errors = ['coins_insufficient', 'coin_disabled', 'biz_no_used'];
@@ -217,7 +217,7 @@ export const RENEW_RECOVERY_CODES_ERRORS: Errors = [
   'second_factor_unreadable',
   'rate_limited',
 ];
-/** Starting to enrol a second factor; replacing one needs a code of the existing one. */
+/** Starting to enrol a second factor. To replace an existing second factor, one of its codes is needed. */
 export const START_SECOND_FACTOR_ERRORS: Errors = ['second_factor_unreadable', 'rate_limited'];
 /** Removing the own second factor. */
 export const REMOVE_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', ...CONFIRM_ERRORS];
@@ -225,17 +225,20 @@ export const REMOVE_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled',
 export const RESET_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', 'second_factor_own'];
 /** Creating an administrator. */
 export const CREATE_ADMIN_ERRORS: Errors = ['username_taken', 'login_busy'];
-/** Changing an administrator; hashing a new password may be refused under load. */
+/** Changing an administrator. `login_busy`: the service is too busy to hash the new password. */
 export const CHANGE_ADMIN_ERRORS: Errors = ['last_admin', 'login_busy'];
 /** Disabling or deleting an administrator. */
 export const END_ADMIN_ERRORS: Errors = ['last_admin'];
-/** Creating, changing or rotating an application; a trusted one can configure channels. */
+/**
+ * Creating or changing an application, or rotating its secret. A confirmed password may be required, because a trusted
+ * application can configure channels.
+ */
 export const WRITE_APP_ERRORS: Errors = ['password_confirmation_required'];
 /** Rotating the secret of an application in two steps. */
 export const ROTATE_APP_ERRORS: Errors = [...WRITE_APP_ERRORS, 'changed_meanwhile'];
 /** Deleting an application. */
 export const DELETE_APP_ERRORS: Errors = ['in_use'];
-/** Getting an access token; RFC 6749 has these codes. */
+/** Getting an access token. RFC 6749 §5.2 defines these codes. */
 export const GRANT_TOKEN_ERRORS: Errors = [
   'invalid_request',
   'invalid_client',

@@ -51,7 +51,7 @@ export const Limit = z
   .transform(Number)
   .pipe(z.int().min(1).max(200))
   .default(50)
-  .meta({ description: 'Entries per page, 1 to 200.' });
+  .meta({ description: 'Entries per page, 1 to 200; default 50.' });
 
 /** A place in a list ordered by `(createdAt, id)` descending. */
 interface CursorPosition {
@@ -74,7 +74,7 @@ export function readCursor(cursor: string): CursorPosition | undefined {
   return { createdAt, id: match[2] };
 }
 
-/** The `cursor` parameter: opaque, from `page.nextCursor`; a malformed one is 400. */
+/** The `cursor` parameter: an opaque text from `page.nextCursor`. A malformed cursor is refused with 400. */
 export const Cursor = z
   .string()
   .max(256)
@@ -85,7 +85,7 @@ export const Cursor = z
     return z.NEVER;
   })
   .optional()
-  .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
+  .meta({ description: 'Opaque cursor: `page.nextCursor` of the previous page.' });
 
 /**
  * A URL from a caller. A user name or password in it is refused, because it would be stored, written to the audit log
@@ -135,14 +135,16 @@ export const Paging = { limit: Limit, cursor: Cursor };
  * An amount in major units as sent, a JSON number or a decimal string. Only its form is checked here; how many decimals
  * are valid depends on the currency.
  */
-export const Amount = z
-  .union([z.number(), z.string().max(32)])
-  .meta({ id: 'Amount', description: 'Major units; a number or a decimal string.', examples: [12.5, '12.50'] });
+export const Amount = z.union([z.number(), z.string().max(32)]).meta({
+  id: 'Amount',
+  description: 'Amount in major units, as a number or a decimal string.',
+  examples: [12.5, '12.50'],
+});
 
 /** A flag in a query, `true` or `false`. */
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
-/** Any JSON value; every parsed body value is one. */
+/** Any JSON value. Only presence is checked, because every value of a parsed body is a JSON value. */
 export const JsonValue = z.custom<z.core.util.JSONType>((value) => value !== undefined, 'is required');
 
 /**
@@ -166,7 +168,7 @@ export function page<R, T>(
 
 const number = /^\d{1,18}$/;
 
-/** Paging of a list whose ids are UUIDs; a cursor of another list is 400. */
+/** Paging of a list whose ids are UUIDs. A cursor of another list is refused with 400. */
 export const UuidPaging = { limit: Limit, cursor: cursorOf(UUID) };
 
 /** Paging of a list whose ids are numbers. */
@@ -183,7 +185,7 @@ function cursorOf(id: RegExp) {
       return z.NEVER;
     })
     .optional()
-    .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
+    .meta({ description: 'Opaque cursor: `page.nextCursor` of the previous page.' });
 }
 
 /** Converts a page of rows to the wire form. */
@@ -193,7 +195,7 @@ export function pageOf<Item>({ items, next }: PageOf<Item>): Page<Item> {
 
 /** The query parameter for a byte order mark (UTF-8) at the beginning of a CSV file. */
 export const Bom = Flag.optional().describe(
-  '`true` = the CSV begins with the UTF-8 mark (BOM), without which Excel on a Chinese Windows takes it for GBK. NDJSON never has one.',
+  '`true` = the CSV starts with a UTF-8 byte order mark (BOM). Without it, Excel on Chinese Windows reads the file as GBK. NDJSON never has a BOM.',
 );
 
 const BOM = Buffer.from('\uFEFF');

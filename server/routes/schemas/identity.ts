@@ -26,7 +26,7 @@ const LimitsInput = z
   .meta({
     id: 'AppLimitsChange',
     description:
-      'By currency, amounts in major units. What is left out stays, null clears; 0 allows nothing. An application with limits may use only the currencies that are named.',
+      'Limits by currency, amounts in major units. Omitted fields keep their values, null clears them, 0 allows nothing. An application with limits may use only the listed currencies.',
     examples: [{ CNY: { perOrder: 50, perDay: 1000, ordersPerHour: 100 } }],
   });
 
@@ -91,13 +91,13 @@ const ScopeName = z.enum(scopeNames).meta({ id: 'Scope' });
 export const Role = z.enum(ROLES).meta({
   id: 'Role',
   description:
-    'A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills), too; an admin may do everything.',
+    '`viewer` may only read. `operator` may also handle orders, refunds, exceptions, disputes and bills. `admin` may do everything.',
 });
 
 /** The projects that an administrator may access; null = all. */
 export const OnlyProjects = z.array(Code).min(1).max(200).nullable().meta({
   id: 'OnlyProjects',
-  description: 'Codes of the only projects that the account reaches; null = all projects. An empty list is refused.',
+  description: 'Codes of the projects that the account can access; null = all projects. An empty list is rejected.',
 });
 
 /** A username; case is ignored. */
@@ -116,7 +116,7 @@ export const CodeText = z
   .max(64)
   .meta({
     id: 'SecondFactorCode',
-    description: 'Six digits of the authenticator, each usable once, or a recovery code.',
+    description: 'Six-digit code of the authenticator app, or a recovery code. Every code works only once.',
     examples: ['492039'],
   });
 
@@ -124,7 +124,7 @@ export const CodeText = z
 export const FactorState = z.enum(['used', 'none', 'missing']).meta({
   id: 'SecondFactorState',
   description:
-    '`used`: a code was given. `none`: the account has none. `missing`: it has none and must enrol one first.',
+    '`used`: a code of the second factor was entered. `none`: the account has no second factor. `missing`: the account has no second factor and must enrol one first.',
 });
 
 /** The body of an operation that enables or disables. Without a body the state is inverted. */
@@ -189,8 +189,18 @@ export const ApiApp = z
 
 /** Body fields of a secret rotation in two steps: the old secret stays valid until the new one is confirmed. */
 export const PreparedSecret = {
-  prepare: z.boolean().optional().describe('Only makes the new secret; nothing ends before it comes back as `secret`.'),
-  secret: z.string().min(1).max(128).optional().describe('The prepared secret, which takes effect with this request.'),
+  prepare: z
+    .boolean()
+    .optional()
+    .describe(
+      '`true` = only creates the new secret. The old secret stays valid until a request sends the new one as `secret`.',
+    ),
+  secret: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('The secret from an earlier request with `prepare`. It takes effect with this request.'),
 };
 
 /** An application with its new secret, which is returned once. */
@@ -270,11 +280,11 @@ export const SessionEntry = z
     id: z.uuid(),
     /** Whether it is the session of this request. */
     current: z.boolean(),
-    secondFactor: z.boolean().describe('Whether a code of the second factor was given in it.'),
+    secondFactor: z.boolean().describe('Whether a code of the second factor was entered in the session.'),
     ip: z.string().nullable(),
     userAgent: z.string().nullable(),
     createdAt: Timestamp,
-    /** Stored to the minute. */
+    /** Time of the last use, stored with a precision of one minute. */
     lastUsedAt: Timestamp,
     expiresAt: Timestamp,
   })

@@ -9,7 +9,10 @@ export const Lang = z
   .optional()
   .describe('Language of the page: `en` or `zh`. Without it the header Accept-Language decides.');
 
-/** The cookie with the chosen language. The channel's return address has no language, so the page reads it from here. */
+/**
+ * The cookie with the language that the payer chose. The channel's return address has no language, so the return page
+ * reads the language from this cookie.
+ */
 const LANGUAGE_COOKIE = 'pay_lang';
 const KEPT_SECONDS = 30 * 86_400;
 

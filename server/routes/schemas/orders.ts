@@ -3,7 +3,7 @@ import { CLOSE_REASONS, EXCEPTION_KINDS, ORDER_STATUSES, REFUND_STATUSES } from 
 import { PAY_HINTS, PAY_WAYS, SCENES } from '../../payments/channel.ts';
 import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 
-/** Text of letters and digits that no channel's format has to escape. */
+/** Text of letters, digits, `_` and `-`. No channel's format has to escape these characters. */
 const Word = (max: number) =>
   z.string().regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), `must be 1 to ${max} letters, digits, "_" or "-"`);
 
@@ -12,7 +12,7 @@ const Goods = z
     id: Word(32),
     name: SafeText(1, 128),
     quantity: z.int().min(1).max(9999),
-    price: z.int().min(0).max(10_000_000_000).describe('Minor units (fen), for one piece.'),
+    price: z.int().min(0).max(10_000_000_000).describe('Price of one piece in minor units (fen).'),
   })
   .meta({ id: 'Goods' });
 
@@ -30,10 +30,12 @@ const Alipay = z
       .string()
       .regex(/^2088\d{12}$/, 'must be a PID (2088 and 12 digits)')
       .optional()
-      .describe('PID of the service provider who gets the commission.'),
-    passbackParams: SafeText(1, 512).optional().describe('Returned in the notifications of Alipay.'),
-    enablePayChannels: PayChannels.optional().describe('Only these ways to pay are offered.'),
-    disablePayChannels: PayChannels.optional().describe('These ways to pay are not offered.'),
+      .describe('PID of the service provider that receives the commission.'),
+    passbackParams: SafeText(1, 512).optional().describe('Text that Alipay returns in its notifications.'),
+    enablePayChannels: PayChannels.optional().describe(
+      'Payment methods that Alipay offers to the payer; all others are hidden.',
+    ),
+    disablePayChannels: PayChannels.optional().describe('Payment methods that Alipay does not offer to the payer.'),
     goods: z.array(Goods).min(1).max(50).optional(),
   })
   .refine(({ enablePayChannels, disablePayChannels }) => !enablePayChannels || !disablePayChannels, {
@@ -44,8 +46,8 @@ const Alipay = z
 
 const Wechat = z
   .object({
-    attach: SafeText(1, 127).optional().describe('Returned in queries and notifications of WeChat Pay.'),
-    goodsTag: SafeText(1, 32).optional().describe('Mark of a promotion.'),
+    attach: SafeText(1, 127).optional().describe('Text that WeChat Pay returns in query responses and notifications.'),
+    goodsTag: SafeText(1, 32).optional().describe('Tag of a WeChat Pay promotion.'),
     supportFapiao: z.boolean().optional().describe('Offers the payer an electronic invoice.'),
     profitSharing: z
       .boolean()
@@ -66,7 +68,7 @@ const Paypal = z
       .optional()
       .describe("Language of PayPal's pages."),
     landingPage: z.enum(['LOGIN', 'GUEST_CHECKOUT', 'NO_PREFERENCE']).optional(),
-    immediatePayment: z.boolean().optional().describe('Refuses ways to pay whose money arrives later.'),
+    immediatePayment: z.boolean().optional().describe('Rejects payment methods whose money arrives later.'),
     softDescriptor: z
       .string()
       .regex(/^[A-Za-z0-9.* -]{1,22}$/, 'must be 1 to 22 letters, digits, blanks, ".", "*" or "-"')
@@ -78,7 +80,7 @@ const Paypal = z
 /** Options of a merchant for the channels; only those of the order's channel are used. */
 const ChannelOptions = z
   .object({ alipay: Alipay.optional(), wechat: Wechat.optional(), paypal: Paypal.optional() })
-  .describe('What is passed on to the channel beyond the order itself, by channel; only that of `payWay` is used.')
+  .describe('Additional options for the channel. Only the options of the channel in `payWay` are used.')
   .meta({ id: 'ChannelOptions' });
 
 /** A channel by its wire name. */
@@ -88,30 +90,32 @@ const ModeName = z.enum(['simulator', 'sandbox', 'live']);
 const Failure = z.object({ code: z.string(), message: z.string() }).nullable();
 const Settled = z.object({ amount: z.number(), amountMinor: z.int(), currency: z.string() }).nullable();
 
-/** The body of a pay request (specification: place-payment request). */
+/** The body of a request to place a payment. */
 export const PlacePaymentRequest = z
   .object({
-    subject: SafeText(1, 127).describe('Order title.'),
-    amount: Amount.optional().describe('Major units; may be omitted if `product` has the price.'),
+    subject: SafeText(1, 127).describe('Title of the order, which the payer sees.'),
+    amount: Amount.optional().describe('Amount in major units. It may be omitted if `product` sets the price.'),
     payWay: PayWayName,
-    orderType: SafeText(1, 64).optional().describe('Business category.'),
-    userId: UserId.optional().describe("The paying user in the caller's system."),
+    orderType: SafeText(1, 64).optional().describe('Business category, chosen by the caller.'),
+    userId: UserId.optional().describe("ID of the paying user in the merchant's system."),
     extra: z
       .string()
       .refine((text) => Buffer.byteLength(text) <= 4096, 'must have at most 4096 bytes')
       .optional()
-      .describe('Custom text, returned unchanged.'),
+      .describe("The caller's own text, returned unchanged."),
     currency: z
       .string()
       .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code')
       .optional(),
     merchantOrderNo: Id.optional().describe(
-      "The caller's own order number; the same number with the same values is the same order.",
+      "The caller's own order number. A request with the same number and the same values returns the same order.",
     ),
     scene: z
       .enum(SCENES)
       .optional()
-      .describe('How the payment is presented to the payer; `code`: a shop scanned `payCode`.'),
+      .describe(
+        'How the payment is presented to the payer. `code`: the shop scanned the code (`payCode`) of the payer.',
+      ),
     openId: z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,128}$/)
@@ -120,19 +124,23 @@ export const PlacePaymentRequest = z
       .string()
       .regex(/^[A-Za-z0-9_-]{6,32}$/)
       .optional()
-      .describe('WeChat Pay: one of the configured app IDs, if not the default of the scene. `openId` belongs to it.'),
+      .describe(
+        'For WeChat Pay: one of the configured app IDs; by default that of the scene. `openId` must belong to this app ID.',
+      ),
     payCode: z
       .string()
       .regex(/^\d{16,24}$/, 'must be 16 to 24 digits')
       .optional()
       .describe(
-        'The code that the payer shows in the app of the channel, for the scene `code`. It works once, for about a minute.',
+        'For the scene `code`: the code that the payer shows in the app of the channel. It works once, for about a minute.',
       ),
     channelOptions: ChannelOptions.optional(),
     clientIp: z
       .union([z.ipv4(), z.ipv6()])
       .optional()
-      .describe('IP address of the payer; for the scene `code`, of the till. WeChat Pay requires it in h5 and code.'),
+      .describe(
+        'IP address of the payer; for the scene `code`, of the cash register. WeChat Pay requires it for the scenes `h5` and `code`.',
+      ),
     returnUrl: HttpUrl.optional(),
     notifyUrl: HttpUrl.optional().describe('Overrides the webhook URL of the application for this order.'),
     expireSeconds: z.int().min(60).max(604_800).optional(),
@@ -153,16 +161,16 @@ export const Refund = z
     reason: z.string().nullable(),
     status: z
       .enum(REFUND_STATUSES)
-      .describe('`waiting_for_approval`: its amount is reserved, and a second administrator has to approve it.'),
+      .describe('`waiting_for_approval`: the amount is reserved, and a second administrator must approve the refund.'),
     elsewhere: z
       .boolean()
       .describe(
-        'True when the channel did not pay the payer for this service: the refund was made in its portal, was paid outside the channel, or went to the own account of the merchant.',
+        "True if the channel did not pay this refund to the payer on request of this service. Possible reasons: it was made in the channel's portal, the payer won a dispute, it was paid outside the channel, or the channel paid it to the merchant's own account.",
       ),
     failure: Failure,
     channelRefundNo: z.string().nullable(),
     fee: Settled.describe(
-      'Fee of the refund by its bill; negative when the channel gave a fee back. null until the refund has succeeded and its bill has been read.',
+      'Fee of the refund according to the bill; negative if the channel returned a fee. null until the refund has succeeded and its bill has been read.',
     ),
     nextCheckAt: Timestamp.nullable(),
     createdAt: Timestamp,
@@ -190,30 +198,33 @@ export const Order = z
     extra: z.string().nullable(),
     payWay: PayWayName,
     scene: z.string(),
-    amount: z.number().describe('Major units.'),
-    amountMinor: z.int().describe('Minor units.'),
+    amount: z.number().describe('Amount in major units.'),
+    amountMinor: z.int().describe('Amount in minor units.'),
     currency: z.string(),
     status: Status,
-    exception: z.enum(EXCEPTION_KINDS).nullable().describe('Kind of the latest open exception.'),
+    exception: z
+      .enum(EXCEPTION_KINDS)
+      .nullable()
+      .describe('Kind of the latest open exception (a case that an operator must review); null = none.'),
     closeReason: z.enum(CLOSE_REASONS).nullable(),
     failure: Failure,
     payer: z.string().nullable(),
     product: z.string().nullable(),
     refundedAmount: z.number(),
     ...Refundable,
-    channelOrderId: z.string().nullable().describe("The channel's own number of the order, where it has one (PayPal)."),
+    channelOrderId: z.string().nullable().describe("PayPal's order number; null for other channels."),
     channelTradeNo: z.string().nullable(),
     captureReason: z
       .string()
       .nullable()
       .describe(
-        "The channel's word why an approved payment is not there yet, or why the payer has to choose another way to pay (PayPal).",
+        "PayPal's code for the reason why an approved payment has not been received yet, or why the payer must choose another payment method; null = none.",
       ),
     settlement: z
       .object({ fee: Settled, net: Settled, received: Settled })
       .nullable()
       .describe(
-        'What the channel keeps and what is left: as it said with the payment (PayPal), else by its bill a day later.',
+        'Fee of the channel, and the net amount. PayPal reports them with the payment; for other channels they come from the bill a day later. null until known.',
       ),
     payment: z
       .object({
@@ -226,7 +237,7 @@ export const Order = z
         expiresAt: Timestamp,
       })
       .optional()
-      .describe('What the payer needs to pay, while the order can be paid.'),
+      .describe('Data that the payer needs for the payment. Present only while the order can be paid.'),
     payUrl: z
       .string()
       .optional()
@@ -247,7 +258,7 @@ export const OrderEntry = Order.omit({ refunds: true, payment: true, payUrl: tru
 export const RefundRequest = z
   .object({
     orderNo: Id,
-    refundAmount: Amount.describe('Major units, at most the refundable amount.'),
+    refundAmount: Amount.describe('Amount in major units, at most the refundable amount.'),
     merchantRefundNo: Id.optional(),
     reason: SafeText(1, 80).optional(),
   })

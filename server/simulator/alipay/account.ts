@@ -9,8 +9,8 @@ import { SimulatorRefusal } from '../requests.ts';
 import { randomDigits } from '../trades.ts';
 
 /**
- * The issuers, as in the certificates of the test fixtures of Alipay's own Node SDK: "Class 2" issues Alipay's
- * certificates (for Alipay's company and the merchant's PID), "Class 1" issues the certificates of apps (for PID and
+ * The names of the certificate issuers, as in the test fixtures of Alipay's own Node SDK. "Class 2" issues Alipay's
+ * certificates (for Alipay's company and the merchant's PID). "Class 1" issues app certificates (for the PID and the
  * app id).
  */
 const ISSUERS = {
@@ -29,7 +29,10 @@ const NAMES: Readonly<Record<keyof typeof ISSUERS, (owner: Owner) => string>> = 
   app: ({ pid, appId }) => `${pid}-${appId}`,
 };
 
-/** A new key of Alipay or the app, and its certificate with the issuer's, as PEM. */
+/**
+ * Creates a key for Alipay or for the app. Returns the private key and the certificate as PEM; the issuer's certificate
+ * is appended.
+ */
 async function newCredential(
   { authority }: Core,
   whose: keyof typeof ISSUERS,
@@ -48,30 +51,33 @@ function certificateOf(
   return issuer.certify(NAMES[whose](owner), publicKey, 'Alipay');
 }
 
-/** Alipay's serial of a certificate file. */
+/** Returns the serial number (`cert_sn`) that Alipay computes for a certificate file. */
 function serialOfFile(pem: string): string {
   const [leaf] = readCertificates(pem);
   if (leaf === undefined) throw new Error('The file contains no certificate.');
   return certSerial(leaf);
 }
 
-/** The products of precreate; the first is the default (reference of alipay.trade.precreate). */
+/** The values of `product_code` that alipay.trade.precreate accepts (its reference page); the first is the default. */
 export const QR_PRODUCTS: readonly string[] = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'];
 
-/** The product of payments by payer's code (alipay.trade.pay). */
+/** The `product_code` of a payment with the payer's payment code (alipay.trade.pay). */
 export const TILL_PRODUCT = 'FACE_TO_FACE_PAYMENT';
 
-/** The product code of each page scene; `former`: an old code that many clients still send (fzlee/alipay, yansongda/pay). */
+/**
+ * The `product_code` of each page payment method. `former` is an old code that many clients still send (fzlee/alipay,
+ * yansongda/pay).
+ */
 export const PRODUCTS: Readonly<Record<string, { scene: string; code: string; former?: string }>> = {
   'alipay.trade.page.pay': { scene: 'page', code: 'FAST_INSTANT_TRADE_PAY' },
   'alipay.trade.wap.pay': { scene: 'wap', code: 'QUICK_WAP_WAY', former: 'QUICK_WAP_PAY' },
   'alipay.trade.app.pay': { scene: 'app', code: 'QUICK_MSECURITY_PAY' },
 };
 
-/** The product of mini programs (alipay.trade.create). */
+/** The `product_code` of a mini program payment (alipay.trade.create). */
 export const MINI_PRODUCT = 'JSAPI_PAY';
 
-/** Every product that a merchant may sign for. */
+/** Every product that a merchant can sign up for. */
 const ALL_PRODUCTS: readonly string[] = [
   ...QR_PRODUCTS,
   MINI_PRODUCT,
@@ -82,29 +88,29 @@ const ALL_PRODUCTS: readonly string[] = [
 export interface AlipayAccount {
   name: string;
   appId: string;
-  /** The default merchant of a create. */
+  /** The merchant that receives the money if a create request has no `seller_id`. */
   sellerId: string;
-  /** Merchants that the app collects for in its own name. */
+  /** The merchants that the app collects for without an `app_auth_token`. */
   sellers: readonly string[];
-  /** Merchants that authorised the app, by their token. */
+  /** The merchant that authorised the app, by `app_auth_token`. */
   authorised: ReadonlyMap<string, string>;
-  /** Product codes that the merchant has signed for. */
+  /** The product codes that the merchant has signed up for. */
   products: readonly string[];
-  /** Verifies the merchant's requests. */
+  /** Verifies the signatures of the merchant's requests. */
   appPublicKey: KeyObject;
-  /** The serials that requests and answers have in certificate mode. */
+  /** Signs Alipay's responses and notifications. */
   alipayKey: KeyObject;
-  /** Serials of certificate mode. */
+  /** The certificate serial numbers that requests and responses carry in certificate mode. */
   appCertSerial: string;
   rootCertSerial: string;
   alipayCertSerial: string;
-  /** Every certificate of Alipay for this app by serial, as PEM, for download. */
+  /** Every certificate of Alipay for this app as PEM, by serial number; the app can download them. */
   alipayCerts: ReadonlyMap<string, string>;
 }
 
 /**
- * Creates the secrets of an account. `options.signMode: 'certificate'`: its configuration uses certificate mode; `options.products`: the signed
- * products; `options.merchantOf`: an account of the same merchant.
+ * Creates the secrets of an account. Options: `signMode: 'certificate'` makes the channel configuration use certificate
+ * mode; `products` lists the signed products; `merchantOf` names an account of the same merchant.
  */
 export async function newSecrets(
   core: Core,
@@ -129,7 +135,7 @@ export async function newSecrets(
   };
 }
 
-/** The account as channel configuration; an app certificate enables certificate mode. */
+/** Returns the account as channel configuration. A configuration with an app certificate enables certificate mode. */
 export function configFor({ secrets }: Account, core: Core): SimulatedChannelConfig {
   const {
     appId = '',
@@ -153,8 +159,9 @@ export function configFor({ secrets }: Account, core: Core): SimulatedChannelCon
 }
 
 /**
- * Replaces `app-key` (the merchant's) or `alipay-key` (Alipay's) with its certificate; `seller`, `merchant` and `app-auth-token` change the
- * merchants of the app, `sign-mode` its mode.
+ * Replaces a key or a setting of the account. `app-key` (the merchant's) and `alipay-key` (Alipay's) replace a key and
+ * its certificate. `seller`, `merchant` and `app-auth-token` change the merchants of the app. `sign-mode` switches
+ * between public key and certificates.
  */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   const change = Object.hasOwn(MERCHANT_CHANGES, what) ? MERCHANT_CHANGES[what] : undefined;
@@ -165,7 +172,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
     );
   if (what !== 'app-key' && what !== 'alipay-key') {
     const known = ['app-key', 'alipay-key', ...Object.keys(MERCHANT_CHANGES)].join(', ');
-    throw new SimulatorRefusal(400, 'unknown_rotation', `what must be one of ${known} for Alipay.`);
+    throw new SimulatorRefusal(400, 'unknown_rotation', `The field what must be one of ${known} for Alipay.`);
   }
   const { appId = '', sellerId = '', pid = sellerId, alipayCert = '' } = secrets;
   const whose = what === 'app-key' ? 'app' : 'alipay';
@@ -174,7 +181,10 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
   Object.assign(secrets, { [`${whose}Key`]: privateKey, [`${whose}Cert`]: certificate });
 }
 
-/** The changes of `/sim/rotate` to the merchants of an app (earlier merchants stay) and to its sign mode. */
+/**
+ * The changes of `/sim/rotate` that replace no key: to the merchants of an app (earlier merchants stay valid) and to
+ * its sign mode.
+ */
 const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], sellerId: string) => void>> = {
   seller(secrets, sellerId) {
     secrets['sellers'] = JSON.stringify([...sellersOf(secrets), sellerId]);
@@ -185,7 +195,7 @@ const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], se
     secrets['sellerId'] = sellerId;
     authorise(secrets, newToken());
   },
-  /** The previous token stops working immediately. */
+  /** Issues a new `app_auth_token`. The previous token stops working immediately. */
   'app-auth-token'(secrets) {
     const { [secrets['appAuthToken'] ?? '']: _, ...others } = authorisedIn(secrets);
     secrets['authorised'] = JSON.stringify(others);

@@ -9,8 +9,8 @@ import { type Content, refused, success } from './answers.ts';
 import { type AlipayRequest, readText, tradeNoOf, yuan } from './requests.ts';
 
 /**
- * The fields that a seller signs, sorted (`aipay-interface-contract` of the repository alipay/ai); empty fields are
- * dropped.
+ * The bill fields that a seller signs, in signing sequence (`aipay-interface-contract` of the repository alipay/ai).
+ * Empty fields are not signed.
  */
 const SIGNED = [
   'amount',
@@ -23,21 +23,25 @@ const SIGNED = [
   'service_id',
 ] as const;
 
-/** The only service in Alipay's sandbox; its payments are verified without a proof (`a2m-sandbox-test`). */
+/**
+ * The only service id in Alipay's sandbox. Its payments pass alipay.aipay.agent.payment.verify with any proof
+ * (`a2m-sandbox-test`).
+ */
 const SANDBOX_SERVICE = 'api_mock_service_id';
 
 type Facts = Record<string, string>;
 type AccountOf = (appId: string) => AlipayAccount | undefined;
 
-/** The result of an agent's payment: the value of `Payment-Proof`. */
+/** The result of an agent's payment. `paymentProof` is the value of the `Payment-Proof` header. */
 export interface AgentPaid {
   trade: Trade;
   paymentProof: string;
 }
 
 /**
- * Pays as Alipay's agent does: reads `Payment-Needed`, verifies its seller and signature, and pays. A paid bill is not paid again and gives the
- * same proof. The proof is base64url without padding (section 4.3 of Alipay's product document).
+ * Pays a bill as Alipay's agent does: reads the value of `Payment-Needed`, verifies its seller and signature, and pays.
+ * A bill that is already paid is not paid again and returns the same payment proof. The proof is base64url without
+ * padding (section 4.3 of Alipay's product document).
  */
 export function payBill(core: Core, header: string, accountOf: AccountOf, clientSession?: string): AgentPaid {
   const { trade, account } = payFacts(core, readBill(header), accountOf);
@@ -52,20 +56,22 @@ export function payBill(core: Core, header: string, accountOf: AccountOf, client
 }
 
 /**
- * The cashier of Alipay's sandbox, which accepts a bill in camel case: `POST /openclawpay/agent/v1/pay`. It pays at once, because every trade of
- * the sandbox cashier counts as paid; its error codes are those of Alipay's guide, or inferred.
+ * Simulates the cashier of Alipay's sandbox (`POST /openclawpay/agent/v1/pay`), which accepts a bill in camel case. The
+ * cashier pays immediately, because the sandbox treats every trade as paid. Its error codes are those of Alipay's
+ * guide, or inferred.
  */
 export function cashier(core: Core, body: string, accountOf: AccountOf): object {
   try {
     const { protocol, method, signature } = JSON.parse(body) as Partial<Record<string, Facts>>;
-    if (!protocol || !method || !signature) throw wrong('protocol, method and signature are needed.');
-    if (!protocol['sellerSignature']) throw wrong('protocol.sellerSignature must not be empty.');
+    if (!protocol || !method || !signature) throw wrong('The fields protocol, method and signature are required.');
+    if (!protocol['sellerSignature']) throw wrong('The field protocol.sellerSignature must not be empty.');
     const buyer = signature['buyerExternalId'] ?? '';
     if (method['buyerUniqueIdKey'] !== 'buyerExternalId' || protocol['buyerUniqueId'] !== buyer || buyer === '')
-      throw wrong('protocol.buyerUniqueId does not match the buyer.');
+      throw wrong('protocol.buyerUniqueId must equal signature.buyerExternalId.');
     if (!signature['buyerSignature'] || !/^\d{10,}$/.test(signature['timestamp'] ?? ''))
-      throw wrong('signature is not complete.');
-    if (method['serviceId'] !== SANDBOX_SERVICE) throw wrong("method.serviceId is not the sandbox's.");
+      throw wrong('signature.buyerSignature or signature.timestamp is missing or invalid.');
+    if (method['serviceId'] !== SANDBOX_SERVICE)
+      throw wrong("method.serviceId must be the sandbox's service, api_mock_service_id.");
     const { trade } = payFacts(core, { protocol: snakeCased(protocol), method: snakeCased(method) }, accountOf);
     trade.details['isProven'] = true;
     core.trades.record(trade, 'updated');
@@ -89,34 +95,38 @@ function payFacts(
   accountOf: AccountOf,
 ): { trade: Trade; account: AlipayAccount } {
   const account = accountOf(method['seller_app_id'] ?? '');
-  if (!account) throw wrong('seller_app_id is unknown.');
+  if (!account) throw wrong('The simulator has no app with this seller_app_id.');
   const facts: Facts = { ...method, ...protocol };
   const text = SIGNED.filter((name) => facts[name]).map((name) => `${name}=${facts[name]}`);
   if (
     protocol['seller_sign_type'] !== 'RSA2' ||
     !verifyRsa2(text.join('&'), facts['seller_signature'] ?? '', account.appPublicKey)
   )
-    throw wrong('seller_signature does not match.');
+    throw wrong('seller_signature does not match the bill, or seller_sign_type is not RSA2.');
   if (!account.sellers.includes(facts['seller_id'] ?? '') || protocol['seller_unique_id'] !== facts['seller_id'])
-    throw wrong('seller_id does not belong to the app.');
-  if (!/^[\w-]{1,64}$/.test(facts['service_id'] ?? '')) throw wrong('service_id is missing.');
+    throw wrong('seller_id does not belong to the app, or differs from seller_unique_id.');
+  if (!/^[\w-]{1,64}$/.test(facts['service_id'] ?? '')) throw wrong('service_id is missing or invalid.');
   const trade = core.trades.find(facts['out_trade_no'] ?? '', { payWay: 'alipay', account: account.name });
   if (!trade || yuan(trade, trade.minor) !== facts['amount'] || facts['currency'] !== 'CNY')
-    throw wrong('The bill is unknown.');
+    throw wrong('The simulator has no order with the out_trade_no, amount and currency of the bill.');
   const isPaid = paymentOf(trade) !== undefined;
-  if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now())) throw wrong('pay_before has passed.');
+  if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now()))
+    throw wrong('The time pay_before has passed or is invalid.');
   trade.details['resourceId'] = facts['resource_id'];
   if (!isPaid) core.channelSimulator('alipay').pay(core, trade);
   return { trade, account };
 }
 
-/** The session in the format of Alipay's command line: base64 of JSON. */
+/** Returns the agent's session in the format of Alipay's command line tool: base64 of JSON. */
 function sessionOf({ id }: Trade): string {
   const session = { externalId: '2088000000000000', signature: `session-${id}`, timestamp: '1893456000000' };
   return Buffer.from(JSON.stringify(session)).toString('base64');
 }
 
-/** alipay.aipay.agent.payment.verify: verifies a proof. A session in the request must be the agent's. */
+/**
+ * alipay.aipay.agent.payment.verify: verifies a payment proof. If the request has a `client_session`, it must be the
+ * session of the agent that paid.
+ */
 export function verifyProof(
   core: Core,
   { account, content }: AlipayRequest,
@@ -133,7 +143,8 @@ export function verifyProof(
     (trade !== undefined &&
       isEqual(proof, proofOf(account, trade)) &&
       (session === undefined || session === trade.details['clientSession']));
-  if (!isGenuine) throw refused('PAYMENT_PROOF_INVALID', 'The proof is invalid.');
+  if (!isGenuine)
+    throw refused('PAYMENT_PROOF_INVALID', 'payment_proof or client_session does not belong to this trade_no.');
   const payment = paymentOf(trade);
   return {
     content: success({
@@ -146,13 +157,14 @@ export function verifyProof(
   };
 }
 
-/** alipay.aipay.agent.fulfillment.confirm: confirms the delivery; a repeat returns the same answer. */
+/** alipay.aipay.agent.fulfillment.confirm: confirms the delivery. A repeated call returns the same response. */
 export function confirmDelivery(core: Core, { account, content }: AlipayRequest): { content: Content } {
   const tradeNo = readText(content['trade_no'], 'trade_no', /^\d{16,64}$/);
   const trade = [...core.ledger.trades.values()].find(
     (one) => one.payWay === 'alipay' && one.account === account.name && tradeNoOf(one) === tradeNo,
   );
-  if (!trade || paymentOf(trade) === undefined) throw refused('TRADE_NOT_EXIST', 'The trade does not exist.');
+  if (!trade || paymentOf(trade) === undefined)
+    throw refused('TRADE_NOT_EXIST', 'The trade does not exist or is not paid.');
   trade.details['confirmations'] = Number(trade.details['confirmations'] ?? 0) + 1;
   return { content: success({ trade_no: tradeNo }) };
 }
@@ -160,13 +172,13 @@ export function confirmDelivery(core: Core, { account, content }: AlipayRequest)
 function readBill(header: string): Record<'protocol' | 'method', Facts> {
   try {
     const bytes = Buffer.from(header, 'base64url');
-    if (bytes.toString('base64url') !== header) throw wrong('Payment-Needed is not base64url.');
+    if (bytes.toString('base64url') !== header) throw wrong('The value of Payment-Needed is not base64url.');
     const { protocol, method } = JSON.parse(bytes.toString('utf8')) as Record<string, Facts>;
     if (protocol && method) return { protocol, method };
   } catch (error) {
     if (error instanceof SimulatorRefusal) throw error;
   }
-  throw wrong('Payment-Needed is not a bill.');
+  throw wrong('The value of Payment-Needed is not a bill with protocol and method.');
 }
 
 function proofOf({ appId, sellerId }: AlipayAccount, trade: Trade): string {

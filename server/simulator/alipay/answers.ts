@@ -1,4 +1,4 @@
-/** Answers of the gateway: success and refusal, charset, times and signature. */
+/** Responses of the gateway: success and refusal, charset, time format and signature. */
 import { randomBytes } from 'node:crypto';
 import { signRsa2 } from '../../channels/alipay/signature.ts';
 import type { Answer } from '../exchange.ts';
@@ -9,7 +9,7 @@ import type { AlipayAccount } from './account.ts';
 /** The charsets of Alipay's messages. */
 export type Charset = 'utf-8' | 'GBK';
 
-/** The charset of a `charset` parameter; undefined if Alipay does not support it. */
+/** Returns the charset that a `charset` parameter names; undefined if Alipay does not support it. */
 export function charsetOf(name: string): Charset | undefined {
   if (/^utf-?8$/i.test(name)) return 'utf-8';
   return /^gb(k|2312|18030)$/i.test(name) ? 'GBK' : undefined;
@@ -46,10 +46,12 @@ function gbkTable(): Map<string, Buffer> {
   return gbk;
 }
 
-/** The content of a response field. */
+/** The fields inside the `alipay_…_response` object of a response. */
 export type Content = Record<string, unknown> & { code: string; msg: string };
 
-/** A refusal of the gateway or a business refusal; `signed: false` = Alipay sends it without a signature. */
+/**
+ * A refusal by the gateway or for a business reason. `signed: false` = Alipay sends the refusal without a signature.
+ */
 export class AlipayRefusal extends Error {
   readonly content: Content;
   readonly signed: boolean;
@@ -68,27 +70,27 @@ const MESSAGES = {
   '40004': 'Business Failed',
 } as const;
 
-/** A success with the given fields. */
+/** Builds a success response with the given fields. */
 export function success(content: Record<string, unknown>): Content {
   return { code: '10000', msg: 'Success', ...content };
 }
 
-/** A business refusal: code 40004 and an `ACQ.` sub_code. */
+/** Builds a business refusal: code 40004 and a sub_code that begins with `ACQ.`. */
 export function refused(subCode: string, message: string): AlipayRefusal {
   return new AlipayRefusal('40004', `ACQ.${subCode}`, message);
 }
 
-/** The response field as text, with escaped slashes and unescaped non-ASCII, as Alipay writes it. */
+/** Writes the fields of a response as JSON text in Alipay's way: slashes are escaped, non-ASCII characters are not. */
 export function contentText(content: Content): string {
   return JSON.stringify(content).replaceAll('/', String.raw`\/`);
 }
 
-/** An unsigned answer: for an error before the caller is known, or by a fault. */
+/** Builds an unsigned response: for an error before the app is identified, or for the fault `no-signature`. */
 export function unsignedAnswer(member: string, text: string, charset: Charset = 'utf-8'): Answer {
   return json(`{"${member}":${text}}`, charset);
 }
 
-/** A response field before it is signed. */
+/** The content of a response before it is signed. `member` is the name of the `alipay_…_response` field. */
 interface Unsigned {
   member: string;
   text: string;
@@ -97,7 +99,8 @@ interface Unsigned {
 }
 
 /**
- * Signs the exact bytes of the response field, in the request's charset or, for some refusals, in GBK; applies `fault`.
+ * Signs the exact bytes of the `alipay_…_response` field and applies `fault`. The charset is the request's; the fault
+ * `refused-in-gbk` uses GBK.
  */
 export async function signAnswer(
   core: Core,
@@ -118,7 +121,7 @@ export async function signAnswer(
   return json(fault === 'duplicate-key' ? duplicateFirstKey(body, forge(text)) : body, charset);
 }
 
-/** A forged content, as an attacker on the connection would send it. */
+/** Returns a forged success content, as an attacker on the connection would insert it. */
 function forge(text: string): string {
   return contentText({
     ...(JSON.parse(text) as Content),

@@ -1,4 +1,4 @@
-/** Bills of trades and of the account: requested by day or month, downloaded by URL. */
+/** Trade bills and account bills: requested by day or month, downloaded by URL. */
 import iconv from 'iconv-lite';
 import type { Context } from 'koa';
 import { createHash } from 'node:crypto';
@@ -22,16 +22,16 @@ import type { Trade } from '../trade.ts';
 import { AlipayRefusal, type Content, chinaTime, success } from './answers.ts';
 import { type AlipayRequest, sellerOf } from './requests.ts';
 
-/** The parts of a bill besides its rows. */
+/** The data of a bill besides its rows: period, merchant and export time. */
 interface BillFace extends Span {
-  /** The merchant's number; the account number is this with 0156 appended. */
+  /** The merchant's number (PID). The account number in the bill is the PID followed by 0156. */
   pid: string;
   exportedAt: number;
 }
 
 /**
- * The 25 columns and the lines around them: opendocs.alipay.com, "账单文件说明" of alipay.data.dataservice.bill.downloadurl.query, and real files in
- * the tests of integrators.
+ * The 25 columns of a trade bill. Source of the columns and of the lines around them: opendocs.alipay.com, "账单文件说明" of
+ * alipay.data.dataservice.bill.downloadurl.query, and real files in the tests of integrators.
  */
 const COLUMNS = [
   '支付宝交易号',
@@ -82,7 +82,7 @@ interface Sums {
   ordered: number;
   received: number;
   returned: number;
-  /** The merchant's discounts of payments (`given`) and of refunds (`givenBack`). */
+  /** The merchant's discounts: `given` for payments, `givenBack` for refunds. */
   given: number;
   givenBack: number;
   ofAlipay: number;
@@ -105,7 +105,7 @@ function* tradeBill(content: BillContent, face: BillFace): Iterable<string> {
   yield closing(face);
 }
 
-/** 业务明细(汇总): one row for all shops; the simulator has no single shops. */
+/** 业务明细(汇总): one row with the sums of all shops, because the simulator has no separate shops. */
 function* tradeSummary(content: BillContent, face: BillFace): Iterable<string> {
   yield* opening('#支付宝业务汇总查询', face, line('业务汇总列表', 41, 40));
   yield `${SUMMARY_COLUMNS.join(',')}\r\n`;
@@ -136,19 +136,22 @@ export function line(title: string, before: number, after: number): string {
   return `#${'-'.repeat(before)}${title}${'-'.repeat(after)}`;
 }
 
-/** The columns; with the condition `other-columns` one of them is renamed. */
+/** Returns the column names. The condition `other-columns` renames one of them. */
 function columnsFor({ has }: BillContent, columns: readonly string[]): string[] {
   return columns.map((name, index) => (has('other-columns') && index === 1 ? `${name}（新）` : name));
 }
 
-/** A title as a cell: these files quote nothing, so commas and line ends are replaced (an inference). */
+/**
+ * Writes an order title as a cell. Alipay's files do not quote cells, so commas and line breaks are replaced
+ * (inferred).
+ */
 function textCell(text: string, { has }: BillContent): string {
   return has('formula') ? FORMULA : text.replaceAll(',', '，').replaceAll(/[\r\n\t]+/g, ' ');
 }
 
 /**
- * The cells of a payment or refund. The signs of the fee (negative for a payment, positive for a refund) are inferred; Alipay's page says only
- * that the column is the fee.
+ * Returns the cells of a payment or refund. The signs of the fee (negative for a payment, positive for a refund) are
+ * inferred; Alipay's page says only that the column is the fee.
  */
 function cellsOf(row: BillRow, content: BillContent): string[] {
   const { tradeNo, orderNo, refundNo, kind, subject, createdAt, at } = row;
@@ -157,7 +160,7 @@ function cellsOf(row: BillRow, content: BillContent): string[] {
   const amount = (minor: number) => (row.isUnreadable ? UNREADABLE : hundredths(minor === 0 ? 0 : sign * minor));
   const word = kind === 'payment' ? '交易' : '退款';
   const nothing = ['\t', '\t', '\t', '\t'];
-  // 支付宝红包, 集分宝, 支付宝优惠, 商家优惠, 券核销金额, 券名称, 商家红包消费金额, 卡消费金额.
+  // The columns of these cells: 支付宝红包, 集分宝, 支付宝优惠, 商家优惠, 券核销金额, 券名称, 商家红包消费金额, 卡消费金额.
   const offers = ['0.00', '0.00', amount(channel), amount(merchant), '0.00', '', '0.00\t', '0.00'];
   const begin = [
     `${tradeNo}\t`,
@@ -204,12 +207,14 @@ function count(sums: Sums, { kind, minor, fee, offers }: BillRow): void {
   }
 }
 
-/** `2026年01月31日 09:30:00`, in Beijing. */
+/** Formats an instant as `2026年01月31日 09:30:00` in Beijing time. */
 function dayText(at: number): string {
   return chinaTime(at).replace(/^(\d+)-(\d+)-(\d+)/, '$1年$2月$3日');
 }
 
-/** The columns of the pages about bill_type signcustomer and of real files of integrators. */
+/**
+ * The columns of an account bill. Source: Alipay's pages about bill_type `signcustomer`, and real files of integrators.
+ */
 const ACCOUNT_COLUMNS = [
   '账务流水号',
   '业务流水号',
@@ -224,10 +229,10 @@ const ACCOUNT_COLUMNS = [
   '业务类型',
   '备注',
 ];
-/** The column names of the summary, from files of later years; Alipay's page does not list them. */
+/** The column names of the account summary, from newer real files; Alipay's page does not list them. */
 const ACCOUNT_SUMMARY_COLUMNS = ['类型', '收入笔数', '收入金额（+元）', '支出笔数', '支出金额（-元）', '总金额（元）'];
 
-/** The balance of an account at the start of its bill, in fen. */
+/** The invented balance of an account at the start of its bill, in fen. */
 const OPENING_BALANCE = 100_000_000;
 
 interface Flow {
@@ -301,23 +306,29 @@ function countFlow(sums: { in: number; came: number; out: number; left: number }
   }
 }
 
-/** The path of a bill file, downloaded without a signature; Alipay's own is `/downloadBillFile.resource` on another host. */
+/**
+ * The path of a bill file, which is downloaded without a signature. Alipay uses `/downloadBillFile.resource` on a host
+ * other than the gateway's.
+ */
 export const BILL_PATH = '/alipay/downloadBillFile.resource';
-/** How long the URL is valid (page of alipay.data.dataservice.bill.downloadurl.query: 30 s). */
+/** How long the download URL of a bill is valid (reference of alipay.data.dataservice.bill.downloadurl.query: 30 s). */
 const ADDRESS_MS = 30_000;
-/** The first day with bills (same page). */
+/** The first day for which Alipay has bills (reference of alipay.data.dataservice.bill.downloadurl.query). */
 const FIRST_MS = Date.UTC(2016, 0, 1) - 8 * 3_600_000;
-/** When a bill is ready after the end of its period (same page: usually 9:00 of the next day; a month's bill on the third day). */
+/**
+ * When a bill is ready after the end of its period (reference of alipay.data.dataservice.bill.downloadurl.query):
+ * usually at 9:00 of the next day; a month's bill on the third day.
+ */
 const READY_MS = { day: 9 * 3_600_000, month: 2 * 86_400_000 };
 
-/** By type of bill: the name of its file, and the writers of list and summary. */
+/** For each bill type: the name of its file, and the functions that write the list and the summary. */
 const TYPES: Readonly<Record<string, { name: string; list: BillWriter; summary: BillWriter }>> = {
   trade: { name: '业务明细', list: tradeBill, summary: tradeSummary },
   signcustomer: { name: '账务明细', list: accountBill, summary: accountSummary },
 };
 type BillWriter = (content: BillContent, face: BillFace) => Iterable<string>;
 
-/** alipay.data.dataservice.bill.downloadurl.query: the URL of the bill of a day or a month. */
+/** alipay.data.dataservice.bill.downloadurl.query: returns the URL of the bill of a day or a month. */
 export function queryBill(core: Core, request: AlipayRequest): { content: Content } {
   const { account, content: parameters, sellers } = request;
   const type = String(parameters['bill_type']);
@@ -331,14 +342,15 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
     core.bills.contentOf({
       rules: ALIPAY_BILL_RULES,
       account: account.name,
-      // A bill belongs to the merchant and covers all its apps (same page: 商户).
+      // A bill belongs to the merchant (商户) and covers all its apps (reference of
+      // alipay.data.dataservice.bill.downloadurl.query).
       beside: core.accounts.of('alipay').map(({ name: one }) => one),
       ...span,
       isOurs: (trade) => sellerOf(trade, sellerIn(core, trade, account)) === pid,
       timeOf: ({ at, doneAt }) => doneAt ?? at,
     }),
   );
-  // For a day that is not over, Alipay refuses the arguments (as integrators report).
+  // Alipay refuses a day that is not over as an invalid argument (as integrators report).
   if (content.has('real-hours') && span.to > now) throw badArguments();
   const isEarly = content.has('real-hours') && now < span.to + READY_MS[isDay ? 'day' : 'month'];
   if (isEarly || content.has('late') || isEmpty(content)) throw noBill();
@@ -358,13 +370,16 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
   return { content: success({ bill_download_url: `${core.url}${BILL_PATH}?${about}` }) };
 }
 
-/** The seller of a trade's account as it is now; for the requesting account, as at the request. */
+/**
+ * Returns the default seller of the trade's account. For the account that requests the bill, it is the seller at the
+ * time of the request.
+ */
 function sellerIn(core: Core, trade: Trade, asking: AlipayRequest['account']): { sellerId: string } {
   const sellerId = core.accounts.get('alipay', trade.account)?.secrets['sellerId'] ?? '';
   return trade.account === asking.name ? asking : { sellerId };
 }
 
-/** Serves a file by its URL; Alipay's answer for an expired URL is not documented. */
+/** Serves a bill file by its URL. Alipay's response to an expired URL is not documented. */
 export async function serveBill(core: Core, ctx: Context): Promise<void> {
   const token = ctx.URL.searchParams.get('token') ?? '';
   const file = core.bills.find(token);
@@ -388,7 +403,7 @@ function gone(status: number): Answer {
   return { status, body: '链接已失效\n', headers: { 'Content-Type': 'text/plain; charset=utf-8' } };
 }
 
-/** A zip with names in GBK, without a flag for the charset. */
+/** Builds the zip of a bill. The file names in the zip are GBK, and the zip does not declare their charset. */
 function fileOf(content: BillContent, face: BillFace, type: string, name: string): AsyncIterable<Buffer> {
   const { name: title, list, summary } = TYPES[type]!;
   const charset = content.has('wrong-charset') ? 'utf8' : 'gbk';
@@ -404,7 +419,7 @@ function fileOf(content: BillContent, face: BillFace, type: string, name: string
   return content.has('cut') ? firstHalf(zip) : zip;
 }
 
-/** Keeps only done rows; a bill has no unfinished refunds. */
+/** Keeps only completed rows, because Alipay's bills contain no unfinished refunds. */
 function listed(content: BillContent): BillContent {
   return { ...content, rows: content.rows.filter(({ state }: BillRow) => state === 'done') };
 }
@@ -413,7 +428,10 @@ function noBill(): AlipayRefusal {
   return new AlipayRefusal('40004', 'isp.bill_not_exist', '账单不存在');
 }
 
-/** The code is an inference; the sub_code is from logs of integrators. */
+/**
+ * Builds the refusal of invalid arguments in a bill request. The code is inferred; the sub_code is from logs of
+ * integrators.
+ */
 function badArguments(): AlipayRefusal {
   return new AlipayRefusal('40004', 'isv.invalid_arguments', '入参不合法');
 }

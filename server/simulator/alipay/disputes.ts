@@ -1,4 +1,4 @@
-/** Complaints: the actions of a payer, and the calls by which a merchant reads and ends them. */
+/** Complaints: the actions of a payer, and the calls by which a merchant reads and closes complaints. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Call, FaultName } from '../faults.ts';
@@ -41,7 +41,7 @@ interface AlipayComplaint {
   taskId: string;
   minor: number;
   content: string;
-  /** The stored status; `statusOf` also returns OVERDUE. */
+  /** The stored status. `statusOf` also returns OVERDUE, which follows from `dueAt`. */
   status: ComplaintStatus;
   processCode: keyof typeof PROCESS_CODES | null;
   remark: string;
@@ -57,8 +57,8 @@ function complaintsOf({ details }: Trade): AlipayComplaint[] {
 }
 
 /**
- * An action of the payer, or of the merchant in Alipay's console: `open`, `review`, `win` (the merchant declares a
- * result), `cancel` (the payer withdraws).
+ * Applies an action of the payer, or of the merchant in Alipay's console: `open`, `review`, `win` (the merchant
+ * declares a result), `cancel` (the payer withdraws the complaint).
  */
 export function actOnComplaint(core: Core, trade: Trade, action: DisputeAction): object {
   if (action.act === 'open') return open(core, trade, action);
@@ -67,13 +67,14 @@ export function actOnComplaint(core: Core, trade: Trade, action: DisputeAction):
   if (action.act === 'review') complaint.status = 'PROCESSING';
   else if (action.act === 'win') process(core, complaint, 'CONSENSUS_WITH_CLIENT', '', []);
   else if (action.act === 'cancel') withdraw(core, complaint);
-  else throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so it cannot be lost or appealed.');
+  else throw new SimulatorRefusal(400, 'no_such_act', 'An Alipay complaint allows open, review, win and cancel.');
   core.trades.record(trade, 'updated', { number: String(complaint.id) });
   return { ...complaint, id: String(complaint.id) };
 }
 
 function open(core: Core, trade: Trade, action: DisputeAction): object {
-  if (!paymentOf(trade)) throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid.`);
+  if (!paymentOf(trade))
+    throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid, so no complaint can be opened.`);
   const createdAt = core.clock.now();
   const complaint: AlipayComplaint = {
     id: Number(core.trades.newNumber(() => `1${randomDigits(9)}`)),
@@ -98,7 +99,7 @@ export function isOver({ status }: AlipayComplaint): boolean {
   return status === 'PROCESSED' || status === 'OVERDUE_PROCESSED' || status.startsWith('DROP_');
 }
 
-/** Stores the merchant's result, which ends the complaint. */
+/** Stores the merchant's result and closes the complaint. */
 export function process(
   core: Core,
   complaint: AlipayComplaint,
@@ -125,7 +126,10 @@ function statusOf(core: Core, { status, dueAt }: AlipayComplaint): ComplaintStat
   return status === 'WAIT_PROCESS' && core.clock.now() >= dueAt ? 'OVERDUE' : status;
 }
 
-/** A complaint in the list and the detail answer. Fields: the response models of alipay-sdk-java-all. */
+/**
+ * Describes a complaint for the list call and the detail call. The fields are those of the response models of
+ * alipay-sdk-java-all.
+ */
 export function present(core: Core, trade: Trade, complaint: AlipayComplaint, sellerId: string): object {
   const status = statusOf(core, complaint);
   const { id, taskId, minor, content, createdAt, dueAt, processedAt, processCode, remark, images } = complaint;
@@ -165,7 +169,7 @@ export function present(core: Core, trade: Trade, complaint: AlipayComplaint, se
   };
 }
 
-/** Integers of a request: Alipay's own clients send them as numbers or as text. */
+/** An integer in a request. Alipay's own clients send integers as numbers or as text. */
 const Whole = z.union([z.int(), z.string().regex(/^\d{1,18}$/)]).transform(Number);
 const Time = z.string().transform((text, ctx) => {
   const at = readChinaTime(text);
@@ -194,7 +198,9 @@ const FinishRequest = z.object({
   img_file_list: z.array(z.object({ img_url: z.string().min(1), img_url_key: z.string().min(1) })).default([]),
 });
 
-/** Complaints of consumers (RiskGO); methods and fields are those of the models of alipay-sdk-java-all. */
+/**
+ * The calls about complaints of consumers (RiskGO). Methods and fields are those of the models of alipay-sdk-java-all.
+ */
 export const COMPLAINT_METHODS: Readonly<
   Record<
     string,
@@ -241,14 +247,14 @@ function read(core: Core, request: AlipayRequest, fault: FaultName | undefined):
   return { content: success({ ...present(core, trade, complaint, request.account.sellerId) }) };
 }
 
-/** Ends all named complaints, or none. */
+/** Closes all complaints that the request names. If one of them cannot be closed, none is closed. */
 function finish(core: Core, request: AlipayRequest): { content: Content } {
   const { id_list: ids, process_code: code, remark, img_file_list: images } = parse(FinishRequest, request);
   const found = ids.map((id) => named(core, request, id));
   if (found.some(({ complaint }) => isOver(complaint)))
-    throw new AlipayRefusal('40004', 'COMPLAINT_PROCESSED', 'The complaint was already processed.');
+    throw new AlipayRefusal('40004', 'COMPLAINT_PROCESSED', 'A complaint in id_list was already processed.');
   if (images.some(({ img_url, img_url_key: key }) => filesOf(core).get(key) !== `${request.account.name} ${img_url}`))
-    throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'img_file_list is invalid.');
+    throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'img_file_list names an image that was not uploaded.');
   const urls = images.map(({ img_url: url }) => url);
   for (const { trade, complaint } of found) {
     process(core, complaint, code, remark, urls);
@@ -257,7 +263,7 @@ function finish(core: Core, request: AlipayRequest): { content: Content } {
   return { content: success({ complaint_process_success: true }) };
 }
 
-/** The account and URL of each uploaded file, per running simulator; files are lost when it stops. */
+/** The account and URL of each uploaded file, for each running simulator. The list is lost when the simulator stops. */
 const uploaded = new WeakMap<Core, Map<string, string>>();
 
 function filesOf(core: Core): Map<string, string> {
@@ -266,12 +272,12 @@ function filesOf(core: Core): Map<string, string> {
   return files;
 }
 
-/** Stores one image of at most 5 MB (comment of `file_content` in alipay-sdk-java-all). */
+/** Accepts one image of at most 5 MB (comment of `file_content` in alipay-sdk-java-all) and returns its key and URL. */
 function upload(core: Core, { account, files }: AlipayRequest): { content: Content } {
   const file = files.find(({ name }) => name === 'file_content');
   const { bytes = Buffer.alloc(0), fileName = '' } = file ?? {};
   if (bytes.length > 5 * 1024 * 1024 || !isOfKind(bytes, fileName, ['jpg', 'png', 'gif', 'bmp']))
-    throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'file_content is invalid.');
+    throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'file_content must be jpg, png, gif or bmp up to 5 MB.');
   const key = randomUUID();
   const url = `${core.url}/afts/img/${key}`;
   filesOf(core).set(key, `${account.name} ${url}`);

@@ -10,7 +10,10 @@ import { type Charset, charsetOf, chinaTime, encode } from './answers.ts';
 import { formEncode, receivedOf, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './requests.ts';
 import { CANCELLED } from './trades.ts';
 
-/** Sends a notification of a payment or (with `refund`) of a refund to the trade's notify_url, if it has one. */
+/**
+ * Sends a notification of a payment, or with `refund` of a refund, to the trade's notify_url. A trade without a
+ * notify_url gets no notification.
+ */
 export function tell(core: Core, trade: Trade, account: AlipayAccount, refund?: Refund): void {
   const payment = paymentOf(trade);
   if (trade.notifyUrl === null || payment === undefined) return;
@@ -46,16 +49,17 @@ export function tell(core: Core, trade: Trade, account: AlipayAccount, refund?: 
 }
 
 /**
- * Sends the bank's result of a refund to the app gateway, which is here the trade's notify_url. Source: "收单退款冲退完成通知"
- * (alipay.trade.refund.depositback.completed): only for refunds with `deposit_back_info`; with F Alipay has credited the payer's balance.
- * Throws SimulatorRefusal for a refund without `deposit_back_info`.
+ * Notifies the merchant of the bank's result of a refund ("收单退款冲退完成通知", alipay.trade.refund.depositback.completed).
+ * Alipay sends it to the app's gateway address; the simulator uses the trade's notify_url. The result F means that
+ * Alipay credited the payer's balance. Throws SimulatorRefusal for a refund without `deposit_back_info`, because Alipay
+ * does not notify of it.
  */
 export function notifyBank(core: Core, trade: Trade, account: AlipayAccount, refund: Refund): void {
   if (!refund.notifiesBank)
     throw new SimulatorRefusal(
       409,
       'not_asked_for',
-      'Alipay notifies of the bank only for refunds that were made with deposit_back_info.',
+      'Alipay reports the result of the bank only for refunds that were requested with deposit_back_info.',
     );
   if (trade.notifyUrl === null) return;
   const at = core.clock.now();
@@ -83,7 +87,10 @@ export function notifyBank(core: Core, trade: Trade, account: AlipayAccount, ref
   );
 }
 
-/** Encodes and signs one delivery in the notification's charset; only `notify_time` differs between deliveries. */
+/**
+ * Encodes and signs one delivery in the notification's charset. Between deliveries only `notify_time` and the signature
+ * differ.
+ */
 export async function signNotification(
   core: Core,
   account: AlipayAccount,

@@ -1,4 +1,4 @@
-/** Refunds: created, repeated and queried. */
+/** Refunds: create, repeat and query. */
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import { moveRefund } from '../refunds.ts';
@@ -7,7 +7,7 @@ import { chinaTime, refused, success } from './answers.ts';
 import { type AlipayRequest, readText, readYuan, refundedSum, tradeNoOf, tradeStatus, yuan } from './requests.ts';
 import { existing, facts, type Said } from './trades.ts';
 
-/** alipay.trade.refund: refunds a part of a paid trade; a repeat returns the same result. */
+/** alipay.trade.refund: refunds a part of a paid trade. A repeated refund number moves no money again. */
 export function refund(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
   const trade = existing(core, request);
   const minor = readYuan(request.content['refund_amount'], 'refund_amount');
@@ -24,9 +24,13 @@ export function refund(core: Core, request: AlipayRequest, fault: FaultName | un
   return refundAnswer(trade, made.state === 'succeeded', fault);
 }
 
-/** A repeat moves no money and returns fund_change=N, unless the first attempt failed. */
+/**
+ * Handles a refund request with a known refund number. It moves no money and returns fund_change=N, unless the first
+ * attempt failed.
+ */
 function repeatRefund(core: Core, trade: Trade, known: Refund, minor: number, fault: FaultName | undefined): Said {
-  if (known.minor !== minor) throw refused('DISCORDANT_REPEAT_REQUEST', 'The number was used with another amount.');
+  if (known.minor !== minor)
+    throw refused('DISCORDANT_REPEAT_REQUEST', 'The refund number was already used with another amount.');
   const again = known.state === 'failed';
   if (again) {
     checkRefundable(core, trade, minor);
@@ -37,12 +41,12 @@ function repeatRefund(core: Core, trade: Trade, known: Refund, minor: number, fa
 
 function checkRefundable(core: Core, trade: Trade, minor: number): void {
   if (trade.fixed === 'refunds-fail')
-    throw refused('SELLER_BALANCE_NOT_ENOUGH', 'Refunds fail because of the amount 0.05.');
+    throw refused('SELLER_BALANCE_NOT_ENOUGH', 'The simulator refuses every refund of an order with the amount 0.05.');
   if (paymentOf(trade) === undefined) throw refused('TRADE_STATUS_ERROR', 'The trade is not paid.');
   if (tradeStatus(trade, core.clock.now()) === 'TRADE_FINISHED')
-    throw refused('TRADE_HAS_FINISHED', 'The trade is finished.');
+    throw refused('TRADE_HAS_FINISHED', 'The trade is finished: the time for refunds is over.');
   if (minor > refundableMinor(trade))
-    throw refused('REFUND_AMT_NOT_EQUAL_TOTAL', 'The amount is more than the refundable rest of the payment.');
+    throw refused('REFUND_AMT_NOT_EQUAL_TOTAL', 'The refund amount is more than can still be refunded.');
 }
 
 function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined): Said {
@@ -54,7 +58,10 @@ function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined
   };
 }
 
-/** alipay.trade.fastpay.refund.query: one refund by its number; for an unknown refund a success without fields. */
+/**
+ * alipay.trade.fastpay.refund.query: returns one refund by its number. For an unknown refund Alipay returns a success
+ * without fields.
+ */
 export function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
   const trade = existing(core, request);
   const refundNo = readText(request.content['out_request_no'], 'out_request_no', /^\w{1,64}$/);
@@ -77,7 +84,7 @@ export function refundQuery(core: Core, request: AlipayRequest, fault: FaultName
   };
 }
 
-/** The query options of a refund query (reference of alipay.trade.fastpay.refund.query). */
+/** The values of `query_options` in a refund query (reference of alipay.trade.fastpay.refund.query). */
 const QUERY_OPTIONS: readonly unknown[] = [
   'gmt_refund_pay',
   'refund_detail_item_list',
@@ -85,7 +92,10 @@ const QUERY_OPTIONS: readonly unknown[] = [
   'deposit_back_info',
 ];
 
-/** The query options of a refund (reference of alipay.trade.refund); with `deposit_back_info` Alipay notifies of the bank's result. */
+/**
+ * The values of `query_options` in a refund request (reference of alipay.trade.refund). With `deposit_back_info` Alipay
+ * notifies the merchant of the bank's result.
+ */
 const REFUND_OPTIONS: readonly unknown[] = ['refund_detail_item_list', 'deposit_back_info'];
 
 function depositBack(trade: Trade, { bankSaid, minor }: Refund): Record<string, unknown> {
@@ -98,11 +108,11 @@ function readOptions(
   known: readonly unknown[],
 ): readonly unknown[] {
   if (!Array.isArray(options) || !options.every((option) => known.includes(option)))
-    throw refused('INVALID_PARAMETER', 'query_options is invalid.');
+    throw refused('INVALID_PARAMETER', 'query_options must be an array of options that this method knows.');
   return options;
 }
 
-/** A refund of the whole amount may omit its number; then it has the order's number. */
+/** A refund of the whole amount may omit `out_request_no`; its refund number is then the order number. */
 function readRefundNo({ content }: AlipayRequest, trade: Trade, minor: number): string {
   if (content['out_request_no'] === undefined && minor === trade.minor) return trade.orderNo;
   return readText(content['out_request_no'], 'out_request_no', /^\w{1,64}$/);

@@ -1,4 +1,4 @@
-/** Requests to the gateway: parsing, checks, and the trade that they name. */
+/** Requests to the gateway: parsing, checks, and the trade that a request names. */
 import { verifyRsa2 } from '../../channels/alipay/signature.ts';
 import { readMajorText } from '../../money.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -14,7 +14,10 @@ interface RawForm {
   repeated: string[];
 }
 
-/** Parses form text (query or body) into bytes, without a charset; `+` is a blank. Adds to the given form. */
+/**
+ * Parses form text (query or body) into raw bytes, without decoding a charset; `+` becomes a blank. Adds the values to
+ * `form`.
+ */
 export function readForm(text: string, form: RawForm = { values: new Map(), repeated: [] }): RawForm {
   for (const pair of text.split('&')) {
     if (pair === '') continue;
@@ -26,7 +29,7 @@ export function readForm(text: string, form: RawForm = { values: new Map(), repe
   return form;
 }
 
-/** The signed bytes: every raw value that is not empty, except `sign`, sorted by name. */
+/** Returns the bytes that the signature covers: every raw value that is not empty, except `sign`, sorted by name. */
 export function signedBytes({ values }: RawForm): Buffer {
   const names = [...values.keys()].filter((name) => name !== 'sign' && values.get(name)!.length > 0).toSorted();
   const parts = names.map((name) => `${name}=${values.get(name)!.toString('latin1')}`);
@@ -46,7 +49,7 @@ function percentDecode(text: string): Buffer {
   let length = 0;
   for (let at = 0; at < bytes.length; at += 1, length += 1) {
     const byte = bytes[at]!;
-    // An invalid or missing digit is NaN, and so is the result.
+    // An invalid or missing hexadecimal digit is NaN. Then `escaped` is NaN and the percent sign stays as it is.
     const escaped = byte === PERCENT ? digitOf(bytes[at + 1]) * 16 + digitOf(bytes[at + 2]) : NaN;
     if (escaped >= 0) at += 2;
     bytes[length] = escaped >= 0 ? escaped : byte === PLUS ? BLANK : byte;
@@ -57,7 +60,7 @@ function percentDecode(text: string): Buffer {
 const PERCENT = '%'.charCodeAt(0);
 const PLUS = '+'.charCodeAt(0);
 const BLANK = ' '.charCodeAt(0);
-/** The value of each hexadecimal digit by its code. */
+/** The value of each hexadecimal digit by its character code; NaN for other characters. */
 const DIGITS = Array.from({ length: 256 }, (_, code) => {
   const sign = String.fromCharCode(code);
   return /[0-9A-Fa-f]/.test(sign) ? Number.parseInt(sign, 16) : NaN;
@@ -81,7 +84,7 @@ export interface AlipayRequest {
   notifyUrl: string | null;
   returnUrl: string | null;
   content: Readonly<Record<string, unknown>>;
-  /** Files of the form, which are not signed. */
+  /** The files of a multipart form; the signature does not cover them. */
   files: readonly Part[];
 }
 
@@ -93,8 +96,8 @@ export interface RawRequest {
 }
 
 /**
- * Reads the parameters from the query and the body. Alipay's own PHP and .NET clients send the charset in the query and
- * the body, so this is not a duplicate.
+ * Reads the parameters from the query and the body. `charset` may be in both, because Alipay's own PHP and .NET clients
+ * send it twice; other duplicates are refused later.
  */
 export function readRequest(query: string, body: string | readonly Part[]): RawRequest {
   if (typeof body !== 'string') return readUpload(query, body);
@@ -106,7 +109,7 @@ export function readRequest(query: string, body: string | readonly Part[]): RawR
   return { form, method: text(form, 'method'), files: [] };
 }
 
-/** Reads a form with files; its text parts are parameters like those of the query. */
+/** Reads a form with files. Its text parts are parameters, like those in the query. */
 function readUpload(query: string, parts: readonly Part[]): RawRequest {
   const form = readForm(query);
   for (const { name, bytes } of parts.filter(({ fileName }) => fileName === undefined)) {
@@ -116,7 +119,10 @@ function readUpload(query: string, parts: readonly Part[]): RawRequest {
   return { form, method: text(form, 'method'), files: parts.filter(({ fileName }) => fileName !== undefined) };
 }
 
-/** Checks a request as the gateway does; throws AlipayRefusal. `checkTime`: false for a payer's page, which may be opened long after signing. */
+/**
+ * Checks a request as the gateway does; throws AlipayRefusal. `checkTime` is false for a payment page URL, which the
+ * payer may open long after it was signed.
+ */
 export function checkRequest(
   { form, method, files }: RawRequest,
   accountOf: (appId: string) => AlipayAccount | undefined,
@@ -149,7 +155,10 @@ export function checkRequest(
   };
 }
 
-/** The merchant that issued the token; without a token the app's own merchants. */
+/**
+ * Returns the merchant that issued the `app_auth_token`. For a request without a token, returns the app's own
+ * merchants.
+ */
 function sellersFor({ sellers, authorised }: AlipayAccount, token: string): readonly string[] {
   if (token === '') return sellers;
   const seller = authorised.get(token);
@@ -157,7 +166,7 @@ function sellersFor({ sellers, authorised }: AlipayAccount, token: string): read
   throw new AlipayRefusal('20001', 'aop.invalid-app-auth-token', 'The app_auth_token is invalid.');
 }
 
-/** Alipay's own PHP client sends no version with this method, so the version is optional for it. */
+/** The method whose `version` is optional, because Alipay's own PHP client does not send it. */
 const DOWNLOAD = 'alipay.open.app.alipaycert.download';
 
 function checkCommon(form: RawForm, methods: ReadonlySet<string>, isUpload: boolean): void {
@@ -190,20 +199,23 @@ function checkCommon(form: RawForm, methods: ReadonlySet<string>, isUpload: bool
   allowed('method', methods.has(text(form, 'method')), 'isv.invalid-method');
 }
 
-/** Signature timestamps are compared with real time; the simulated clock applies to events at the channel. */
+/** Compares the signature timestamp with real time; the simulated clock is used only for events at the channel. */
 function checkTimestamp(timestamp: string): void {
   const at = readChinaTime(timestamp);
   if (at === undefined || Math.abs(at - Date.now()) > WINDOW_MS) {
     throw new AlipayRefusal(
       '40002',
       'isv.invalid-timestamp',
-      'timestamp is not a time within 15 minutes of now, UTC+8.',
+      'timestamp must be a time in UTC+8 within 15 minutes of the current time.',
       false,
     );
   }
 }
 
-/** Certificate mode is on if one of the two serials is sent; then the two serials must be correct. */
+/**
+ * Whether the request uses certificate mode: it does if it sends one of the two serial numbers. Then both serial
+ * numbers must be correct.
+ */
 function checkSerials(form: RawForm, account: AlipayAccount): boolean {
   const app = text(form, 'app_cert_sn');
   const root = text(form, 'alipay_root_cert_sn');
@@ -214,15 +226,15 @@ function checkSerials(form: RawForm, account: AlipayAccount): boolean {
     throw new AlipayRefusal(
       '40002',
       'isv.invalid-alipay-root-cert-sn',
-      'alipay_root_cert_sn does not match the root file.',
+      'alipay_root_cert_sn does not match the root certificate file.',
     );
   }
   return true;
 }
 
 /**
- * The business content without empty fields, because clients send every field of their models (smartwalle/alipay,
- * trade_type.go).
+ * Parses the business content and drops empty fields, because clients send every field of their models
+ * (smartwalle/alipay, trade_type.go).
  */
 function contentOf(json: string): Record<string, unknown> {
   try {
@@ -256,17 +268,20 @@ function text({ values }: RawForm, name: string): string {
   return values.get(name)?.toString('utf8') ?? '';
 }
 
-/** Whether the trade exists: until the payer scans or logs in, query and close return "not exist" although the code works. */
+/**
+ * Whether the trade exists at Alipay. Before the payer scans the code or logs in, query and close return "not exist",
+ * although the payer can still pay.
+ */
 export function exists(trade: Trade | undefined): trade is Trade {
   return trade !== undefined && trade.state !== 'offered' && trade.details['scanned'] === true;
 }
 
-/** Alipay's number of the trade, assigned at its creation. */
+/** Returns Alipay's trade number, which is assigned when the trade is created. */
 export function tradeNoOf(trade: Trade): string {
   return String(trade.details['tradeNo']);
 }
 
-/** The merchant that the trade pays. */
+/** Returns the merchant that receives the money of the trade; `sellerId` is the default. */
 export function sellerOf(trade: Trade, { sellerId }: { sellerId: string }): string {
   return String(trade.details['sellerId'] ?? sellerId);
 }
@@ -282,10 +297,13 @@ export function refundedSum(trade: Trade): number {
   return trade.refunds.filter((refund) => refund.state === 'succeeded').reduce((sum, refund) => sum + refund.minor, 0);
 }
 
-/** How long after its payment a trade accepts refunds; then it is finished. */
+/** How long after its payment a trade accepts refunds. After that the trade is TRADE_FINISHED. */
 const REFUND_WINDOW_MS = 365 * 86_400_000;
 
-/** Alipay's status of a trade: TRADE_CLOSED = closed unpaid *or* refunded in full; TRADE_FINISHED after the refund window. */
+/**
+ * Alipay's status of a trade. TRADE_CLOSED = closed unpaid *or* refunded in full. TRADE_FINISHED = the time for refunds
+ * is over.
+ */
 export function tradeStatus(trade: Trade, now: number): string {
   const payment = paymentOf(trade);
   if (payment === undefined) return trade.state === 'closed' ? 'TRADE_CLOSED' : 'WAIT_BUYER_PAY';
@@ -293,7 +311,7 @@ export function tradeStatus(trade: Trade, now: number): string {
   return now - payment.at > REFUND_WINDOW_MS ? 'TRADE_FINISHED' : 'TRADE_SUCCESS';
 }
 
-/** Reads an amount in yuan (0.01–100000000, two places) into fen; throws the refusal for anything else. */
+/** Reads an amount in yuan (0.01–100000000, two places) into fen; throws AlipayRefusal for any other value. */
 export function readYuan(value: unknown, name: string): number {
   const text = typeof value === 'number' ? String(value) : value;
   const money = typeof text === 'string' && /^\d+(\.\d{1,2})?$/.test(text) ? readMajorText(text, 'CNY') : undefined;
@@ -302,13 +320,16 @@ export function readYuan(value: unknown, name: string): number {
   return Number(money.minor);
 }
 
-/** Reads a field that is a string of the given form; throws the refusal for anything else. */
+/** Reads a text field that matches `pattern`; throws AlipayRefusal for any other value. */
 export function readText(value: unknown, name: string, pattern: RegExp): string {
   if (typeof value !== 'string' || !pattern.test(value)) throw refused('INVALID_PARAMETER', `${name} is invalid.`);
   return value;
 }
 
-/** The order number of a request, by order or trade number; undefined = it names none. */
+/**
+ * Returns the order number of the trade that a request names by `out_trade_no` or `trade_no`; undefined if the request
+ * names no known trade.
+ */
 export function orderNoIn(core: Core, { account, content }: AlipayRequest): string | undefined {
   const { out_trade_no: orderNo, trade_no: number } = content;
   if (typeof orderNo === 'string') return orderNo;
@@ -321,7 +342,10 @@ function tradeByNumber(core: Core, account: string, number: string): Trade | und
   );
 }
 
-/** The trade by `trade_no`, which takes precedence (reference of alipay.trade.refund), or by order number. */
+/**
+ * Finds the trade that a request names. `trade_no` takes precedence over `out_trade_no` (reference of
+ * alipay.trade.refund).
+ */
 export function named(core: Core, { account, content }: AlipayRequest): Trade | undefined {
   const filter = { payWay: 'alipay', account: account.name } as const;
   if (content['trade_no'] === undefined)
@@ -338,7 +362,7 @@ export function receivedOf(trade: Trade, { minor }: Payment): Record<'receipt_am
   };
 }
 
-/** An amount of the trade in yuan. */
+/** Formats an amount of the trade in yuan. */
 export function yuan(trade: Trade, minor: number): string {
   return majorOf(trade, minor);
 }

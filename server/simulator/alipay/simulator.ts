@@ -27,7 +27,7 @@ import { cancel, close, createForMiniProgram, openPage, payByCode, precreate, qu
 
 type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => Said;
 
-/** The methods of the gateway that return JSON, with the name of their call for faults. */
+/** The gateway methods that return JSON. `call` is the call name for which a fault can be set. */
 const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.precreate': { call: 'create', act: precreate },
   'alipay.trade.create': { call: 'create', act: createForMiniProgram },
@@ -45,11 +45,14 @@ const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
 };
 
 const GATEWAY = '/alipay/gateway.do';
-/** Alipay has the cashier on another host than the gateway, so it has its own path here. */
+/**
+ * The path of the agents' cashier. Alipay serves the cashier on a host other than the gateway's, so the simulator has a
+ * separate path.
+ */
 const CASHIER = '/openclawpay/agent/v1/pay';
 const JSON_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS));
 const PAGE_METHODS: ReadonlySet<string> = new Set(Object.keys(PRODUCTS));
-/** Seconds between deliveries: 4m 10m 10m 1h 2h 6h 15h. */
+/** Seconds between deliveries of a notification: 4 min, 10 min twice, 1 h, 2 h, 6 h, 15 h. */
 const SCHEDULE = [4, 10, 10, 60, 120, 360, 900].map((minutes) => minutes * 60);
 
 const keyrings = new WeakMap<Core, ReturnType<typeof createKeyring>>();
@@ -115,13 +118,14 @@ async function serve(core: Core, ctx: Context): Promise<void> {
   });
 }
 
-/** Performs a checked request; a business refusal is a normal answer. */
+/** Performs a checked request. A business refusal is returned as an ordinary response. */
 function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, word?: string): Said {
   try {
-    if (fault === 'refused' && word !== undefined) throw refused(word, 'Refused because of a configured fault.');
+    if (fault === 'refused' && word !== undefined)
+      throw refused(word, 'The simulator refuses the call because of a fault that was set.');
     if (fault === 'refused-in-gbk' && word !== undefined) throw refused(word, '交易失败：余额不足，请充值。');
     if (fault === 'clock-skew')
-      throw new AlipayRefusal('40002', 'isv.invalid-timestamp', 'The timestamp is not current.');
+      throw new AlipayRefusal('40002', 'isv.invalid-timestamp', 'The timestamp is too far from the current time.');
     if (fault === 'same-id-concurrent-refusal') throw refused('SYSTEM_ERROR', 'The same request is being processed.');
     return METHODS[request.method]!.act(core, request, fault);
   } catch (error) {
@@ -130,14 +134,20 @@ function perform(core: Core, request: AlipayRequest, fault: FaultName | undefine
   }
 }
 
-/** Alipay's certificate for this app, as the base64 of its file. The code for an unknown serial is not documented. */
+/**
+ * Returns one of Alipay's certificates for this app, as base64 of the PEM file. Alipay's code for an unknown serial
+ * number is not documented.
+ */
 function downloadCertificate(_core: Core, { account, content }: AlipayRequest): Said {
   const pem = account.alipayCerts.get(readText(content['alipay_cert_sn'], 'alipay_cert_sn', /^[0-9a-f]{32}$/));
-  if (pem === undefined) throw refused('INVALID_PARAMETER', 'No certificate of this app has the serial.');
+  if (pem === undefined) throw refused('INVALID_PARAMETER', 'This app has no certificate with this alipay_cert_sn.');
   return { content: success({ alipay_cert_content: Buffer.from(pem).toString('base64') }) };
 }
 
-/** The checked request; undefined = it was refused and answered. Some refusals of the gateway are unsigned. */
+/**
+ * Returns the checked request; undefined if the request was refused and the refusal was sent. Some refusals of the
+ * gateway are unsigned.
+ */
 async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<AlipayRequest | undefined> {
   const keys = keysOf(core);
   try {
@@ -199,7 +209,10 @@ function memberOf(method: string): string {
   return `${method.replaceAll('.', '_')}_response`;
 }
 
-/** Pays as Alipay's agent by the value of `Payment-Needed`, in its own or a given session. */
+/**
+ * Pays a bill as Alipay's agent does. `header` is the value of `Payment-Needed`; without `clientSession` the simulator
+ * creates a session.
+ */
 export function payAsAgent(core: Core, header: string, clientSession?: string): AgentPaid {
   return payBill(core, header, keysOf(core).byAppId, clientSession);
 }

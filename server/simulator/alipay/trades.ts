@@ -1,4 +1,4 @@
-/** Trades: created in each scene, paid by a payer's code, queried, closed and cancelled. */
+/** Trades: created in each scene, paid with the payer's payment code, queried, closed and cancelled. */
 import { z } from 'zod';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -33,7 +33,10 @@ const Price = z
   .transform(String)
   .pipe(z.string().regex(/^\d{1,9}(\.\d{1,2})?$/));
 
-/** Optional fields of a create (references of alipay.trade.precreate, create, pay, page.pay, wap.pay and app.pay). */
+/**
+ * The optional fields of the create calls (references of alipay.trade.precreate, create, pay, page.pay, wap.pay and
+ * app.pay).
+ */
 const Options = z
   .object({
     store_id: Text(32),
@@ -65,8 +68,8 @@ const Options = z
   .refine((options) => !options.enable_pay_channels || !options.disable_pay_channels);
 
 /**
- * Reads the optional fields; throws the refusal. Alipay allows only one of enable_pay_channels and
- * disable_pay_channels.
+ * Reads the optional fields; throws AlipayRefusal if a field is invalid. Alipay allows only one of enable_pay_channels
+ * and disable_pay_channels.
  */
 function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output<typeof Options> {
   const options = Options.safeParse(content);
@@ -77,11 +80,14 @@ function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output
 /** A QR code expires at most two hours after its creation, even if `time_expire` is later. */
 const QR_MS = 2 * 3_600_000;
 
-/** alipay.trade.precreate: `silent` = the caller gets no answer (the first create of an order of 0.06). */
+/**
+ * alipay.trade.precreate. `silent` = the caller gets no response; this applies to the first create request of an order
+ * of 0.06.
+ */
 export function precreate(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
   const product = request.content['product_code'] ?? QR_PRODUCTS[0];
   if (typeof product !== 'string' || !QR_PRODUCTS.includes(product))
-    throw refused('INVALID_PARAMETER', 'product_code is not one of precreate.');
+    throw refused('INVALID_PARAMETER', 'product_code must be FACE_TO_FACE_PAYMENT or QR_CODE_OFFLINE.');
   requireProduct(request, product);
   const { trade, isNew } = createTrade(core, request, 'qr');
   return {
@@ -90,10 +96,13 @@ export function precreate(core: Core, request: AlipayRequest): { content: Conten
   };
 }
 
-/** alipay.trade.create for a mini program: the payer is known, so the trade exists at once and waits for the payment. */
+/**
+ * alipay.trade.create for a mini program. The payer is known, so the trade exists immediately and waits for the
+ * payment.
+ */
 export function createForMiniProgram(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
   const { content } = request;
-  if (content['product_code'] !== MINI_PRODUCT) throw refused('INVALID_PARAMETER', 'product_code is not JSAPI_PAY.');
+  if (content['product_code'] !== MINI_PRODUCT) throw refused('INVALID_PARAMETER', 'product_code must be JSAPI_PAY.');
   requireProduct(request, MINI_PRODUCT);
   readText(content['op_app_id'], 'op_app_id', /^\d{16}$/);
   const buyer =
@@ -119,13 +128,18 @@ export function openPage(core: Core, request: AlipayRequest): Trade {
   return createTrade(core, request, product.scene).trade;
 }
 
-/** Refuses a product that the merchant has not signed for, before any check of the trade (an inference). */
+/**
+ * Refuses a product that the merchant has not signed up for. This check precedes all checks of the trade (inferred).
+ */
 function requireProduct({ account }: AlipayRequest, product: string): void {
   if (!account.products.includes(product))
     throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed for this product.');
 }
 
-/** Creates the trade. If an unpaid trade with the same number and content exists, returns that trade. */
+/**
+ * Creates the trade of a request. If an unpaid trade with the same order number, amount and subject exists, returns
+ * that trade.
+ */
 function createTrade(
   core: Core,
   request: AlipayRequest,
@@ -134,13 +148,13 @@ function createTrade(
 ): { trade: Trade; isNew: boolean } {
   const draft = readDraft(core, request, scene);
   const known = core.trades.find(draft.orderNo, { payWay: 'alipay', account: request.account.name });
-  // An unscanned code makes no trade, so the order number can be used again once the code has expired.
+  // An unscanned code creates no trade at Alipay, so the order number can be used again after the code has expired.
   if (known !== undefined && (known.state === 'offered' || exists(known)))
     return { trade: sameTrade(known, draft), isNew: false };
   if (fixedOutcome(draft.minor, 'CNY') === 'declined')
-    throw refused('ACCESS_FORBIDDEN', 'Declined because of the amount 0.02.');
+    throw refused('ACCESS_FORBIDDEN', 'The simulator declines every order with the amount 0.02.');
   const expiresAt = readExpiry(request.content['time_expire'], core.clock.now(), scene);
-  // With a known payer the trade exists at once; otherwise the scan or the login creates it.
+  // If the payer is known, the trade exists immediately; otherwise the payer's scan or login creates it.
   const state = details['scanned'] === true ? 'open' : 'offered';
   const trade = core.trades.create({ ...draft, details: { ...draft.details, ...details }, expiresAt, state });
   core.startFixed(trade);
@@ -148,10 +162,10 @@ function createTrade(
 }
 
 function sameTrade(known: Trade, draft: { minor: number; subject: string }): Trade {
-  if (known.state === 'paid') throw refused('TRADE_HAS_SUCCESS', 'The trade is paid.');
-  if (known.state === 'closed') throw refused('TRADE_HAS_CLOSE', 'The trade is closed.');
+  if (known.state === 'paid') throw refused('TRADE_HAS_SUCCESS', 'The trade is already paid.');
+  if (known.state === 'closed') throw refused('TRADE_HAS_CLOSE', 'The trade is already closed.');
   if (known.minor !== draft.minor || known.subject !== draft.subject)
-    throw refused('CONTEXT_INCONSISTENT', 'The trade has another amount or subject.');
+    throw refused('CONTEXT_INCONSISTENT', 'The order number was already used with another amount or subject.');
   return known;
 }
 
@@ -187,24 +201,30 @@ function readDraft(
 function readExpiry(value: unknown, now: number, scene: string): number | null {
   const expiry = value === undefined ? undefined : readChinaTime(String(value));
   if (value !== undefined && (expiry === undefined || expiry <= now))
-    throw refused('INVALID_PARAMETER', 'time_expire is invalid.');
+    throw refused('INVALID_PARAMETER', 'time_expire must be a future time, such as 2026-01-31 09:30:00.');
   if (scene !== 'qr') return expiry ?? null;
   return Math.min(expiry ?? Infinity, now + QR_MS);
 }
 
-/** A payer's code: 16 to 24 digits that begin with 25 to 30 (reference of alipay.trade.pay). */
+/** The payer's payment code: 16 to 24 digits that begin with 25 to 30 (reference of alipay.trade.pay). */
 const CODE = /^(2[5-9]|30)\d{14,22}$/;
-/** A payment can be cancelled within a day; later it must be refunded (reference of alipay.trade.cancel). */
+/** A payment can be cancelled within one day; later it can only be refunded (reference of alipay.trade.cancel). */
 const CANCEL_MS = 86_400_000;
 
-/** The behaviour of the payer, by the last digit of the code; any other digit pays at once. */
+/**
+ * The simulated behaviour of the payer, by the last digit of the payment code. With any other digit the payer pays
+ * immediately.
+ */
 const PAYERS: Readonly<Record<string, 'asks-password' | 'has-no-money' | 'showed-it-long-ago'>> = {
   '1': 'asks-password',
   '2': 'has-no-money',
   '0': 'showed-it-long-ago',
 };
 
-/** alipay.trade.pay with a payer's code: paid at once, or 10003 while the payer types a password. */
+/**
+ * alipay.trade.pay with the payer's payment code: the trade is paid immediately, or the response is 10003 while the
+ * payer enters a password.
+ */
 export function payByCode(
   core: Core,
   request: AlipayRequest,
@@ -212,7 +232,7 @@ export function payByCode(
 ): { content: Content; silent: boolean } {
   const { account, content } = request;
   if (content['scene'] !== 'bar_code' || (content['product_code'] ?? TILL_PRODUCT) !== TILL_PRODUCT)
-    throw refused('INVALID_PARAMETER', 'scene is not bar_code, or product_code not FACE_TO_FACE_PAYMENT.');
+    throw refused('INVALID_PARAMETER', 'scene must be bar_code, and product_code must be FACE_TO_FACE_PAYMENT.');
   requireProduct(request, TILL_PRODUCT);
   const authCode = readText(content['auth_code'], 'auth_code', CODE);
   const number = readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/);
@@ -225,10 +245,14 @@ export function payByCode(
   return { content: answerOf(trade, fault), silent: isNew && trade.fixed === 'silent' };
 }
 
-/** A code works once, for a minute. */
+/**
+ * Refuses a payment code that was used before or is too old (a code works once, for a minute), and a payer without
+ * enough money.
+ */
 function refuseCode(core: Core, authCode: string, payer: (typeof PAYERS)[string] | undefined): void {
   const isUsed = [...core.ledger.trades.values()].some(({ details }) => details['authCode'] === authCode);
-  if (isUsed || payer === 'showed-it-long-ago') throw refused('PAYMENT_AUTH_CODE_INVALID', 'The code is used or old.');
+  if (isUsed || payer === 'showed-it-long-ago')
+    throw refused('PAYMENT_AUTH_CODE_INVALID', 'The auth_code was already used or has expired.');
   if (payer === 'has-no-money') throw refused('BUYER_BALANCE_NOT_ENOUGH', "The payer's balance is too low.");
 }
 
@@ -246,8 +270,8 @@ function answerOf(trade: Trade, fault: FaultName | undefined): Content {
 }
 
 /**
- * alipay.trade.cancel: closes an unpaid trade or refunds a paid one, and reports it as `action`. The answer for an unknown trade is not
- * documented: here a success without an action.
+ * alipay.trade.cancel: closes an unpaid trade or refunds a paid trade; `action` in the response names which. Alipay's
+ * response for an unknown trade is not documented; the simulator returns a success without `action`.
  */
 export function cancel(core: Core, request: AlipayRequest): { content: Content } {
   const trade = named(core, request);
@@ -260,16 +284,20 @@ export function cancel(core: Core, request: AlipayRequest): { content: Content }
     core.trades.close(trade);
     return { content: success({ ...names, action: 'close' }) };
   }
-  if (core.clock.now() - payment.at > CANCEL_MS) throw refused('TRADE_CANCEL_TIME_OUT', 'It was paid over a day ago.');
+  if (core.clock.now() - payment.at > CANCEL_MS)
+    throw refused('TRADE_CANCEL_TIME_OUT', 'The trade was paid more than a day ago; refund it instead.');
   const minor = refundableMinor(trade);
   if (minor > 0) core.refund(trade, { refundNo: `${CANCELLED}${trade.orderNo}`, minor, reason: 'cancelled' });
   return { content: success({ ...names, action: minor > 0 ? 'refund' : 'close' }) };
 }
 
-/** The prefix of the refund number of a cancelled payment. It is not documented whether a notification has this number; here it does not. */
+/**
+ * The prefix of the refund number of a cancelled payment. Alipay does not document whether the notification contains
+ * this number; the simulator omits it.
+ */
 export const CANCELLED = 'cancel_';
 
-/** The answer of a call; `silent` = it took effect, but the caller gets no answer. */
+/** The response of a call. `silent` = the call took effect, but the caller gets no response. */
 export interface Said {
   content: Content;
   silent?: boolean;
@@ -302,12 +330,15 @@ export function query(core: Core, request: AlipayRequest, fault: FaultName | und
 export function close(core: Core, request: AlipayRequest): Said {
   const trade = existing(core, request);
   if (trade.state === 'paid' || trade.state === 'closed')
-    throw refused('TRADE_STATUS_ERROR', 'The trade cannot be closed in this state.');
+    throw refused('TRADE_STATUS_ERROR', 'The trade is already paid or closed.');
   core.trades.close(trade);
   return { content: success({ trade_no: tradeNoOf(trade), out_trade_no: trade.orderNo }) };
 }
 
-/** The trade that a request names; throws the refusal if there is none of a merchant that the app collects for. */
+/**
+ * Returns the trade that a request names. Throws AlipayRefusal if the trade does not exist, or if the request may not
+ * act for its merchant.
+ */
 export function existing(core: Core, request: AlipayRequest): Trade {
   const { account, sellers } = request;
   const trade = named(core, request);
@@ -316,7 +347,7 @@ export function existing(core: Core, request: AlipayRequest): Trade {
   return trade;
 }
 
-/** The numbers and the payer of a trade, which every answer about it has. */
+/** Returns the numbers and the payer of a trade, which every response about the trade contains. */
 export function facts(trade: Trade): Record<string, string> {
   return { trade_no: tradeNoOf(trade), out_trade_no: trade.orderNo, buyer_logon_id: 'pay***@example.com' };
 }

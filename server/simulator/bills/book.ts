@@ -25,25 +25,25 @@ import {
 export const CONDITIONS = [
   /** There is no bill until the condition is removed. */
   'late',
-  /** The channel reports that nothing happened. */
+  /** The channel reports a day without transactions. */
   'empty',
   /** The file ends in the middle. */
   'cut',
-  /** The reported hash is not the file's. */
+  /** The hash that the channel reports is not the hash of the file. */
   'wrong-hash',
-  /** The address has already expired when it is returned. */
+  /** The download URL has already expired when the channel returns it. */
   'expired-url',
   'wrong-charset',
   'foreign-account',
-  /** A column or field has another name. */
+  /** A column or field of the bill is renamed. */
   'other-columns',
-  /** A file of a gigabyte, packed into a megabyte. */
+  /** The file is a megabyte when packed and a gigabyte when unpacked. */
   'zip-bomb',
-  /** Texts that a spreadsheet would read as formulas. */
+  /** The bill contains texts that a spreadsheet would execute as formulas. */
   'formula',
-  /** A bill exists only once the channel would have published it. */
+  /** A bill exists only after the hour at which the real channel publishes it. */
   'real-hours',
-  /** Additional payments of another system. */
+  /** The bill contains additional payments that another system of the merchant made. */
   'filler',
 ] as const;
 
@@ -52,7 +52,7 @@ type RulesOf = (payWay: PayWay) => BillRules;
 /** The name of a condition. */
 type ConditionName = (typeof CONDITIONS)[number];
 
-/** A condition that is set; without a date it holds for every day. */
+/** A condition that is set. If `date` is null, the condition applies to every day. */
 interface Condition {
   id: string;
   payWay: PayWay;
@@ -68,15 +68,15 @@ interface Conditions {
   /** Removes the conditions with this channel, name and date. */
   unset(condition: Pick<Condition, 'payWay' | 'condition' | 'date'>): void;
   list(): readonly Condition[];
-  /** Removes one condition, or all. */
+  /** Removes the condition with this id; without an id, removes all conditions. */
   clear(id?: string): void;
   /** Whether the condition holds for any of these days. */
   has(payWay: PayWay, name: ConditionName, days: readonly string[]): boolean;
-  /** The number of filler rows of a day. */
+  /** Returns the number of filler payments on a day. */
   fillerOn(payWay: PayWay, day: string): number;
 }
 
-/** Creates an empty set of conditions; it is not persistent. */
+/** Creates an empty set of conditions. The set is lost when the process ends. */
 function createConditions(rulesOf: RulesOf): Conditions {
   let known: Condition[] = [];
   const holding = (payWay: PayWay, name: ConditionName, days: readonly string[]) =>
@@ -93,12 +93,12 @@ function createConditions(rulesOf: RulesOf): Conditions {
         throw new SimulatorRefusal(
           400,
           'condition_unknown_here',
-          `The bills of ${draft.payWay} have no ${draft.condition}.`,
+          `The bills of ${draft.payWay} cannot have the condition ${draft.condition}.`,
         );
       if ((draft.condition === 'filler') !== (draft.rows !== null))
-        throw new SimulatorRefusal(400, 'rows_invalid', 'rows is required for filler and not allowed otherwise.');
+        throw new SimulatorRefusal(400, 'rows_invalid', 'The field rows is required for filler, otherwise forbidden.');
       if (draft.date !== null && !spanOfDay(rules, draft.date))
-        throw new SimulatorRefusal(400, 'date_invalid', `There is no day ${draft.date}.`);
+        throw new SimulatorRefusal(400, 'date_invalid', `The date ${draft.date} does not exist.`);
       unset(draft);
       const condition = { id: randomUUID(), ...draft };
       known.push(condition);
@@ -114,7 +114,7 @@ function createConditions(rulesOf: RulesOf): Conditions {
   };
 }
 
-/** Differences in the bill alone: the ledger stays unchanged. */
+/** Differences that change only the bill; the ledger stays unchanged. */
 const BILL_PLANTS = [
   'paid_missing_at_channel',
   'amount_differs',
@@ -128,7 +128,7 @@ const BILL_PLANTS = [
   'line_unreadable',
   'withdrawal',
 ] as const;
-/** Differences by payments and refunds without a notification. */
+/** Differences that change the ledger: a payment, refund or dispute without a notification to the merchant. */
 const LEDGER_PLANTS = [
   'paid_unknown_to_us',
   'refund_unknown_to_us',
@@ -146,39 +146,39 @@ export interface Plant {
   kind: PlantKind;
   payWay: PayWay;
   account: string;
-  /** The day of the bill that shows it. */
+  /** The day whose bill shows the difference. */
   date: string;
   orderNo: string;
   /** The channel's number of the payment or refund. */
   number: string;
 }
 
-/** The planted differences. Those in the ledger cannot be undone; removing them only removes them from this list. */
+/** The planted differences. A difference in the ledger cannot be undone; removing it deletes it only from this list. */
 interface Plants {
   add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
   list(): readonly Plant[];
-  /** Removes one planted difference, or all. */
+  /** Removes the planted difference with this id; without an id, removes all. */
   clear(id?: string): void;
-  /** Returns the rows of a bill with the planted differences. */
+  /** Applies the planted differences to the rows of a bill and returns the changed rows. */
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];
   /** Returns the planted rows in a span that belong to no order of the ledger. */
   foreign(scope: Scope): BillRow[];
 }
 
-/** The rows that replace a row with a planted difference: none, a changed row, or two rows. */
+/** For each kind of difference: the rows that replace the affected row (none, one changed row, or two rows). */
 const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>> = {
   paid_missing_at_channel: () => [],
   refund_missing_at_channel: () => [],
   amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
   refund_amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
   currency_differs: (row) => [{ ...row, currency: row.currency === 'USD' ? 'EUR' : 'USD' }],
-  // More than the rounding of a fee rate.
+  // Five minor units, because the rounding of a fee rate explains only a smaller difference.
   fee_differs: (row) => [{ ...row, fee: row.fee + 5 }],
   line_twice: (row) => [row, row],
   line_unreadable: (row) => [{ ...row, isUnreadable: true }],
 };
 
-/** Creates an empty list of planted differences; it is not persistent. */
+/** Creates an empty list of planted differences. The list is lost when the process ends. */
 function createPlants(): Plants {
   let known: { plant: Plant; foreign?: BillRow }[] = [];
   const foreign: Plants['foreign'] = (scope) =>
@@ -195,7 +195,7 @@ function createPlants(): Plants {
     foreign,
     add(draft, row) {
       if (known.some(({ plant }) => plant.kind === draft.kind && plant.number === draft.number))
-        throw new SimulatorRefusal(409, 'planted_already', `${draft.number} has this difference already.`);
+        throw new SimulatorRefusal(409, 'planted_already', `The row ${draft.number} already has this difference.`);
       const plant = { id: randomUUID(), ...draft };
       known.push({ plant, ...(row ? { foreign: row } : {}) });
       return plant;
@@ -220,12 +220,12 @@ function changedBy(row: BillRow, known: readonly { plant: Plant }[]): BillRow[] 
 export interface BillFile {
   payWay: PayWay;
   account: string;
-  /** On the simulated clock. */
+  /** Milliseconds on the simulated clock. */
   expiresAt: number;
   write(): AsyncIterable<Buffer>;
 }
 
-/** The rows of a bill, fixed when it was requested. Days with the condition `empty` have none. */
+/** The rows of a bill, fixed when the bill was requested. A day with the condition `empty` has no rows. */
 export interface BillContent {
   rows: readonly BillRow[];
   fillers: readonly Filler[];
@@ -239,11 +239,14 @@ export interface Bills {
   contentOf(scope: Scope): BillContent;
   /** Registers a file for download and returns its token. */
   promise(file: BillFile): string;
-  /** Returns the file of a token, expired or not; undefined for an unknown token or one that expired long ago. */
+  /**
+   * Returns the file of a token, even if the file has expired. Returns undefined for an unknown token, or if the file
+   * was deleted long after its expiry.
+   */
   find(token: string): BillFile | undefined;
 }
 
-/** How long the token of an expired file is remembered (ms). */
+/** How long an expired file can still be found by its token (ms). */
 const MEMORY_MS = 3_600_000;
 
 /** Creates the bills of a ledger. */

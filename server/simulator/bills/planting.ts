@@ -1,4 +1,4 @@
-/** Plants differences in bills; the part of the control API for bills. */
+/** Plants differences in bills, and adds the part of the control API for bills. */
 import type Router from '@koa/router';
 import { z } from 'zod';
 import { PAY_WAYS, type PayWay } from '../../payments/channel.ts';
@@ -13,8 +13,8 @@ import { type BillRow, type Span, dayOf, foreignRow, spanOfDay } from './rows.ts
 const NOON_MS = 12 * 3_600_000;
 
 /**
- * A request to plant a difference: if it names no order, in the newest matching order of the day; if it names no date,
- * today.
+ * A request to plant a difference. Without `orderNo` the difference affects the newest matching order of the day;
+ * without `date` the day is today.
  */
 interface PlantRequest {
   kind: PlantKind;
@@ -33,7 +33,7 @@ interface Ground {
   /** The candidate trades, newest last. */
   trades: readonly Trade[];
   account: string;
-  /** The request names an order. */
+  /** Whether the request names an order. */
   isNamed: boolean;
 }
 
@@ -49,7 +49,7 @@ function plant(core: Core, request: PlantRequest): Plant {
   const { kind, payWay, date, account } = ground;
   const { billRules: rules } = core.channelSimulator(payWay);
   if (rules.lacks.includes(kind))
-    throw new SimulatorRefusal(400, 'plant_unknown_here', `The bills of ${payWay} cannot show ${kind}.`);
+    throw new SimulatorRefusal(400, 'plant_unknown_here', `The bills of ${payWay} cannot show the difference ${kind}.`);
   if (kind === 'order_not_ours' || kind === 'order_unknown_here' || kind === 'withdrawal') {
     const at = momentIn(ground, ground.span.from);
     const foreign = foreignRow(rules, at, `${date} ${core.bills.plants.list().length}`, 4321);
@@ -60,15 +60,18 @@ function plant(core: Core, request: PlantRequest): Plant {
   return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
 }
 
-/** The changes to another system's row, for differences without an order in the ledger. */
+/**
+ * Returns the changes that turn a payment of another system into the planted row. Used for differences without an order
+ * in the ledger.
+ */
 function foreignAs(kind: PlantKind, { orderNo, at }: BillRow): Partial<BillRow> {
   if (kind === 'order_unknown_here') return { orderNo: numberAsOurs(orderNo, at) };
   return kind === 'withdrawal' ? { kind, orderNo: '', tradeNo: '', fee: 0 } : {};
 }
 
 /**
- * An order number in the service's form, as of an order that the service's database lost or that another installation
- * made.
+ * Returns an order number in the service's format, as if the service's database had lost the order or another
+ * installation had created it.
  */
 function numberAsOurs(foreign: string, at: number): string {
   const stamp = new Date(at).toISOString().replace(/\D/g, '').slice(0, 14);
@@ -98,7 +101,7 @@ function groundOf(core: Core, request: PlantRequest): Ground {
   const date = request.date ?? dayOf(billRules, core.clock.now());
   const span = spanOfDay(billRules, date);
   if (!span || span.from > core.clock.now())
-    throw new SimulatorRefusal(400, 'date_invalid', 'date must be a day like 2026-01-31, today or before.');
+    throw new SimulatorRefusal(400, 'date_invalid', 'The field date must be a day like 2026-01-31, not in the future.');
   const account = request.account ?? 'default';
   if (!core.accounts.get(payWay, account))
     throw new SimulatorRefusal(404, 'no_such_account', `The account ${account} does not exist.`);
@@ -123,7 +126,7 @@ function newest(ground: Ground, spotOf: (trade: Trade) => string | undefined): S
     const number = spotOf(trade);
     if (number !== undefined && !planted.has(number)) return { trade, number };
   }
-  throw new SimulatorRefusal(409, 'nothing_fits', `No trade of ${payWay} on ${date} fits ${kind}.`);
+  throw new SimulatorRefusal(409, 'nothing_fits', `No order of ${payWay} on ${date} can have the difference ${kind}.`);
 }
 
 function paymentOfDay(ground: Ground): Spot {
@@ -147,7 +150,7 @@ function payUnnotified(ground: Ground): Spot {
   const { trade } = newest(ground, (one) => {
     const current = core.trades.byId(one.id);
     const isOpen = current && ['offered', 'open', 'approved'].includes(current.state);
-    // A named order may be closed: its payment arrived after the close.
+    // An order that the request names may also be closed: the payment then arrives after the close.
     const fits = isOpen || (ground.isNamed && current?.state === 'closed');
     return fits && one.createdAt < ground.span.to ? one.id : undefined;
   });
@@ -155,12 +158,12 @@ function payUnnotified(ground: Ground): Spot {
   return pay(ground, trade);
 }
 
-/** Adds a second payment to a paid order: another trade under its number. */
+/** Pays a paid order a second time, through another trade with the same order number. */
 function payTwice(ground: Ground): Spot {
   return pay(ground, anotherOf(ground.core, paymentOfDay(ground).trade));
 }
 
-/** Pays and captures a trade without a notification. */
+/** Pays a trade, and captures it if necessary, without notifying the merchant. */
 function pay(ground: Ground, trade: Trade): Spot {
   const { core } = ground;
   const channelSimulator = core.channelSimulator(trade.payWay);
@@ -176,7 +179,7 @@ function pay(ground: Ground, trade: Trade): Spot {
   return { trade, number: payment.number };
 }
 
-/** Refunds half of the remaining amount in the portal, without a notification. */
+/** Refunds half of the refundable amount in the merchant's portal, without notifying the service. */
 function refundUnnotified(ground: Ground): Spot {
   const { core, span } = ground;
   const { trade } = newest(ground, (one) => {
@@ -194,7 +197,10 @@ function refundUnnotified(ground: Ground): Spot {
   return { trade, number: refund.number };
 }
 
-/** Opens and loses a dispute over the remaining amount, without a notification. */
+/**
+ * Opens a dispute and decides it for the payer, without notifying the merchant. The channel takes the amount that is
+ * not refunded yet.
+ */
 function loseUnnotified(ground: Ground): Spot {
   const { core, span } = ground;
   const { trade } = newest(ground, (one) => {
@@ -216,7 +222,9 @@ function loseUnnotified(ground: Ground): Spot {
   return { trade, number: taken.number };
 }
 
-/** Returns the present time; for a past day its noon, or `earliest` if that is later. */
+/**
+ * Returns the current time if the day is not over. For a past day, returns its noon, or `earliest` if that is later.
+ */
 function momentIn({ core, span }: Pick<Ground, 'core' | 'span'>, earliest: number): number {
   const now = core.clock.now();
   return now < span.to ? now : Math.max(earliest, span.from + NOON_MS);

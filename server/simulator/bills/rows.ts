@@ -1,6 +1,6 @@
 /**
- * The rows of a bill in a form common to all channels: from the ledger and from the filler (payments of another
- * system), with days and fees.
+ * The rows of a bill in one format for all channels, with days and fees. The rows come from the ledger and from the
+ * filler (payments of another system).
  */
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
@@ -15,14 +15,18 @@ import {
   stateAt,
 } from '../trade.ts';
 
-/** The state of a row's money: it moved, it will move, or it did not. */
+/** Whether the money of a row moved (`done`), is still going to move (`under-way`) or did not move (`failed`). */
 type RowState = 'done' | 'under-way' | 'failed';
 
-/** One row of a bill before it is written in a channel's own form. Times are milliseconds on the simulated clock, amounts minor units. */
+/**
+ * One row of a bill before it is written in the channel's format. Times are milliseconds on the simulated clock,
+ * amounts minor units.
+ */
 export interface BillRow {
   /**
-   * `dispute` = taken for a dispute, `dispute-back` = returned after the merchant won it. `returned` = the money of a refund that failed
-   * after it had left the account. `hold`, `release`: held while a payment is disputed. `withdrawal`: paid out to the merchant's bank.
+   * `dispute`: money taken from the merchant for a dispute. `dispute-back`: that money, returned because the merchant
+   * won. `returned`: money of a refund that failed after it had left the account. `hold`, `release`: money held during
+   * a dispute, and its release. `withdrawal`: money paid out to the merchant's bank.
    */
   kind: 'payment' | 'refund' | 'dispute' | 'dispute-back' | 'returned' | 'hold' | 'release' | 'withdrawal';
   /** The channel's number of this payment or refund. */
@@ -36,20 +40,20 @@ export interface BillRow {
   state: RowState;
   /** Never negative; `kind` gives the direction. */
   minor: number;
-  /** The parts that parties other than the payer bear. */
+  /** The discounts and profit shares within the amount. */
   offers: Offers;
-  /** For a refund: paid from the available balance. */
+  /** For a refund: whether it is paid from the merchant's available balance. */
   fromAvailable: boolean;
   currency: string;
-  /** The channel's fee; negative when a fee is refunded. */
+  /** The channel's fee; negative if the row returns a fee. */
   fee: number;
   at: number;
   /** When the order was created. */
   createdAt: number;
   subject: string;
-  /** The amount is written as unreadable text. */
+  /** The bill shows unreadable text instead of the amount. */
   isUnreadable?: true;
-  /** Null = a payment of another system. */
+  /** The trade of the row; null for a payment that another system of the merchant made. */
   trade: Trade | null;
 }
 
@@ -58,47 +62,50 @@ const DAY_MS = 86_400_000;
 /** The rules of a channel for its bills and fees. Amounts are minor units. */
 export interface BillRules {
   readonly payWay: PayWay;
-  /** How far the channel's days are ahead of UTC (ms). */
+  /** How far the channel's time zone is ahead of UTC (ms). It decides when a day of a bill begins. */
   readonly offsetMs: number;
-  /** The currency of another system's payments. */
+  /** The currency of payments that another system of the merchant made. */
   readonly currency: string;
   /** The merchant's fee rate, as in the configuration. */
   readonly feeRate: string;
-  /** The fee for the amount that the merchant receives, without its own discounts. */
+  /**
+   * Returns the fee for an amount that the merchant receives. The merchant's own discounts are already deducted from
+   * that amount.
+   */
   feeOf(minor: number): number;
-  /** Refunds do not return their part of the fee. */
+  /** The channel keeps its fee when a payment is refunded. */
   readonly keepsFees?: true;
-  /** Whether a refund leaves the account when it is accepted or when it is done. */
+  /** When the money of a refund leaves the account: when the refund is accepted, or when it is done. */
   readonly refundsLeave: 'accepted' | 'done';
-  /** An `abnormal` refund has left the account, and the bill shows it as under way. */
+  /** The money of an `abnormal` refund has left the account, and the bill shows the refund as under way. */
   readonly stuckIsUnderWay?: true;
-  /** Derives a number in the channel's form from these hexadecimal digits. */
+  /** Derives a number in the channel's format from hexadecimal digits. */
   numberFrom(digest: string): string;
   /** The conditions and differences that the channel's bills cannot show. */
   readonly lacks: readonly string[];
-  /** The parties other than the payer that may bear a part of a payment. */
+  /** The kinds of discounts and shares that the channel's bills can show. */
   readonly offers: readonly (keyof Offers)[];
 }
 
-/** A time span (ms), without its end. */
+/** A time span in ms; `to` is not part of it. */
 export interface Span {
   from: number;
   to: number;
 }
 
-/** The common rules of Alipay and WeChat Pay. */
+/** The rules that Alipay and WeChat Pay share. */
 export const CHINA_RULES = {
   offsetMs: 8 * 3_600_000,
   currency: 'CNY',
   feeRate: '0.6',
-  // Rounded half up to the fen: 7.79 of 1299.02 in WeChat Pay's sample of a bill.
+  // Rounds half up to the fen. WeChat Pay's sample of a bill has a fee of 7.79 for 1299.02.
   feeOf: (minor: number) => Math.floor((minor * 6 + 500) / 1000),
   refundsLeave: 'accepted',
 } as const;
 
 type Zone = Pick<BillRules, 'offsetMs'>;
 
-/** Returns the channel's day of an instant, `yyyy-MM-dd`. */
+/** Returns the day of an instant in the channel's time zone, as `yyyy-MM-dd`. */
 export function dayOf(zone: Zone, at: number): string {
   return new Date(at + zone.offsetMs).toISOString().slice(0, 10);
 }
@@ -117,13 +124,13 @@ export function spanOfMonth(zone: Zone, month: string): Span | undefined {
   return { from, to: Date.UTC(year, number, 1) - zone.offsetMs };
 }
 
-/** Returns the channel's days that a span touches. */
+/** Returns the days that a span touches, in the channel's time zone. */
 export function daysIn(zone: Zone, { from, to }: Span): string[] {
   const first = midnight(zone, dayOf(zone, from)) ?? from;
   return Array.from({ length: Math.ceil((to - first) / DAY_MS) }, (_, index) => dayOf(zone, first + index * DAY_MS));
 }
 
-/** Returns midnight of the same day some months before an instant. */
+/** Returns midnight of the same day `months` months earlier, in the channel's time zone. */
 export function monthsBefore(zone: Zone, at: number, months: number): number {
   const day = new Date(at + zone.offsetMs);
   return Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - months, day.getUTCDate()) - zone.offsetMs;
@@ -136,7 +143,10 @@ function midnight(zone: Zone, day: string): number | undefined {
   return isReal ? at - zone.offsetMs : undefined;
 }
 
-/** Returns the fee that a further refund returns: the fee of its amount, at most the fee that is left. */
+/**
+ * Returns the fee that the channel returns with one more refund: the fee of the refunded amount, but at most the part
+ * of the fee that is not returned yet.
+ */
 export function feeBackOf({ feeOf, keepsFees }: BillRules, trade: Trade, minor: number): number {
   if (keepsFees) return 0;
   const { refunds, offers } = trade;
@@ -146,25 +156,26 @@ export function feeBackOf({ feeOf, keepsFees }: BillRules, trade: Trade, minor: 
 }
 
 /**
- * Payments of another system, spread over a span. They are computed, not stored; every call returns the same payments.
+ * Payments that another system of the merchant made, spread evenly over a span. They are computed, not stored; every
+ * call computes the same payments.
  */
 export interface Filler extends Span {
   rules: BillRules;
   count: number;
 }
 
-/** Returns the filler's payment with this index. */
+/** Returns the filler payment with this index. */
 export function fillerRow({ rules, from, to, count }: Filler, index: number): BillRow {
   const at = timeOfFiller({ from, to, count }, index);
   return foreignRow(rules, at, `${from}-${index}`, 100 + ((index * 37) % 99_900));
 }
 
-/** Returns the time of the payment with this index. */
+/** Returns the time of the filler payment with this index. */
 function timeOfFiller({ from, to, count }: Pick<Filler, 'from' | 'to' | 'count'>, index: number): number {
   return from + Math.floor((index * (to - from)) / count);
 }
 
-/** Returns the first index whose payment is at this time or later. */
+/** Returns the index of the first filler payment at `at` or later. */
 export function firstOfFiller(filler: Pick<Filler, 'from' | 'to' | 'count'>, at: number): number {
   const { from, to, count } = filler;
   let index = Math.min(count, Math.max(0, Math.floor(((at - from) * count) / (to - from)) - 1));
@@ -200,21 +211,22 @@ export function decimalsOf(digest: string, count: number): string {
   return BigInt(`0x${digest}`).toString().padStart(39, '0').slice(-24).slice(0, count);
 }
 
-/** The account and span of a bill. */
+/** The account and time span that a bill covers. */
 export interface Scope extends Span {
   rules: BillRules;
   account: string;
-  /** The merchant's other accounts, which the bill also covers. */
+  /** The merchant's other accounts, if the bill also covers them. */
   beside?: readonly string[];
-  /** Filters the trades of the account, for one merchant's bill. */
+  /** Selects the trades of one merchant, if the account has several merchants. */
   isOurs?(trade: Trade): boolean;
-  /** The time at which the bill shows a refund; by default its creation. */
+  /** Returns the time at which the bill shows a refund; by default the time at which the refund was created. */
   timeOf?(refund: Refund): number;
   /**
-   * The time at which the bill was created; the bill shows the refund states of that time. Absent = the present states.
+   * The time at which the bill was created. The bill shows the states that the refunds had then; if absent, their
+   * current states.
    */
   madeAt?: number;
-  /** True for an account statement: it shows each movement, so a returned refund has two rows. */
+  /** True for an account statement. It has one row for each movement of money, so a returned refund has two rows. */
   isOfMoney?: boolean;
 }
 
@@ -240,7 +252,7 @@ export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): Bi
   return rows.toSorted((a, b) => a.at - b.at);
 }
 
-/** Whether a bill covers this account of the simulator. */
+/** Whether the bill covers the account `name`. */
 export function isIn({ account, beside = [] }: Pick<Scope, 'account' | 'beside'>, name: string): boolean {
   return name === account || beside.includes(name);
 }
@@ -263,7 +275,7 @@ function rowOfRefund(
   { rules, timeOf = ({ at }) => at, madeAt, paid }: Around,
 ): BillRow[] {
   const own = { ...ofRefund(trade, refund, paid), at: timeOf(refund) };
-  // The debit of a dispute stays in the bill; if the money is returned, that is a separate row.
+  // Money taken for a dispute keeps its row. If the money is returned later, the bill has a second row.
   if (refund.origin === 'dispute') {
     const row = { ...own, state: 'done', fee: 0 } as const;
     if (refund.state === 'succeeded') return [row];
@@ -274,7 +286,7 @@ function rowOfRefund(
   return [{ ...own, state, fee: state === 'failed' ? 0 : feeBack(refund) }];
 }
 
-/** Returns a row each time the refund's money leaves the account, and each time it returns. */
+/** Returns one row for each time that the money of a refund leaves the account or returns to it. */
 function movesOf(trade: Trade, refund: Refund, { rules, paid }: Around): BillRow[] {
   const row = { ...ofRefund(trade, refund, paid), state: 'done', fee: feeBack(refund) } as const;
   return refund.moves.flatMap(({ state, at }, index): BillRow[] => {
@@ -310,7 +322,7 @@ function feeBack({ feeBack: minor }: Refund): number {
   return minor === 0 ? 0 : -minor;
 }
 
-/** The number of the row that returns the money of a dispute; every call returns the same number. */
+/** Derives the number of the row that returns the money of a dispute. The same dispute always gives the same number. */
 function backNumber(number: string): string {
   return createHash('md5').update(number).digest('hex').slice(0, number.length).toUpperCase();
 }

@@ -8,7 +8,7 @@ import { refuse, refuseToken } from './answers.ts';
 
 const CERTIFICATE_NAME = 'messageverificationcerts.simulator.paypal.com';
 
-/** A registered webhook; without a URL it receives only events of orders with a notify URL of their own. */
+/** A registered webhook. A webhook without a URL receives only events of orders that have a notify URL. */
 export interface Webhook {
   id: string;
   url: string | null;
@@ -16,8 +16,8 @@ export interface Webhook {
 }
 
 /**
- * Creates the ids, keys and the first webhook of an account; `options.notifyUrl` is the webhook's URL, `options.merchantOf` an account of the same
- * merchant.
+ * Creates the ids, keys and the first webhook of an account. `options.notifyUrl` is the URL of the webhook;
+ * `options.merchantOf` names an account of the same merchant.
  */
 export async function newSecrets(
   core: Core,
@@ -38,9 +38,9 @@ export async function newSecrets(
 }
 
 /**
- * Replaces a part of an account. `certificate` = the signing certificate; `leaf-only` = the same without its
- * intermediate in the file; `clientSecret`; `merchant` = the payee of new orders. Earlier certificates can still be
- * downloaded.
+ * Replaces a part of an account. `certificate`: a new signing certificate. `leaf-only`: a new signing certificate whose
+ * file lacks the intermediate. `clientSecret`: a new client secret. `merchant`: another payee for new orders. Earlier
+ * certificates can still be downloaded.
  */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   if (what === 'clientSecret') {
@@ -54,7 +54,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
     secrets['certificates'] = JSON.stringify([certificate, ...certificatesOf({ secrets })]);
   } else {
     const known = 'certificate, leaf-only, clientSecret or merchant';
-    throw new SimulatorRefusal(400, 'unknown_what', `what must be ${known} for PayPal.`);
+    throw new SimulatorRefusal(400, 'unknown_what', `The field what must be ${known} for PayPal.`);
   }
 }
 
@@ -62,7 +62,10 @@ function issueCertificateOf({ authority }: Core): Promise<Credential> {
   return authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
 }
 
-/** Issues a certificate without its intermediate in the file; PayPal's own clients contain the intermediate (PayPal-PHP-SDK). */
+/**
+ * Issues a certificate whose file lacks the intermediate certificate. PayPal's own clients come with the intermediate
+ * certificate (PayPal-PHP-SDK).
+ */
 async function issueLeaf(): Promise<Credential> {
   const [keys, intermediate] = await Promise.all([newRsaKeys(), newRsaKeys()]);
   const nameOf = (CN: string) => ({ C: 'US', O: 'Payment Simulator', OU: 'PayPal', CN });
@@ -82,7 +85,7 @@ export function certificatesOf({ secrets }: Pick<Account, 'secrets'>): string[] 
   return JSON.parse(secrets['certificates'] ?? '[]') as string[];
 }
 
-/** The id under which a certificate is served. */
+/** Returns the id of a certificate, which is part of its download URL. */
 export function certificateId(certificate: string): string {
   return `CERT-${createHash('sha256').update(certificate).digest('hex').slice(0, 40)}`;
 }
@@ -103,10 +106,13 @@ export function newPaypalId(length = 17): string {
   return Array.from({ length }, () => signs[randomInt(signs.length)]).join('');
 }
 
-/** The lifetime of an access token in seconds, as at PayPal. */
+/** The lifetime of an access token in seconds: the same as PayPal's. */
 export const TOKEN_SECONDS = 32_400;
 
-/** Issues an access token that is not stored: client, expiry and a MAC with the client secret, so a new secret invalidates it. */
+/**
+ * Issues an access token. It is not stored: it contains the client id, the expiry and a MAC made with the client
+ * secret. A new client secret therefore invalidates it.
+ */
 export function issueToken({ secrets }: Account, now: number): string {
   const text = `A21_${secrets['clientId']}.${Math.floor(now / 1000) + TOKEN_SECONDS}`;
   return `${text}.${mac(secrets, text)}`;
@@ -136,7 +142,7 @@ export function accountOfBearer(accounts: readonly Account[], authorization: str
   return account;
 }
 
-/** A cache of the last MAC, because most calls use the same token as the call before. */
+/** The last MAC that was computed; most calls use the same token as the call before. */
 let last = { secret: '', text: '', mac: '' };
 
 function mac({ clientSecret: secret = '' }: Account['secrets'], text: string): string {

@@ -1,16 +1,16 @@
-/** Answers: orders, captures and refunds, and the refusals. */
+/** Responses: orders, captures, refunds and errors. */
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { Core } from '../channel-simulator.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';
 
-/** The payee of an order, and the URLs of the API and of its payer page. */
+/** The payee of an order, and the URLs that the response contains. */
 interface Scenery {
   /** The base URL of the simulated REST API. */
   apiUrl: string;
   /** The URL at which the payer approves the order. */
   payerUrl: string;
   merchantId: string;
-  /** The name of the payer's link; `approve` for orders without a payment source. */
+  /** The `rel` of the link to the payer page: `approve` for orders without a payment source. */
   linkName: 'payer-action' | 'approve';
 }
 
@@ -19,8 +19,9 @@ type Json = Record<string, unknown>;
 const PAYER = { payer_id: 'SIMPAYER00001', email_address: 'payer@simulator.invalid', address: { country_code: 'US' } };
 
 /**
- * The order status of a trade; a capture in any state completes the order. After a refused instrument it stays approved, as shops report
- * (woocommerce-paypal-payments, issue 4633); the status after the issue PAYER_ACTION_REQUIRED is inferred from its name.
+ * Returns PayPal's status of an order. A capture in any state completes the order. After a refused payment instrument
+ * the order stays approved, as shops report (woocommerce-paypal-payments, issue 4633). The status after the issue
+ * PAYER_ACTION_REQUIRED is inferred from its name.
  */
 function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
   if (trade.payments.length > 0) return 'COMPLETED';
@@ -124,7 +125,10 @@ function orderLinks(trade: Trade, { apiUrl, payerUrl, linkName }: Scenery): Json
   return [...links, { href: `${self}/capture`, rel: 'capture', method: 'POST' }];
 }
 
-/** The fee and net amount of a completed capture in PayPal's form (Payments v2, seller receivable breakdown); the fee rate is invented. */
+/**
+ * Returns the fee and net amount of a completed capture (Payments v2, seller receivable breakdown). The fee rate is
+ * invented.
+ */
 function breakdown(trade: Trade, minor: number): Json {
   const fee = PAYPAL_BILL_RULES.feeOf(minor);
   return {
@@ -168,7 +172,7 @@ function time(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** An error answer of the PayPal REST API. */
+/** An error response of the PayPal REST API. */
 export class PaypalRefusal extends Error {
   readonly status: number;
   readonly body: Record<string, unknown>;
@@ -180,7 +184,7 @@ export class PaypalRefusal extends Error {
   }
 }
 
-/** PayPal's error name and message by status. */
+/** PayPal's error name and message by HTTP status. */
 const NAMES: Readonly<Record<number, readonly [name: string, message: string]>> = {
   400: ['INVALID_REQUEST', 'Request is not well-formed, syntactically incorrect, or violates schema.'],
   401: [
@@ -198,7 +202,7 @@ const NAMES: Readonly<Record<number, readonly [name: string, message: string]>> 
   ],
 };
 
-/** Builds a refusal with one issue, and the name and message of its status. */
+/** Builds an error response with one issue; its name and message follow from the HTTP status. */
 export function refuse(
   status: number,
   issue: string,
@@ -219,19 +223,19 @@ const NOT_AUTHORIZED: ReadonlySet<string> = new Set([
   'PAYEE_NOT_CONSENTED',
 ]);
 
-/** Builds the refusal of a fault by its issue. */
+/** Builds the error response of a fault; `issue` is the code that was set with the fault. */
 export function refuseWith(issue = 'TRANSACTION_REFUSED', links: readonly object[] = []): PaypalRefusal {
   if (issue === 'INVALID_RESOURCE_ID') return notFound();
   return refuse(
     NOT_AUTHORIZED.has(issue) ? 403 : 422,
     issue,
-    `Refused with ${issue} because of a configured fault.`,
+    `The simulator refuses the call with ${issue} because of a fault that was set.`,
     undefined,
     links,
   );
 }
 
-/** The refusal for a resource that does not exist or belongs to another account. */
+/** Builds the error response for a resource that does not exist or belongs to another account. */
 export function notFound(): PaypalRefusal {
   return refuse(
     404,
@@ -240,7 +244,7 @@ export function notFound(): PaypalRefusal {
   );
 }
 
-/** Builds a refusal of the token call (RFC 6749). */
+/** Builds an error response of the token call (RFC 6749). */
 export function refuseToken(status: number, error: string, description: string): PaypalRefusal {
   return new PaypalRefusal(status, { error, error_description: description });
 }
@@ -256,7 +260,7 @@ export function apiUrlOf({ url }: Pick<Core, 'url'>): string {
   return `${url}/paypal`;
 }
 
-/** The URLs and the payee of a trade. */
+/** Returns the payee of an order, and the URLs that the response contains. */
 export function sceneryOf(core: Core, trade: Trade): Scenery {
   return {
     apiUrl: apiUrlOf(core),

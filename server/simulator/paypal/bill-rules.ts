@@ -7,11 +7,11 @@ export const PAYPAL_BILL_RULES: BillRules = {
   currency: 'USD',
   feeRate: '3',
   feeOf: (minor) => Math.floor((minor * 3) / 100),
-  // PayPal's user agreement.
+  // PayPal keeps its fee when a payment is refunded (PayPal's user agreement).
   keepsFees: true,
   refundsLeave: 'done',
   numberFrom: (digest) => digest.slice(0, 17).toUpperCase(),
-  // PayPal has no bill files, so there is neither a hash nor a URL.
+  // PayPal has no bill files, so there is no hash, no download URL and no zip.
   lacks: ['wrong-hash', 'expired-url', 'zip-bomb'],
   offers: [],
 };

@@ -22,8 +22,9 @@ import { PaypalRefusal, apiUrlOf, refuse } from './answers.ts';
 import { type AddRoute, type Request, json } from './requests.ts';
 
 /**
- * The event codes of PayPal's page "Transaction event codes": an express checkout payment, a refund by the merchant, a chargeback and its
- * reversal, a hold for a dispute and its cancellation, a withdrawal. Money taken for any dispute is a chargeback here.
+ * The event codes of PayPal's page "Transaction event codes": an express checkout payment, a refund by the merchant, a
+ * chargeback and its reversal, a hold for a dispute and its cancellation, a withdrawal. The simulator reports money
+ * taken for any dispute as a chargeback.
  */
 const EVENT_CODES = {
   payment: 'T0006',
@@ -39,19 +40,20 @@ const STATUSES = { done: 'S', 'under-way': 'P', failed: 'D' } as const;
 
 const GAINS: ReadonlySet<BillRow['kind']> = new Set(['payment', 'dispute-back', 'returned', 'release']);
 
-/** The signed amount of a row; positive = a credit. */
+/** Returns the amount of a row with its sign; positive = a credit. */
 export function signed({ kind, minor }: BillRow): number {
   return GAINS.has(kind) ? minor : -minor;
 }
 
-/** The rows of a window, created one page at a time. */
+/** The rows of a time window. Only the rows of the requested page are created. */
 interface Window {
   total: number;
   page(number: number, size: number): BillRow[];
 }
 
 /**
- * The rows that began within a span, first those of the ledger; PayPal's windows include their first and last second.
+ * Returns the rows that began within a time window, the ledger's rows first. PayPal's windows include their first and
+ * last second.
  */
 function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
   const parts = fillers.map((filler) => partOf(filler, from, to));
@@ -67,8 +69,8 @@ function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { fr
 }
 
 /**
- * A row as an element of `transaction_details` (OpenAPI description reporting_transactions_v1 of PayPal,
- * `transaction_info`).
+ * Describes a row as an element of `transaction_details` (`transaction_info` in PayPal's OpenAPI description
+ * reporting_transactions_v1).
  */
 function presentRow(row: BillRow, { has }: BillContent): object {
   const { kind, number, tradeNo, fee, trade } = row;
@@ -87,7 +89,8 @@ function presentRow(row: BillRow, { has }: BillContent): object {
       transaction_initiation_date: reportTime(row.at),
       transaction_updated_date: reportTime(row.at),
       [has('other-columns') ? 'gross_amount' : 'transaction_amount']: amount,
-      // "This field contains a value only when a transaction fee is applied"; a fee that the merchant pays is negative.
+      // PayPal: "This field contains a value only when a transaction fee is applied". A fee that the merchant pays is
+      // negative.
       ...(fee === 0 ? {} : { fee_amount: amountOf(row, -fee) }),
       transaction_status: statusOf(row),
       ...(has('formula') ? { transaction_subject: FORMULA } : {}),
@@ -97,12 +100,18 @@ function presentRow(row: BillRow, { has }: BillContent): object {
   };
 }
 
-/** Formats an instant for the reports: whole seconds, and an offset without a colon (samples of the documents). */
+/**
+ * Formats an instant for the transaction list: whole seconds, and an offset without a colon, as in the samples of
+ * PayPal's documents.
+ */
 function reportTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}+0000`;
 }
 
-/** The status of a row; `V` = a payment that was refunded in full (`transaction_status` in the description). */
+/**
+ * Returns the status of a row; `V` = a payment that was refunded in full (`transaction_status` in
+ * reporting_transactions_v1).
+ */
 function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
   if (kind !== 'payment' || state !== 'done' || trade === null) return STATUSES[state];
   const paid = trade.payments.find(({ number }) => number === tradeNo);
@@ -110,7 +119,7 @@ function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
   return back.reduce((sum, { minor }) => sum + minor, 0) >= (paid?.minor ?? Infinity) ? 'V' : 'S';
 }
 
-/** The numbers that the merchant sent; the row of a refund has the refund's invoice id. */
+/** Returns the numbers that the merchant sent. The row of a refund has the invoice id of the refund. */
 function numbersOf({ kind, trade, orderNo, refundNo }: BillRow): Record<string, unknown> {
   if (trade === null) return orderNo === '' ? {} : { invoice_id: orderNo };
   const { customId, invoiceId } = trade.details;
@@ -145,16 +154,22 @@ function rowAt(rows: readonly BillRow[], parts: readonly Part[], index: number):
   throw new RangeError('No row has this index.');
 }
 
-/** The longest window, the most results of one, and the number of past months with data (reporting_transactions_v1 and its list of errors). */
+/**
+ * Limits from reporting_transactions_v1 and its list of errors: the longest window, the highest number of results in a
+ * window, and the number of past months with data.
+ */
 const MOST_MS = 31 * 86_400_000;
 const MOST_RESULTS = 10_000;
 const BACK_MONTHS = 36;
-/** The delay until a transaction is listed (same description: at most three hours). */
+/** The delay until a transaction is listed (reporting_transactions_v1: at most three hours). */
 const LAG_MS = 3 * 3_600_000;
 const PATH = '/v1/reporting/transactions';
 const BALANCES_PATH = '/v1/reporting/balances';
 
-/** The description requires an offset with a colon, or Z; its samples have an offset without a colon. */
+/**
+ * PayPal's description requires an offset with a colon, or Z; its samples have an offset without a colon. Both are
+ * accepted.
+ */
 const Time = z
   .string()
   .regex(/^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/)
@@ -175,7 +190,10 @@ const Query = z.object({
   transaction_id: z.string().min(17).max(19).optional(),
   balance_affecting_records_only: z.enum(['Y', 'N']).default('Y'),
 });
-/** `ALL` and the default follow the use of integrators; the description has only a code of three letters. */
+/**
+ * `ALL` and the default value follow the requests of integrators; PayPal's description allows only a code of three
+ * letters.
+ */
 const BalancesQuery = z.object({
   as_of_time: Time.optional(),
   currency_code: z
@@ -224,7 +242,7 @@ function list(core: Core, request: Request): Answer {
   return spoilt(json(200, body), content.has);
 }
 
-/** The account of a report; it covers all REST apps of the PayPal account. */
+/** Returns the accounts that a report covers: all REST apps of the same PayPal account. */
 function ownerOf(core: Core, { account }: Request) {
   const { merchantId } = account.secrets;
   const beside = core.accounts.of('paypal').filter(({ secrets }) => secrets['merchantId'] === merchantId);
@@ -232,10 +250,10 @@ function ownerOf(core: Core, { account }: Request) {
 }
 
 /**
- * The balances of the account at the end of a second. `total_balance` is the sum of the other balances, and
- * `withheld_balance` is held by PayPal (same description, `balance_detail`): a hold moves money from
- * `available_balance` to `withheld_balance`. No balance includes a pending payment, and rows that are planted only in
- * the list change no balance.
+ * Returns the balances of the account at the end of a second. A hold moves money from `available_balance` to
+ * `withheld_balance`, which PayPal holds; `total_balance` is the sum of both (`balance_detail` in
+ * reporting_transactions_v1). Pending payments change no balance. Differences that are planted in a listed row change
+ * no balance either.
  */
 function balances(core: Core, request: Request): Answer {
   const query = readQuery(BalancesQuery, request);
@@ -278,12 +296,12 @@ function balances(core: Core, request: Request): Answer {
   });
 }
 
-/** Formats an instant for the balances; the description has an offset with a colon, or Z. */
+/** Formats an instant for the balances. PayPal's description requires an offset with a colon, or Z. */
 function balanceTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** Balances include fillers from this day on, because a filler without a date has no first day. */
+/** The first day whose fillers the balances include. A filler without a date has no first day of its own. */
 const FILLED_SINCE = Date.UTC(2020, 0, 1);
 
 /** The sum of the fillers (payments of another system), less their fees, in minor units. */
@@ -302,14 +320,18 @@ function fillerMinor({ bills: { conditions } }: Core, at: number): number {
 }
 
 /**
- * Whether a row changes the balance; without `balance_affecting_records_only=N` only these are listed (same description). A pending or denied
- * payment does not; once completed, it is listed with the time of its start, `transaction_initiation_date`.
+ * Whether a row changes the balance. Other rows are listed only with `balance_affecting_records_only=N`
+ * (reporting_transactions_v1). A pending or denied payment does not change the balance. A payment that is completed
+ * later is listed at the time of its start, `transaction_initiation_date`.
  */
 function affectsBalance({ kind, state }: BillRow): boolean {
   return kind !== 'payment' || state === 'done';
 }
 
-/** The time up to which there are data: now, three hours ago (`real-hours`), or the start of the first late day (`late`). */
+/**
+ * Returns the time up to which data exist: now, three hours ago (`real-hours`), or the second before the first late day
+ * (`late`).
+ */
 function refreshedTill(
   core: Core,
   has: (name: 'late' | 'real-hours') => boolean,
@@ -329,15 +351,15 @@ function readQuery<T>(schema: z.ZodType<T>, { query }: Request): T {
   throw badQuery(String(issue?.path[0] ?? ''), 'The value of a field does not conform to the expected format.');
 }
 
-/** Refuses a parameter; the texts are those that integrators report, if there are reports. */
+/** Refuses a query parameter. The texts are those that integrators report, where reports exist. */
 function badQuery(field: string, issue: string): PaypalRefusal {
   const { status, body } = refuse(400, issue, issue, field);
   return new PaypalRefusal(status, body);
 }
 
 /**
- * Refuses too many results. Name, text and the two numbers are from `error_default` of PayPal's client libraries for
- * Transaction Search.
+ * Refuses a search with too many results. The name, the texts and the fields `total_items` and `maximum_items` are from
+ * `error_default` of PayPal's client libraries for Transaction Search.
  */
 function tooMany(total: number): PaypalRefusal {
   const { body } = refuse(400, 'RESULTSET_TOO_LARGE', 'Change the filter criteria and try again.');
@@ -362,7 +384,10 @@ function linksOf(core: Core, { query }: Request, page: number, pages: number): o
   return [link('self', page), ...previous, ...next];
 }
 
-/** Applies the faults: a body that ends in the middle, or is in UTF-16 although its header names none. */
+/**
+ * Applies the conditions `cut` (the body ends in the middle) and `wrong-charset` (the body is UTF-16, but its header
+ * does not say so).
+ */
 function spoilt(answer: Answer, has: (name: 'cut' | 'wrong-charset') => boolean): Answer {
   if (has('cut')) return { ...answer, body: answer.body.slice(0, answer.body.length >> 1) };
   return has('wrong-charset') ? { ...answer, encode: (text) => Buffer.from(text, 'utf16le') } : answer;

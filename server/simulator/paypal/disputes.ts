@@ -1,4 +1,4 @@
-/** Disputes: their states and events, the actions of payer and channel, and the calls about them. */
+/** Disputes: their states and events, the actions of the payer and of PayPal, and the calls about disputes. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Core } from '../channel-simulator.ts';
@@ -18,16 +18,18 @@ interface SimulatedDispute {
   stage: 'INQUIRY' | 'CHARGEBACK';
   status: 'OPEN' | 'WAITING_FOR_SELLER_RESPONSE' | 'UNDER_REVIEW' | 'RESOLVED';
   outcome: string | null;
-  /** The amount that the payer received, and the part that the merchant paid (`taken`); minor units. */
+  /**
+   * The amount that the payer received, and the part of it that PayPal took from the merchant (`taken`); minor units.
+   */
   refunded: number;
   taken: number;
-  /** The number of the refund for `taken`. */
+  /** The number of the refund that took `taken` from the merchant. */
   refundNumber: string | null;
-  /** Whether `money_movements` has the amount taken. */
+  /** Whether `money_movements` in the response contains the amount taken. */
   movements: boolean;
   messages: { by: 'BUYER' | 'SELLER'; text: string; at: number }[];
   evidence: string[];
-  /** The number of files of the evidence. */
+  /** The number of files that the merchant sent as evidence. */
   files: number;
   dueAt: number | null;
   createdAt: number;
@@ -46,7 +48,7 @@ function canAccept({ status }: SimulatedDispute): boolean {
 
 type Json = Record<string, unknown>;
 
-/** Sends the event with the current dispute as resource. */
+/** Sends a dispute event. Its resource is the dispute in its current state. */
 function emitDisputeEvent(
   core: Core,
   trade: Trade,
@@ -57,8 +59,9 @@ function emitDisputeEvent(
 }
 
 /**
- * A dispute as in `GET /v1/customer/disputes/{id}`. Source of fields and codes: PayPal's OpenAPI description of
- * Disputes v1; of the links in each state, with underscores: a merchant's record of a run in PayPal's sandbox.
+ * Describes a dispute as in `GET /v1/customer/disputes/{id}`. Source of fields and codes: PayPal's OpenAPI description
+ * of Disputes v1. The links of each state, written with underscores, are from a merchant's record of a run in PayPal's
+ * sandbox.
  */
 function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const { id, status, outcome, messages, dueAt } = dispute;
@@ -103,7 +106,7 @@ function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Js
   };
 }
 
-/** A dispute as in the list. */
+/** Describes a dispute as in the list of disputes. */
 function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const whole = presentDispute(core, trade, dispute);
   const self = [linkTo(core, dispute.id)];
@@ -113,7 +116,7 @@ function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedDispute)
   };
 }
 
-/** The answer to an action: a link to the dispute. */
+/** Builds the response to an action: a link to the dispute. */
 function presentAction(core: Core, { id }: SimulatedDispute): Json {
   return { links: [linkTo(core, id)] };
 }
@@ -161,7 +164,10 @@ function time(at: number): string {
 
 const DAY_MS = 86_400_000;
 
-/** An action of the payer or PayPal; `open` begins a new dispute, every other action applies to the newest one. */
+/**
+ * Applies an action of the payer or of PayPal. `open` creates a dispute; every other action applies to the newest
+ * dispute.
+ */
 export function actOnPaypalDispute(core: Core, trade: Trade, disputeAction: DisputeAction): object {
   if (disputeAction.act === 'open') return open(core, trade, disputeAction);
   const dispute = disputesOf(trade).at(-1);
@@ -185,7 +191,10 @@ export function actOnPaypalDispute(core: Core, trade: Trade, disputeAction: Disp
   }
 }
 
-/** Decides for the payer: PayPal takes the money from the merchant, or with `payout` pays it itself. */
+/**
+ * Decides for the payer. PayPal takes the money from the merchant; with `payout` PayPal pays the payer with its own
+ * money.
+ */
 function lose(core: Core, trade: Trade, dispute: SimulatedDispute, how: DisputeAction['refund']): SimulatedDispute {
   dispute.refunded = dispute.minor;
   if (how === 'payout') return resolve(core, trade, dispute, 'RESOLVED_WITH_PAYOUT');
@@ -194,7 +203,7 @@ function lose(core: Core, trade: Trade, dispute: SimulatedDispute, how: DisputeA
   return resolve(core, trade, dispute, 'RESOLVED_BUYER_FAVOUR');
 }
 
-/** Stores evidence; PayPal reviews the dispute. */
+/** Stores the merchant's evidence. After that PayPal reviews the dispute. */
 function provideEvidence(
   core: Core,
   trade: Trade,
@@ -207,20 +216,23 @@ function provideEvidence(
   move(core, trade, dispute, { status: 'UNDER_REVIEW', dueAt: null });
 }
 
-/** Stores a message to the payer; allowed only before PayPal reviews the dispute. */
+/** Stores a message from the merchant to the payer. Messages are allowed only before PayPal reviews the dispute. */
 function sendMessage(core: Core, trade: Trade, dispute: SimulatedDispute, text: string): void {
   refuseUnless(dispute.stage === 'INQUIRY' && dispute.status !== 'RESOLVED');
   dispute.messages.push({ by: 'SELLER', text, at: core.clock.now() });
   move(core, trade, dispute, {});
 }
 
-/** The merchant accepts the claim. */
+/** Accepts the claim for the merchant, so the payer is refunded. */
 function acceptClaim(core: Core, trade: Trade, dispute: SimulatedDispute): void {
   refuseUnless(canAccept(dispute));
   lose(core, trade, dispute, 'told');
 }
 
-/** Refuses an action in the wrong state; issue and message: PayPal's list of errors of Disputes v1. */
+/**
+ * Refuses an action that the state of the dispute does not allow. Issue and message are from PayPal's list of errors of
+ * Disputes v1.
+ */
 function refuseUnless(isAllowed: boolean): void {
   if (isAllowed) return;
   throw refuse(422, 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE', 'This action is not allowed for this dispute ID.');
@@ -235,7 +247,8 @@ function open(core: Core, trade: Trade, disputeAction: DisputeAction): Simulated
     id: `PP-R-${core.trades.newNumber(newPaypalId).slice(0, 3)}-${String(Math.floor(Math.random() * 1e8)).padStart(8, '0')}`,
     minor: disputedMinor(trade, disputeAction),
     reason,
-    // PayPal reviews unauthorised payments at once; in other disputes payer and merchant exchange messages first.
+    // PayPal reviews an unauthorised payment immediately. In other disputes payer and merchant exchange messages
+    // first.
     stage: reason === 'UNAUTHORISED' ? 'CHARGEBACK' : 'INQUIRY',
     status: reason === 'UNAUTHORISED' ? 'UNDER_REVIEW' : 'OPEN',
     outcome: null,
@@ -277,7 +290,7 @@ function take(core: Core, trade: Trade, dispute: SimulatedDispute, minor: number
   }
 }
 
-/** Decides for the merchant and returns money that an earlier decision took. */
+/** Decides for the merchant and returns the money that an earlier decision took. */
 function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDispute {
   const refund = trade.refunds.find(({ number }) => number === dispute.refundNumber);
   if (refund && dispute.taken > 0) {
@@ -290,7 +303,7 @@ function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDisp
 }
 
 function resolve(core: Core, trade: Trade, dispute: SimulatedDispute, outcome: string): SimulatedDispute {
-  // Holds are released; money for a lost dispute is taken separately.
+  // Every outcome releases the holds; money for a lost dispute is taken separately.
   for (const hold of trade.holds ?? []) hold.releasedAt ??= core.clock.now();
   return move(core, trade, dispute, { status: 'RESOLVED', outcome, dueAt: null });
 }
@@ -339,7 +352,7 @@ interface Found {
   dispute: SimulatedDispute;
 }
 
-/** Adds the calls about disputes. Source of paths, limits and the two lists: PayPal's OpenAPI description of Disputes v1. */
+/** Adds the calls about disputes. Source of paths and limits: PayPal's OpenAPI description of Disputes v1. */
 export function addDisputes(add: AddRoute, core: Core): void {
   const path = '/v1/customer/disputes';
   const orderNo = (request: Request) => search(core, request)?.trade.orderNo;
@@ -437,19 +450,22 @@ interface Form {
 
 const MEGABYTE = 1024 * 1024;
 
-/** Reads a form: the part `input` is JSON with its own type (PayPal's guide); files: "Supported file types and sizes" of disputes. */
+/**
+ * Reads a form. The part `input` is JSON with its own content type (PayPal's guide). The limits of the files are from
+ * "Supported file types and sizes" in PayPal's documents about disputes.
+ */
 function readForm(ctx: Context): Form {
   const parts = readParts(ctx.get('content-type'), rawBodyOf(ctx));
   if (!parts) throw refuse(415, 'UNSUPPORTED_MEDIA_TYPE', 'The request payload is not multipart/form-data.');
   const input = parts.find(({ name }) => name === 'input');
   if (!input || !/^application\/json$/i.test(input.type))
-    throw refuse(400, 'INVALID_REQUEST', 'The part input is missing, or is not JSON.');
+    throw refuse(400, 'INVALID_REQUEST', 'The form part input is missing, or its type is not application/json.');
   const files = parts.filter(({ name }) => name !== 'input');
   for (const { bytes, fileName = '' } of files)
     if (bytes.length >= 10 * MEGABYTE || !isOfKind(bytes, fileName, ['jpg', 'gif', 'png', 'pdf']))
-      throw refuse(400, 'INVALID_REQUEST', 'A file is too large, or of a type that is not supported.');
+      throw refuse(400, 'INVALID_REQUEST', 'A file is not smaller than 10 MB, or is not jpg, gif, png or pdf.');
   if (files.reduce((sum, { bytes }) => sum + bytes.length, 0) > 50 * MEGABYTE)
-    throw refuse(400, 'INVALID_REQUEST', 'The files are too large.');
+    throw refuse(400, 'INVALID_REQUEST', 'The files are larger than 50 MB in total.');
   try {
     return { input: JSON.parse(input.bytes.toString('utf8')) as unknown, files: files.length };
   } catch {

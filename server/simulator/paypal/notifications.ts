@@ -1,4 +1,4 @@
-/** Webhooks: sent, signed, registered and verified. */
+/** Webhooks: sends and signs events, registers webhooks and verifies signatures. */
 import type Router from '@koa/router';
 import { createPrivateKey, type KeyObject, randomUUID, sign, verify, X509Certificate } from 'node:crypto';
 import { webhookText } from '../../channels/paypal/signature.ts';
@@ -14,7 +14,7 @@ import { type AddRoute, json, readVerifyRequest, readWebhookPatch, readWebhookRe
 
 type Json = Record<string, unknown>;
 
-/** The content of a notification, fixed at the event, so that every delivery has the same bytes. */
+/** The content of a notification, fixed when the event happens, so that every delivery has the same bytes. */
 interface EventFacts extends Json {
   webhookId: string;
   event: Json;
@@ -27,10 +27,16 @@ const RESOURCE_TYPES: Readonly<Record<string, string>> = {
   'CUSTOMER.DISPUTE': 'dispute',
 };
 
-/** The webhook id in the signed text of test events from the dashboard (developer.paypal.com, "Webhooks simulator"). */
+/**
+ * The webhook id that PayPal's dashboard uses in the signed text of test events (developer.paypal.com, "Webhooks
+ * simulator").
+ */
 const TRY_OUT = 'WEBHOOK_ID';
 
-/** Sends an event to every subscribed webhook of the account; the configured webhook uses the order's notify URL, if it has one. */
+/**
+ * Sends an event to every webhook of the account that is subscribed to it. The configured webhook uses the order's
+ * notify URL, if the order has one.
+ */
 export function tell(
   core: Core,
   trade: Trade,
@@ -70,13 +76,13 @@ function describe(core: Core, eventType: string, summary: string): Json {
 /** The signed fields of a delivery, and its certificate. */
 interface Transmission {
   id: string;
-  /** RFC 3339; the time of the first delivery, on every delivery. */
+  /** The time at which the notification was created (RFC 3339); the same for every delivery. */
   time: string;
   webhookId: string;
   certUrl: string;
 }
 
-/** The headers of a delivery, signed with RSA-SHA256 over id, time, webhook id and the CRC32 of the bytes. */
+/** Builds the headers of a delivery. The RSA-SHA256 signature covers id, time, webhook id and the CRC32 of the body. */
 export function signedHeaders(
   body: Buffer,
   { id, time, webhookId, certUrl }: Transmission,
@@ -101,7 +107,7 @@ function fits(body: Buffer, { id, time, webhookId }: Transmission, signature: st
   return verify('RSA-SHA256', text, new X509Certificate(certificate).publicKey, Buffer.from(signature, 'base64'));
 }
 
-/** Adds the webhook calls and the public certificates. */
+/** Adds the webhook calls and the public download of certificates. */
 export function addNotifications(router: Router, add: AddRoute, core: Core): void {
   router.get('/paypal/v1/notifications/certs/:id', async (ctx) => {
     const pem = findCertificate(core.accounts.of('paypal'), ctx.params['id'] ?? '');
@@ -131,7 +137,7 @@ export function addNotifications(router: Router, add: AddRoute, core: Core): voi
       const pem = certUrl.startsWith(apiUrlOf(core))
         ? findCertificate([account], certUrl.split('/').at(-1) ?? '')
         : undefined;
-      // PayPal serializes the event again, so only an event in compact JSON verifies here.
+      // PayPal serializes the event again before it verifies, so only an event in compact JSON passes.
       const event = Buffer.from(JSON.stringify(rest.webhook_event));
       const known =
         webhooksOf(account).some((webhook) => webhook.id === webhookId) && rest.auth_algo === 'SHA256withRSA';
@@ -254,7 +260,7 @@ function present(core: Core, { id, url, eventTypes }: Webhook): Record<string, u
   };
 }
 
-/** The bytes and headers of one delivery, signed for its webhook; applies the fault. */
+/** Builds the bytes and headers of one delivery, signed for its webhook; applies `fault`. */
 export function signNotification(
   core: Core,
   notification: NotificationRecord,

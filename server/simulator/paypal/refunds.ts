@@ -16,7 +16,10 @@ export interface FoundRefund {
   repeated: boolean;
 }
 
-/** `POST /v2/payments/captures/{id}/refund`; without an amount it refunds the rest. Throws PaypalRefusal. */
+/**
+ * `POST /v2/payments/captures/{id}/refund`: refunds a capture. Without an amount the refund covers the remaining
+ * amount. Throws PaypalRefusal.
+ */
 export function makeRefund(
   core: Core,
   trade: Trade,
@@ -28,17 +31,18 @@ export function makeRefund(
   if (earlier) return { trade, refund: earlier, repeated: true };
   const minor = checkRefund(core, trade, request);
   const refundNo = request.invoice_id ?? requestId ?? '';
-  // Stored before the ledger writes the refund, so that a repeat finds it after a crash.
+  // The request id is stored before the ledger writes the refund, so that a repeated request finds the refund after a
+  // crash.
   const requests = requestsOf(trade);
   if (requestId !== undefined) requests[requestId] = refundNo;
   trade.details['refundRequests'] = requests;
-  // At PayPal a refund fails after it was completed: the bank returns the money.
+  // At PayPal a refund fails only after it was completed, when the bank returns the money.
   const course = fault === 'abnormal-refund' ? 'refund-success-then-fail' : fault;
   const refund = core.refund(trade, { refundNo, minor, reason: request.note_to_payer ?? '' }, course);
   return { trade, refund, repeated: false };
 }
 
-/** The capture's trade, for `captures/{id}` and below; throws PaypalRefusal. */
+/** Returns the trade of a capture, for `captures/{id}` and the paths below it; throws PaypalRefusal. */
 export function tradeOfCapture(core: Core, books: Books, account: Account, captureId: string): Trade {
   const trade = books.byNumber(account, captureId);
   if (!trade?.payments.some(({ number }) => number === captureId)) throw notFound();
@@ -46,7 +50,7 @@ export function tradeOfCapture(core: Core, books: Books, account: Account, captu
   return trade;
 }
 
-/** `GET /v2/payments/refunds/{id}`; throws PaypalRefusal. */
+/** `GET /v2/payments/refunds/{id}`: returns a refund; throws PaypalRefusal if the refund is unknown. */
 export function getRefund(books: Books, account: Account, refundId: string): FoundRefund {
   const trade = books.byNumber(account, refundId);
   const refund = trade?.refunds.find(({ number }) => number === refundId);
@@ -54,7 +58,7 @@ export function getRefund(books: Books, account: Account, refundId: string): Fou
   return { trade, refund, repeated: false };
 }
 
-/** Sends the webhook for the state of a refund. */
+/** Sends the webhook event for the current state of a refund. */
 export function notifyRefund(core: Core, trade: Trade, refund: Refund): void {
   const events = {
     processing: 'PAYMENT.REFUND.PENDING',
@@ -105,7 +109,7 @@ function earlierRefund(trade: Trade, requestId: string | undefined): Refund | un
   return refundNo === undefined ? undefined : trade.refunds.find((refund) => refund.refundNo === refundNo);
 }
 
-/** Refund numbers by PayPal-Request-Id. */
+/** Returns the refund numbers of a trade by PayPal-Request-Id. */
 function requestsOf({ details }: Trade): Record<string, string> {
   return { ...(details['refundRequests'] as Record<string, string> | undefined) };
 }

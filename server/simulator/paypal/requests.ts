@@ -20,27 +20,27 @@ export interface Request {
   header(name: string): string | undefined;
 }
 
-/** A route; `orderNo` selects the faults that are set on one order. */
+/** A route of the API. `orderNo` returns the order number of a request, so that a fault can be set for one order. */
 export interface Route {
   call: Call;
   orderNo?(request: Request): string | undefined;
-  /** Absent = the body of a POST is JSON. */
+  /** Reads the body. Absent = the body of a POST is JSON. */
   readBody?(ctx: Context): unknown;
   act(request: Request, fault: FaultName | undefined, word: string | undefined): Answer;
 }
 
-/** Adds a route with a token check. */
+/** Adds a route that requires an access token. */
 export type AddRoute = (method: 'get' | 'post' | 'patch' | 'delete', path: string, route: Route) => void;
 
-/** Builds a JSON answer. */
+/** Builds a JSON response. */
 export function json(status: number, body: unknown): Answer {
   return { status, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
 }
 
 const Url = z.url({ protocol: /^https?$/ }).max(4000);
 /**
- * A text with a limit in bytes of UTF-8: PayPal's OpenAPI document gives lengths for US-ASCII and counts other characters as more; reports of
- * shops agree (Greek and emoji refused below 127 characters).
+ * A text with a limit in bytes of UTF-8. PayPal's OpenAPI document gives the limits for US-ASCII and counts other
+ * characters as more than one. Reports of shops agree: Greek text and emoji are refused below 127 characters.
  */
 const text = (most: number) =>
   z
@@ -122,21 +122,21 @@ const VerifyRequest = z.object({
   webhook_event: z.record(z.string(), z.unknown()),
 });
 
-/** The body of a create. */
+/** The body of a create-order request. */
 export type OrderRequest = z.infer<typeof OrderRequest>;
-/** The body of a refund. */
+/** The body of a refund request. */
 export type RefundRequest = z.infer<typeof RefundRequest>;
 /** The body of a webhook registration. */
 type WebhookRequest = z.infer<typeof WebhookRequest>;
 /** The body of a request to verify a webhook's signature. */
 type VerifyRequest = z.infer<typeof VerifyRequest>;
 
-/** Reads the body of a create; throws PaypalRefusal with PayPal's issue and field. */
+/** Reads the body of a create-order request; throws PaypalRefusal with PayPal's issue and field. */
 export function readOrderRequest(body: unknown): OrderRequest {
   return read(OrderRequest, body);
 }
 
-/** Reads the body of a refund; throws PaypalRefusal. */
+/** Reads the body of a refund request; throws PaypalRefusal. */
 export function readRefundRequest(body: unknown): RefundRequest {
   return read(RefundRequest, body);
 }
@@ -156,7 +156,10 @@ export function readVerifyRequest(body: unknown): VerifyRequest {
   return read(VerifyRequest, body);
 }
 
-/** Reads an amount into minor units; throws PaypalRefusal for an unknown currency, too many decimals or an amount that is not above zero. */
+/**
+ * Reads an amount into minor units. Throws PaypalRefusal for an unknown currency, too many decimals, or an amount that
+ * is not above zero.
+ */
 export function readAmount(
   { currency_code, value }: z.infer<typeof Amount>,
   field: string,

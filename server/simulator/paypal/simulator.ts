@@ -102,7 +102,10 @@ function addCheckout(add: AddRoute, core: Core, books: Books): void {
   });
 }
 
-/** Answers a create or capture: a repeat returns 200 with the earlier result; with a fault it is refused although it took effect. */
+/**
+ * Builds the response of a create or capture request. A repeated request returns 200 with the earlier result. The fault
+ * `same-id-concurrent-refusal` refuses the request although it took effect.
+ */
 function answerDone(
   core: Core,
   { trade, repeated }: Done,
@@ -124,7 +127,7 @@ function show(core: Core, trade: Trade, fault: FaultName | undefined): Record<st
   return presentOrder(seen(trade, fault), sceneryOf(core, trade));
 }
 
-/** A trade as the faults `query-lag` and `wrong-amount` show it. */
+/** Returns a trade as the faults `query-lag` and `wrong-amount` show it. */
 function seen(trade: Trade, fault: FaultName | undefined): Trade {
   if (fault === 'query-lag') return before(trade);
   if (fault !== 'wrong-amount') return trade;
@@ -132,21 +135,22 @@ function seen(trade: Trade, fault: FaultName | undefined): Trade {
   return { ...trade, minor: trade.minor + 100, payments };
 }
 
-/** The trade before its last step. */
+/** Returns a trade as it was before its last change. */
 function before(trade: Trade): Trade {
   if (trade.refunds.length > 0) return { ...trade, refunds: trade.refunds.slice(0, -1) };
   if (trade.payments.length > 0) return { ...trade, payments: [], state: 'approved' };
   return { ...trade, state: 'open' };
 }
 
-/** The answer to `return=minimal`, the default: id, status and links (Orders v2 and Payments v2, `Prefer`). */
+/** Builds the response for `Prefer: return=minimal`, the default: id, status and links (Orders v2 and Payments v2). */
 function minimal({ id, status, links }: Record<string, unknown>): Record<string, unknown> {
   return { id, status, links };
 }
 
 /**
- * The minimal answer to a capture has more than its page documents: the payer, and for each unit the whole capture without the unit's amount (an
- * answer of the sandbox in paypal/Checkout-Ruby-SDK, issue 24; payment_source as in paypal/PayPal-PHP-Server-SDK, issue 12).
+ * Builds the minimal response to a capture. It contains more than PayPal documents: the payer, and for each purchase
+ * unit the whole capture, but not the amount of the unit (a response of the sandbox in paypal/Checkout-Ruby-SDK, issue
+ * 24; payment_source as in paypal/PayPal-PHP-Server-SDK, issue 12).
  */
 function minimalOfCaptured(order: Record<string, unknown>): Record<string, unknown> {
   const { payment_source, payer } = order;
@@ -161,7 +165,7 @@ function inProgress() {
   return refuse(409, 'PREVIOUS_REQUEST_IN_PROGRESS', 'A previous request on this resource is currently in progress.');
 }
 
-/** The order number in the body of a create, even if the body is invalid. */
+/** Returns the order number in the body of a create-order request, even if the body is invalid. */
 function numberIn(body: unknown): string | undefined {
   const text = JSON.stringify(body) ?? '';
   return /"custom_id":"(\w{1,127})"/.exec(text)?.[1];
@@ -191,7 +195,7 @@ async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
     orderNo: route.orderNo?.(read),
     act: (fault, word) =>
       attempt(() => {
-        // A refused capture changes the order, so `captureOrder` applies the fault.
+        // A refused capture also changes the order, so `captureOrder` applies this fault.
         if (fault === 'refused' && route.call !== 'capture') throw refuseWith(word);
         return route.act(read, fault, word);
       }),
@@ -257,7 +261,7 @@ function readJsonBody(ctx: Context): unknown {
   }
 }
 
-/** Turns a refusal into its answer. */
+/** Runs a task and converts a refusal that it throws into an error response. */
 function attempt<T>(task: () => T): T | Answer {
   try {
     return task();
@@ -271,7 +275,7 @@ function attempt<T>(task: () => T): T | Answer {
   }
 }
 
-/** Seconds between deliveries: at most 25 within three days. */
+/** Seconds between deliveries of an event: at most 25 deliveries within three days. */
 const SCHEDULE = [
   60,
   120,
@@ -324,7 +328,7 @@ export const paypalSimulator: ChannelSimulator = {
   rotate,
 };
 
-/** The payer approves the order; the merchant may capture it. */
+/** Approves an order as the payer would. After that the merchant can capture it. */
 function approve(core: Core, trade: Trade): void {
   if (trade.state === 'approved') return;
   delete trade.details['refusedWith'];

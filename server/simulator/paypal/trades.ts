@@ -1,4 +1,4 @@
-/** Orders: created, found and captured. */
+/** Orders: create, find and capture. */
 import type { Account } from '../accounts.ts';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -16,8 +16,8 @@ type CaptureFault = 'capture-pending' | 'capture-declined';
 const PENDING_MS = 60_000;
 
 /**
- * Issues after which the payer must choose another payment method at PayPal ("Handle funding failures" and the Orders v2 error list at
- * developer.paypal.com): the order stays APPROVED, but a capture is refused until the payer approves again.
+ * Issues after which the payer must choose another payment method ("Handle funding failures" and the Orders v2 error
+ * list at developer.paypal.com). The order stays APPROVED, but every capture is refused until the payer approves again.
  */
 const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',
@@ -25,7 +25,10 @@ const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
   'REDIRECT_PAYER_FOR_ALTERNATE_FUNDING',
 ]);
 
-/** Reasons of a pending capture that the merchant must accept in its account (Payments v2, capture status details). */
+/**
+ * Reasons of a pending capture that the merchant must accept or deny in its account (Payments v2, capture status
+ * details).
+ */
 const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'INTERNATIONAL_WITHDRAWAL',
   'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION',
@@ -49,7 +52,7 @@ function refuseCapture(core: Core, trade: Trade, fault: FaultName | undefined, w
   throw refuseWith(issue, isForPayer ? [{ href: core.payUrl(trade), rel: 'redirect', method: 'GET' }] : []);
 }
 
-/** Captures the payment, which is pending or declined with a fault, and notifies the merchant. */
+/** Captures the payment and notifies the merchant. With a fault the capture is pending or declined. */
 export function takeMoney(
   core: Core,
   trade: Trade,
@@ -74,13 +77,16 @@ export function takeMoney(
   if (ripens) core.clock.schedule(PENDING_MS, () => moveCapture(core, trade, 'completed'));
 }
 
-/** Completes a pending capture that is due, even if the process that scheduled it has ended. */
+/** Completes a pending capture whose time has passed, in case the process that scheduled it has ended. */
 export function ripen(core: Core, trade: Trade): void {
   const ripeAt = trade.details['ripeAt'];
   if (typeof ripeAt === 'number' && ripeAt <= core.clock.now()) moveCapture(core, trade, 'completed');
 }
 
-/** Ends a pending capture: PayPal finished its review, or the merchant accepted or denied the payment in its account. */
+/**
+ * Completes or declines a pending capture: PayPal finished its review, or the merchant accepted or denied the payment
+ * in its account.
+ */
 export function moveCapture(core: Core, trade: Trade, state: 'completed' | 'declined'): void {
   const payment = trade.payments.find((candidate) => candidate.state === 'pending');
   if (!payment) return;
@@ -101,26 +107,26 @@ function notifyCapture(core: Core, trade: Trade, event: string, state: Payment['
   tell(core, trade, event, summary, presentCapture(trade, payment, sceneryOf(core, trade)));
 }
 
-/** How long an order waits for the payer's approval, and an approved one for its capture. */
+/** How long an order waits for the payer's approval, and how long an approved order waits for its capture. */
 const ORDER_LIFE_MS = 3 * 3600 * 1000;
-/** How long a create can be repeated by its PayPal-Request-Id. */
+/** How long a create-order request can be repeated with the same PayPal-Request-Id. */
 const CREATE_MEMORY_MS = 6 * 3600 * 1000;
 
-/** The result of a call: the trade, and whether it is an earlier call's result. */
+/** The result of a create or capture request. `repeated` = it is the result of an earlier request. */
 export interface Done {
   trade: Trade;
   repeated: boolean;
   silent?: boolean;
 }
 
-/** The headers of a create. */
+/** The headers of a create-order request. */
 interface CreateHeaders {
   requestId: string | undefined;
-  /** The URL for the webhooks of this order; only the simulator has this header. */
+  /** The URL for the events of this order, from the header `simulator-notify-url`. PayPal has no such header. */
   notifyUrl: string | null;
 }
 
-/** `POST /v2/checkout/orders`; throws PaypalRefusal. */
+/** `POST /v2/checkout/orders`: creates an order; throws PaypalRefusal. */
 export function createOrder(
   core: Core,
   books: Books,
@@ -185,7 +191,9 @@ function draftOf(
   };
 }
 
-/** `GET /v2/checkout/orders/{id}`: the current order; throws PaypalRefusal if it is unknown or expired. */
+/**
+ * `GET /v2/checkout/orders/{id}`: returns the current order; throws PaypalRefusal if the order is unknown or expired.
+ */
 export function getOrder(core: Core, books: Books, account: Account, id: string): Trade {
   const trade = books.byNumber(account, id);
   if (!trade || trade.id !== id) throw notFound();
@@ -195,16 +203,16 @@ export function getOrder(core: Core, books: Books, account: Account, id: string)
   return trade;
 }
 
-/** A capture call, and its fault. */
+/** A capture request, and the fault that is set for it. */
 interface CaptureAsked {
   id: string;
   requestId: string | undefined;
   fault: FaultName | undefined;
-  /** The issue of a refusal, or the reason of a pending capture. */
+  /** The issue with which the fault refuses, or the reason of a pending capture. */
   word: string | undefined;
 }
 
-/** `POST /v2/checkout/orders/{id}/capture`; throws PaypalRefusal. */
+/** `POST /v2/checkout/orders/{id}/capture`: captures an order; throws PaypalRefusal. */
 export function captureOrder(
   core: Core,
   books: Books,
@@ -260,15 +268,15 @@ function withPayer(address: string, token: string): string {
 
 /** Finds trades by the ids in PayPal's calls. */
 export interface Books {
-  /** The trade of this order, capture or refund id, if it is this account's. */
+  /** Returns the trade with this order, capture or refund id, if the trade belongs to the account. */
   byNumber(account: Account, number: string): Trade | undefined;
-  /** The trade that this PayPal-Request-Id created. */
+  /** Returns the trade that the request with this PayPal-Request-Id created. */
   byRequest(account: Account, requestId: string): Trade | undefined;
   /** Whether another order with this invoice id has been paid. */
   invoiceUsed(account: Account, invoiceId: string, except?: Trade): boolean;
 }
 
-/** Opens an index over the append-only ledger; each lookup updates it. */
+/** Opens an index of the append-only ledger. Each lookup first adds the new ledger entries. */
 export function openBooks({ ledger, trades }: Core): Books {
   const numbers = new Map<string, string>();
   const requests = new Map<string, string>();

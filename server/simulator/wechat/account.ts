@@ -1,4 +1,4 @@
-/** A merchant or partner at WeChat Pay: numbers, apps, sub-merchants, keys, and their rotation. */
+/** A merchant or partner at WeChat Pay: merchant numbers, apps, sub-merchants and keys, and how they are replaced. */
 import { type KeyObject, X509Certificate, createPrivateKey, randomBytes } from 'node:crypto';
 import { WECHAT_BILL_RULES } from './bill-rules.ts';
 import { plainSerial } from '../../channels/wechat/signature.ts';
@@ -13,28 +13,29 @@ interface SubMerchant {
   mchid: string;
   /** A small merchant (小微商户), which has no bill of its own. */
   isSmall?: true;
-  /** All linked apps. */
+  /** The ids of all apps that are linked to the sub-merchant. */
   appIds: readonly string[];
-  /** The apps of the sub-merchant in the channel configuration, by field. */
+  /** The app ids of the sub-merchant in the channel configuration, by configuration field. */
   fields: Readonly<Record<string, string>>;
 }
 
-/** Adds an app to the configured sub-merchant; earlier apps stay linked. */
+/** Links a new app to the configured sub-merchant, for one configuration field. Earlier apps stay linked. */
 function linkSubApp(subMerchants: readonly SubMerchant[], field: string, appId: string): SubMerchant[] {
   const [newest, ...others] = subMerchants;
-  if (!newest) throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner.');
+  if (!newest) throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner and has no sub-merchant.');
   return [{ ...newest, appIds: [...newest.appIds, appId], fields: { ...newest.fields, [field]: appId } }, ...others];
 }
 
-/** Adds a sub-merchant, which the channel configuration uses from now on. */
+/** Adds a sub-merchant. The channel configuration uses the new sub-merchant from now on. */
 function addSubMerchant(subMerchants: readonly SubMerchant[], mchid: string): SubMerchant[] {
-  if (subMerchants.length === 0) throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner.');
+  if (subMerchants.length === 0)
+    throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner and has no sub-merchant.');
   return [{ mchid, appIds: [], fields: {} }, ...subMerchants];
 }
 
 /**
- * How a merchant verifies WeChat Pay's signatures: by platform certificates, by public keys, or by both while it
- * changes from one to the other.
+ * How a merchant verifies WeChat Pay's signatures: with platform certificates, with public keys, or with both while it
+ * changes from certificates to public keys.
  */
 const VERIFY_MODES = ['both', 'certificate', 'public-key'] as const;
 type VerifyMode = (typeof VERIFY_MODES)[number];
@@ -46,14 +47,17 @@ export interface SigningKey {
   publicPem: string;
 }
 
-/** A merchant or a partner at WeChat Pay. In every list the newest entry comes first, and older entries stay valid. */
+/**
+ * A merchant or a partner at WeChat Pay. Older entries of a list stay valid; in the lists of keys and sub-merchants the
+ * newest entry comes first.
+ */
 export interface Merchant {
   mchid: string;
-  /** The app in the channel configuration. */
+  /** The app id in the channel configuration. */
   appId: string;
-  /** All linked apps. */
+  /** The ids of all apps that are linked to the merchant. */
   appIds: readonly string[];
-  /** The apps of single scenes, by field of the configuration, the newest first. */
+  /** The app ids of single scenes by configuration field, the newest first. */
   sceneAppIds: Readonly<Record<string, readonly string[]>>;
   apiV3Key: string;
   verifyMode: VerifyMode;
@@ -61,11 +65,11 @@ export interface Merchant {
   subMerchants: readonly SubMerchant[];
   /** Registered H5 payment domains, including their subdomains. */
   h5Domains: readonly string[];
-  /** The registered address for complaints; empty = none. */
+  /** The registered URL for complaint notifications; empty = no URL is registered. */
   complaintUrl?: string;
-  /** The merchant's developer at SkillHub, as JSON; empty = none. */
+  /** The merchant's SkillHub developer, as JSON; empty = there is no developer. */
   skillhub?: string;
-  /** The opened products, as the last path segment of a create. */
+  /** The opened products. A product has the name of the last path segment of its create call. */
   products: readonly string[];
   merchantKeys: Credential[];
   platformKeys: SigningKey[];
@@ -87,7 +91,7 @@ const LISTS = [
 /** The H5 payment domains of a new merchant: this machine. */
 const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Every product of a merchant. */
+/** Every product that a merchant can open. */
 const PRODUCTS = ['native', 'jsapi', 'h5', 'app', 'codepay'];
 
 /** The changes of `/sim/rotate`, by name. */
@@ -122,8 +126,9 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Creates a merchant. Options: `mode` is one of VERIFY_MODES; `products` are the opened products; `partner` creates a partner with a
- * sub-merchant, `subApp` also an app of the sub-merchant, `small` makes it a small merchant (小微商户).
+ * Creates a merchant. Options: `mode` is one of VERIFY_MODES; `products` are the opened products; `partner` creates a
+ * partner with one sub-merchant; `subApp` gives the sub-merchant an app; `small` makes the sub-merchant a small
+ * merchant (小微商户).
  */
 export async function newMerchant(
   core: Core,
@@ -131,7 +136,8 @@ export async function newMerchant(
 ): Promise<Record<string, string>> {
   const { mode = 'both', partner = false, subApp = false, small = false, products } = options;
   const verifyMode = VERIFY_MODES.find((candidate) => candidate === mode);
-  if (!verifyMode) throw new SimulatorRefusal(400, 'unknown_mode', `mode must be one of ${VERIFY_MODES.join(', ')}.`);
+  if (!verifyMode)
+    throw new SimulatorRefusal(400, 'unknown_mode', `The field mode must be one of ${VERIFY_MODES.join(', ')}.`);
   const mchid = newMchid(core);
   const [merchantKey, platformKey, publicKey] = await Promise.all([
     core.authority.issue(mchid),
@@ -159,7 +165,7 @@ export async function newMerchant(
 
 const known = new WeakMap<Account['secrets'], Merchant>();
 
-/** The merchant in an account's secrets, parsed once; callers must not change it. */
+/** Parses the merchant in an account's secrets and caches the result. Callers must not change the result. */
 export function readMerchant({ secrets }: Account): Merchant {
   const merchant = known.get(secrets) ?? parseMerchant(secrets);
   known.set(secrets, merchant);
@@ -175,18 +181,21 @@ function parseMerchant(secrets: Account['secrets']): Merchant {
   return { ...merchant, appIds, h5Domains, products };
 }
 
-/** Replaces a key, certificate or setting. An old key stays valid, as at WeChat for a day, but signs no new messages. */
+/**
+ * Replaces a key, certificate or setting. An old key stays valid, as at WeChat Pay for one day, but signs no new
+ * messages.
+ */
 export async function rotateMerchant(core: Core, account: Account, what: string, to = ''): Promise<void> {
   const name = OTHER_NAMES.get(what) ?? what;
   const rotate = Object.hasOwn(ROTATIONS, name) ? ROTATIONS[name] : undefined;
   if (!rotate)
-    throw new SimulatorRefusal(400, 'unknown_rotation', `what must be one of ${Object.keys(ROTATIONS).join(', ')}.`);
+    throw new SimulatorRefusal(400, 'unknown_rotation', `The field what allows ${Object.keys(ROTATIONS).join(', ')}.`);
   const merchant = parseMerchant(account.secrets);
   await rotate(core, merchant, to);
   account.secrets = writeMerchant(merchant);
 }
 
-/** The merchant as channel configuration. */
+/** Returns the merchant as channel configuration. */
 export function configOfMerchant(merchant: Merchant): SimulatedChannelConfig {
   const { mchid, appId, sceneAppIds, apiV3Key, verifyMode, subMerchants, ...keys } = merchant;
   const [sub] = subMerchants;
@@ -212,20 +221,21 @@ export function configOfMerchant(merchant: Merchant): SimulatedChannelConfig {
   };
 }
 
-/** The account with this mchid. */
+/** Returns the account with this mchid. */
 export function findAccount(core: Core, mchid: string): Account | undefined {
   return core.accounts.of('wechat').find(({ secrets }) => secrets.mchid === mchid);
 }
 
-/** The public key of the merchant certificate with this serial. */
+/** Returns the public key of the merchant certificate with this serial number. */
 export function merchantKeyOf({ merchantKeys }: Merchant, serial: string): KeyObject | undefined {
   const certificates = merchantKeys.map(({ certificate }) => new X509Certificate(certificate));
   return certificates.find(({ serialNumber }) => plainSerial(serialNumber) === plainSerial(serial))?.publicKey;
 }
 
 /**
- * The signing key: the public key with the requested id, otherwise the newest key of the merchant's verify mode. In
- * mode `both` that is a certificate, as while a merchant changes from certificates to public keys.
+ * Returns the key that signs a message: the public key with the requested id, otherwise the newest key of the
+ * merchant's verify mode. In mode `both` that is a platform certificate's key, as WeChat Pay does while a merchant
+ * changes from certificates to public keys.
  */
 export function signingKeyOf({ verifyMode, platformKeys, publicKeys }: Merchant, requested = ''): SigningKey {
   const named = publicKeys.find(({ serial }) => plainSerial(serial) === plainSerial(requested));
@@ -277,7 +287,7 @@ function newApiV3Key(): string {
 
 const imported = new Map<string, KeyObject>();
 
-/** Imports a private key from PEM, once. */
+/** Imports a private key from PEM and caches it. */
 export function privateKeyOf(pem: string): KeyObject {
   const key = imported.get(pem) ?? createPrivateKey(pem);
   imported.set(pem, key);

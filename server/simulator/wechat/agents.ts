@@ -1,4 +1,4 @@
-/** Agent pay: SkillHub developers, payment codes, and the preorder that returns one. */
+/** Agent pay: SkillHub developers, payment codes, and the preorder call that returns a payment code. */
 import type { Context } from 'koa';
 import { type KeyObject, createHmac, createPublicKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { refuse, tell } from './requests.ts';
 
-/** A SkillHub developer whose skills are paid to a merchant; it has one valid key. */
+/** A SkillHub developer. One merchant receives the payments for its skills. A developer has one valid key. */
 interface Developer {
   developerId: string;
   keyId: string;
@@ -21,7 +21,10 @@ interface Developer {
   skills: string[];
 }
 
-/** Gives the developer of an account a new key, and creates the developer if there is none. `skills` replaces the skills, if given. */
+/**
+ * Gives the developer of an account a new key. Creates the developer if the account has none. `skills` replaces the
+ * published skills; undefined keeps them.
+ */
 export async function giveDeveloper(core: Core, name: string, skills: string[] | undefined): Promise<Developer> {
   const account = core.accounts.get('wechat', name);
   if (!account) throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
@@ -39,7 +42,7 @@ export async function giveDeveloper(core: Core, name: string, skills: string[] |
   return developer;
 }
 
-/** The developer of an account; undefined = none. */
+/** Returns the developer of an account; undefined if the account has none. */
 function developerOf({ secrets }: Account): Developer | undefined {
   return secrets['skillhub'] ? (JSON.parse(secrets['skillhub']) as Developer) : undefined;
 }
@@ -57,7 +60,7 @@ function publicKeyOf({ publicKey }: Developer): KeyObject {
   return createPublicKey(publicKey);
 }
 
-/** The payment data of a create. */
+/** The payment data that a create call returned. */
 interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;
@@ -66,15 +69,15 @@ interface PayData {
 const FORM = /^PAYCODE_([\w-]+)\.(\d+)\.([0-9a-f]{16})\.([0-9a-f]{32})$/;
 
 /**
- * A code that pays the trade until `until` (simulated clock, ms). It is not stored, because its MAC (a keyed hash)
- * proves it.
+ * Returns a code that pays the trade until `until` (simulated clock, ms). The code is not stored, because its MAC (a
+ * keyed hash) proves that the simulator issued it.
  */
 function newPaymentCode(account: Account, trade: Trade, until: number): string {
   const text = `${trade.id}.${until}.${randomBytes(8).toString('hex')}`;
   return `PAYCODE_${text}.${macOf(account, text)}`;
 }
 
-/** The trade of a code; throws SimulatorRefusal if the code is unknown or has expired. */
+/** Returns the trade that a payment code pays; throws SimulatorRefusal if the code is unknown or has expired. */
 export function tradeOfCode(core: Core, code: string): Trade {
   const [, id = '', until = '0', salt = '', mac = ''] = FORM.exec(code) ?? [];
   const trade = core.trades.byId(id);
@@ -86,7 +89,7 @@ export function tradeOfCode(core: Core, code: string): Trade {
   return trade;
 }
 
-/** The WeChat trade of an account by its payment data; undefined if no create returned them. */
+/** Returns the trade whose create call returned this payment data; undefined if the account has no such trade. */
 function tradeOfPayData(core: Core, account: Account, { type, value }: PayData): Trade | undefined {
   const trade = core.trades.byId(idIn(core, type, value) ?? '');
   return trade?.payWay === 'wechat' && trade.account === account.name && trade.details['product'] === PRODUCTS[type]
@@ -94,7 +97,10 @@ function tradeOfPayData(core: Core, account: Account, { type, value }: PayData):
     : undefined;
 }
 
-/** The product whose create returns the payment data; a prepay_id of JSAPI only, not of apps (inferred). */
+/**
+ * The product whose create call returns each type of payment data. A prepay_id must be of JSAPI, not of an app payment
+ * (inferred).
+ */
 const PRODUCTS = { code_url: 'native', prepay_id: 'jsapi', h5_url: 'h5' } as const;
 
 function idIn(core: Core, type: PayData['type'], value: string): string | undefined {
@@ -111,7 +117,10 @@ function macOf({ secrets }: Account, text: string): string {
     .slice(0, 32);
 }
 
-/* The refused cases are published, but not the codes of the refusals, which are all inferred. */
+/*
+ * WeChat Pay publishes the cases that it refuses, but not the codes of the refusals; all codes in this file are
+ * inferred.
+ */
 
 const Envelope = z.strictObject({
   signature_type: z.literal('SKILLHUB-SHA256-RSA2048'),
@@ -137,15 +146,15 @@ const Preorder = z.strictObject({
   expires_at: z.string().regex(/^\d{10}$/),
 });
 
-/** The longest lifetime of a code. */
+/** The longest lifetime of a payment code, in seconds. */
 const MOST_SECONDS = 900;
 
 const STANDARD_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Recent nonces, each with the time until which it is remembered (real time, ms). */
+/** The recent nonces, and until when each nonce is remembered (real time, ms). */
 const seen = new WeakMap<Core, Map<string, number>>();
 
-/** Answers a preorder of an agent's payment; every published case has its own refusal. */
+/** Serves the preorder call for the payment of an agent. Every case that WeChat Pay publishes has its own refusal. */
 export async function servePreorder(ctx: Context, core: Core): Promise<void> {
   const body = rawBodyOf(ctx).toString('utf8');
   const entered = enter(core, body);
@@ -157,7 +166,7 @@ export async function servePreorder(ctx: Context, core: Core): Promise<void> {
     call: 'agent-preorder',
     ...(trade ? { orderNo: trade.orderNo } : {}),
     act: () => ('status' in entered ? entered : answerPreorder(core, entered)),
-    // The answer is not signed.
+    // WeChat Pay does not sign this response.
     sign: (answer) => answer,
   });
 }
@@ -170,28 +179,32 @@ interface Entered {
 
 function answerPreorder(core: Core, { account, payData, seconds }: Entered): Answer {
   const trade = tradeOfPayData(core, account, payData);
-  if (!trade) return refuse(400, 'PAY_DATA_UNKNOWN', 'pay_data does not belong to an order of the merchant');
+  if (!trade) return refuse(400, 'PAY_DATA_UNKNOWN', 'pay_data does not belong to any order of the merchant');
   if (trade.state !== 'open') return refuse(400, 'ORDER_NOT_PAYABLE', `the order is ${trade.state}`);
   return tell({ payment_code: newPaymentCode(account, trade, core.clock.now() + seconds * 1000) });
 }
 
-/** Checks a preorder; with real time, because the simulated clock is only for expiry. */
+/**
+ * Checks a preorder request. Its times are compared with real time, because the simulated clock is used only for
+ * expiry.
+ */
 function enter(core: Core, text: string): Entered | Answer {
   const envelope = Envelope.safeParse(parse(text));
   if (!envelope.success) return refuse(400, 'PARAM_ERROR', fieldOf(envelope.error, ''));
   const sent = envelope.data;
   if (/^\d{13}$/.test(sent.timestamp)) return refuse(400, 'TIMESTAMP_IN_MILLISECONDS', 'timestamp must be in seconds');
-  if (!isFresh(sent.timestamp, new Date())) return refuse(400, 'TIMESTAMP_EXPIRED', 'timestamp is off by 5 minutes');
+  if (!isFresh(sent.timestamp, new Date()))
+    return refuse(400, 'TIMESTAMP_EXPIRED', 'timestamp is not within 5 minutes of now');
   if (!/^[A-Za-z0-9]{32}$/.test(sent.nonce_str))
-    return refuse(400, 'NONCE_INVALID', 'nonce_str must have 32 characters');
+    return refuse(400, 'NONCE_INVALID', 'nonce_str must have 32 letters or digits');
   if (!STANDARD_BASE64.test(sent.signature) || !STANDARD_BASE64.test(sent.payment_required))
     return refuse(400, 'NOT_STANDARD_BASE64', 'signature and payment_required must be standard Base64');
   const owner = developersIn(core).find(({ developer }) => developer.developerId === sent.developer_id);
-  if (!owner) return refuse(401, 'DEVELOPER_UNKNOWN', 'developer_id is not known');
+  if (!owner) return refuse(401, 'DEVELOPER_UNKNOWN', 'no developer has this developer_id');
   const wrong = checkSignature(core, owner.developer, sent);
   if (wrong) return wrong;
   if (isReplay(core, `${sent.developer_id} ${sent.nonce_str}`))
-    return refuse(400, 'NONCE_REUSED', 'nonce_str was used');
+    return refuse(400, 'NONCE_REUSED', 'nonce_str was already used');
   return readAgentRequest(owner, sent.payment_required);
 }
 
@@ -201,14 +214,14 @@ function checkSignature(core: Core, developer: Developer, sent: z.infer<typeof E
   const key = publicKeyOf(developer);
   const isSigned = verifyRsa(signed, signature, key);
   if (keyId !== developer.keyId)
-    return refuse(401, 'KEY_PAIR_MISMATCH', 'pub_key_id is not that of the key which signed');
+    return refuse(401, 'KEY_PAIR_MISMATCH', 'pub_key_id does not belong to the signing key');
   if (isSigned) return undefined;
   if (verifyRsa(signed.subarray(0, -1), signature, key))
-    return refuse(401, 'SIGN_TEXT_UNENDED', 'the last line of the signed text has no line feed');
+    return refuse(401, 'SIGN_TEXT_UNENDED', 'the signed text must end with a line feed');
   const others = developersIn(core).filter((other) => other.developer.developerId !== developer.developerId);
   return others.some((other) => verifyRsa(signed, signature, publicKeyOf(other.developer)))
-    ? refuse(401, 'KEY_PAIR_MISMATCH', 'pub_key_id is not that of the key which signed')
-    : refuse(401, 'SIGN_ERROR', 'the signature does not verify');
+    ? refuse(401, 'KEY_PAIR_MISMATCH', 'pub_key_id does not belong to the signing key')
+    : refuse(401, 'SIGN_ERROR', 'the signature does not match the request');
 }
 
 function isReplay(core: Core, nonce: string): boolean {
@@ -216,7 +229,8 @@ function isReplay(core: Core, nonce: string): boolean {
   seen.set(core, known);
   for (const [one, until] of known) if (until <= now) known.delete(one);
   if (known.has(nonce)) return true;
-  // A timestamp is valid from five minutes before to five minutes after the current time.
+  // A nonce is remembered for ten minutes, because a timestamp is valid from five minutes before to five minutes
+  // after the current time.
   known.set(nonce, now + 600_000);
   return false;
 }
@@ -227,12 +241,12 @@ function readAgentRequest(
 ): Entered | Answer {
   const content = parse(Buffer.from(encoded, 'base64').toString('utf8'));
   if (/"(?:amount|total|total_fee|price|currency)"\s*:/.test(JSON.stringify(content ?? null)))
-    return refuse(400, 'AMOUNT_NOT_ALLOWED', 'the amount is that of the order of pay_data');
+    return refuse(400, 'AMOUNT_NOT_ALLOWED', 'the request must not contain an amount or a currency');
   const preorder = Preorder.safeParse(content);
   if (!preorder.success) return refuse(400, 'PARAM_ERROR', fieldOf(preorder.error, 'payment_required.'));
   const { skill_info: skill, pay_items: items, expires_at: expiresAt } = preorder.data;
   if (!developer.skills.includes(skill.skill_id))
-    return refuse(403, 'SKILL_UNKNOWN', 'the developer has no such skill');
+    return refuse(403, 'SKILL_UNKNOWN', 'the developer has no skill with this skill_id');
   const seconds = Number(expiresAt) - Math.floor(Date.now() / 1000);
   if (seconds <= 0 || seconds > MOST_SECONDS)
     return refuse(400, 'EXPIRES_AT_INVALID', 'expires_at must be within 15 minutes from now');

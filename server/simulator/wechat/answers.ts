@@ -1,4 +1,4 @@
-/** Answers: the description of trades and refunds, and the encryption and signature of a body. */
+/** Responses: the description of trades and refunds, and the encryption and signature of a body. */
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { SIGNTEST, answerText, encryptText, signRsa } from '../../channels/wechat/signature.ts';
 import type { Answer } from '../exchange.ts';
@@ -8,7 +8,7 @@ import { NO_OFFERS, type Refund, type Trade, paymentOf, refundedMinor } from '..
 import { type Merchant, type SigningKey, privateKeyOf, signingKeyOf } from './account.ts';
 import { type Names, namesOf } from './requests.ts';
 
-/** WeChat Pay's name of each product. */
+/** WeChat Pay's `trade_type` of each product. */
 const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
   ['native', 'NATIVE'],
   ['jsapi', 'JSAPI'],
@@ -17,7 +17,7 @@ const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
   ['codepay', 'MICROPAY'],
 ]);
 
-/** WeChat Pay's `trade_type` of a product. */
+/** Returns WeChat Pay's `trade_type` of a product. */
 export function tradeType(product: string): string | undefined {
   return TRADE_TYPES.get(product);
 }
@@ -29,34 +29,34 @@ const REFUND_WORDS = {
   abnormal: 'ABNORMAL',
 } as const;
 
-/** The details of a trade that only this channel simulator stores. */
+/** The content of `trade.details` for a trade at WeChat Pay. */
 export interface TradeDetails extends Names {
   product: string;
   openid: string;
-  /** The payer's openid for the sub-merchant's app, if the trade was placed with it. */
+  /** The payer's openid for the sub-merchant's app; set if the create request named that app. */
   subOpenid?: string;
   attach?: string;
-  /** The payer's code (codepay); each can be used once. */
+  /** The payer's payment code (codepay). Each code can be used once. */
   authCode?: string;
-  /** Ended by a reverse. */
+  /** The merchant has reversed the trade. */
   reversed?: boolean;
-  /** Ended by a close; an expired trade is not closed automatically. */
+  /** The merchant has closed the trade. An expired trade is not marked as closed. */
   closed?: boolean;
-  /** The create request, to compare a repeat with. */
+  /** The create request as JSON. A repeated create request must be equal to it. */
   request: string;
 }
 
-/** The details of a trade of this channel simulator. */
+/** Returns the `details` of a trade at WeChat Pay. */
 export function detailsOf(trade: Trade): TradeDetails {
   return trade.details as unknown as TradeDetails;
 }
 
-/** Whether a trade belongs to the named sub-merchant; sub-merchants of one partner do not see each other's trades. */
+/** Whether a trade belongs to the named sub-merchant. Sub-merchants of one partner do not see each other's trades. */
 export function isFor(trade: Trade, { subMchid }: Pick<Names, 'subMchid'>): boolean {
   return detailsOf(trade).subMchid === subMchid;
 }
 
-/** Describes a trade for a query or notification; `unseen` = without the payment. Amounts in fen. */
+/** Describes a trade for a query or notification, amounts in fen. `unseen` = the trade is described as unpaid. */
 export function describeTrade(trade: Trade, unseen = false): Record<string, unknown> {
   const { product, attach, ...details } = detailsOf(trade);
   const payment = unseen ? undefined : paymentOf(trade);
@@ -89,15 +89,15 @@ function unpaidState(trade: Trade): string {
 }
 
 /**
- * The state of a paid trade. In the simulator a reversed trade keeps the fields of its payment; WeChat's document does
- * not specify that.
+ * Returns the state of a paid trade. In the simulator a reversed trade keeps the fields of its payment; WeChat Pay's
+ * document does not specify this.
  */
 function paidState(trade: Trade): string {
   if (detailsOf(trade).reversed) return 'REVOKED';
   return refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS';
 }
 
-/** Describes a refund for an answer. Amounts in fen. */
+/** Describes a refund for a response. Amounts in fen. */
 export function describeRefund(trade: Trade, refund: Refund): Record<string, unknown> {
   return {
     ...refundNames(trade, refund),
@@ -122,18 +122,21 @@ export function describeRefundNotification(trade: Trade, refund: Refund): Record
   };
 }
 
-/** The merchants in a notification of a refund, without apps. The fields for a partner are inferred. */
+/** Returns the merchant numbers for the notification of a refund. The fields for a partner are inferred. */
 function merchantOf(trade: Trade): Record<string, unknown> {
   const { mchid, subMchid } = detailsOf(trade);
   return subMchid === undefined ? { mchid } : { sp_mchid: mchid, sub_mchid: subMchid };
 }
 
-/** The account that received the money, as in the refund query (pay.weixin.qq.com, "查询单笔退款", user_received_account). */
+/**
+ * Returns the account that received the money, as in the refund query (pay.weixin.qq.com, "查询单笔退款",
+ * user_received_account).
+ */
 function receivedBy({ toMerchant }: Refund): string {
   return toMerchant ? '商户结算银行账户' : '支付用户零钱';
 }
 
-/** The event type of a finished refund. */
+/** Returns the event type for the notification of a refund. */
 export function refundEvent({ state }: Refund): string {
   return `REFUND.${REFUND_WORDS[state]}`;
 }
@@ -152,7 +155,7 @@ function refundNames(trade: Trade, refund: Refund): Record<string, unknown> {
   };
 }
 
-/** The amount that the payer pays: without vouchers. */
+/** Returns the amount that the payer pays: the order amount less all vouchers. */
 function paidBy(trade: Trade): number {
   const { merchant, channel } = trade.offers ?? NO_OFFERS;
   return totalOf(trade) - merchant - channel;
@@ -162,7 +165,10 @@ function totalOf(trade: Trade): number {
   return paymentOf(trade)?.minor ?? trade.minor;
 }
 
-/** The amounts that only an answer has ("申请退款": settlement_refund is the refund less the merchant's own vouchers). */
+/**
+ * Returns the amounts that a response contains but a notification does not ("申请退款": settlement_refund is the refund
+ * less the merchant's own vouchers).
+ */
 function settledAmount(trade: Trade, { minor, offers }: Refund): Record<string, number> {
   const settled = totalOf(trade) - (trade.offers?.merchant ?? 0);
   const discount = offers.merchant + offers.channel;
@@ -174,10 +180,10 @@ function refundAmount(trade: Trade, { minor, offers }: Refund): Record<string, n
   return { total: totalOf(trade), refund: minor, payer_total: paidBy(trade), payer_refund: back };
 }
 
-/** The offset of the fault `clock-skew` in seconds. */
+/** How far the fault `clock-skew` moves the timestamp back, in seconds. */
 const SKEW = 600;
 
-/** Signs an answer with the requested key; applies the fault. */
+/** Signs a response with the key that the request names; applies `fault`. */
 export async function signAnswer(
   core: Core,
   merchant: Merchant,
@@ -191,7 +197,10 @@ export async function signAnswer(
   return { ...answer, body, headers: { ...answer.headers, ...type, ...headers } };
 }
 
-/** An encrypted field in WeChat's form; with `bad-tag` or `bad-aad` it cannot be decrypted, although it is signed. */
+/**
+ * Builds an encrypted field in WeChat Pay's format. With the fault `bad-tag` or `bad-aad` the field cannot be
+ * decrypted, although the signature of the body is correct.
+ */
 export function encrypted(
   text: string,
   associatedData: string,
@@ -214,7 +223,7 @@ function withBadTag(ciphertext: string): string {
   return bytes.toString('base64');
 }
 
-/** The content of a notification with every amount one fen too high. */
+/** Returns the content of a response or notification with every amount one fen too high. */
 export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const amount = facts.amount as Record<string, unknown> | undefined;
   const wrong = Object.entries(amount ?? {}).map(([name, value]) => [
@@ -224,7 +233,7 @@ export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Recor
   return { ...facts, amount: Object.fromEntries(wrong) };
 }
 
-/** The signature headers of a body; applies the fault. */
+/** Builds the signature headers of a body; applies `fault`. */
 export async function signHeaders(
   core: Core,
   key: SigningKey,

@@ -1,4 +1,4 @@
-/** Bills of trades and of the account: requested by day, downloaded by URL. */
+/** Trade bills and account bills: requested by day, downloaded by URL. */
 import { createHash } from 'node:crypto';
 import { createGzip } from 'node:zlib';
 import { z } from 'zod';
@@ -29,20 +29,24 @@ import {
 } from './requests.ts';
 
 /**
- * The rows of a bill: all, the payments, the refunds, or the refunds from the available balance (充值退款), which only the last type has
- * ("下载交易账单", bill_type). That these are the refunds with `funds_account` AVAILABLE is inferred from the documents.
+ * The types of a trade bill: all rows, the payments, the refunds, or the refunds from the available balance (充值退款).
+ * Only the last type contains 充值退款 ("下载交易账单", bill_type). That 充值退款 are the refunds with `funds_account` AVAILABLE is
+ * inferred from the documents.
  */
 const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND', 'RECHARGE_REFUND'] as const;
 type TradeBillType = (typeof TRADE_BILL_TYPES)[number];
 
-/** The owner of a bill. */
+/** The merchant that a bill belongs to. */
 interface BillOwner {
   mchid: string;
-  /** The app of payments that another system made. */
+  /** The app id that the bill shows for payments that another system of the merchant made. */
   appid: string;
 }
 
-/** The columns, some of them only in some types of bill: pay.weixin.qq.com, "申请交易账单" and "下载账单", with the sample files of the latter. */
+/**
+ * The columns of a trade bill; a column with `only` is in these bill types only. Source: pay.weixin.qq.com, "申请交易账单"
+ * and "下载账单", with the sample files of the latter.
+ */
 const COLUMNS: readonly { name: string; only?: readonly TradeBillType[] }[] = [
   ...['交易时间', '公众账号ID', '商户号', '特约商户号', '设备号', '微信订单号', '商户订单号'].map((name) => ({ name })),
   ...['用户标识', '交易类型', '交易状态', '付款银行', '货币种类', '应结订单金额', '代金券金额'].map((name) => ({
@@ -61,7 +65,7 @@ const SUMMARY = '总交易单数,应结订单总金额,退款总金额,充值券
 
 const REFUND_WORDS = { done: 'SUCCESS', 'under-way': 'PROCESSING', failed: 'FAIL' } as const;
 
-/** The rows of a day that a type of bill contains. */
+/** Selects the rows that a bill type contains. */
 function contentOf(content: BillContent, type: TradeBillType): BillContent {
   const isPart = ({ kind, fromAvailable }: BillRow) =>
     type === 'ALL'
@@ -73,7 +77,10 @@ function contentOf(content: BillContent, type: TradeBillType): BillContent {
   return { ...content, rows: content.rows.filter(isPart), fillers: hasPayments ? content.fillers : [] };
 }
 
-/** The trade bill: a header, a row for each payment and each refund in any state, a second header, one row of sums. */
+/**
+ * The trade bill: a header, one row for each payment and each refund in any state, a second header, and one row of
+ * sums.
+ */
 function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType): Iterable<string> {
   const columns = COLUMNS.map(({ name }) => name).filter((name) => isIn(type, name));
   const header = columns.map((name) => (content.has('other-columns') && name === '商户订单号' ? '商家订单号' : name));
@@ -110,17 +117,17 @@ function marked(cells: readonly string[]): string {
   return `${cells.map((cell) => `\`${cell}`).join(',')}\r\n`;
 }
 
-/** `2026-01-31 09:30:00`, in Beijing. */
+/** Formats an instant as `2026-01-31 09:30:00` in Beijing time. */
 function billTime(at: number): string {
   return beijingTime(at).slice(0, 19).replace('T', ' ');
 }
 
-/** A fee, rounded to the fen, with five decimals as in the samples (`7.79000` of 1299.02). */
+/** Formats a fee, rounded to the fen, with five decimals as in WeChat Pay's samples (`7.79000` for 1299.02). */
 function feeText(fen: number): string {
   return `${hundredths(fen)}000`;
 }
 
-/** The merchant, app and payer of a row; a payment of another system has the merchant's own app. */
+/** Returns the app, sub-merchant and payer of a row. A payment of another system shows the merchant's own app. */
 function partiesOf(
   { trade }: BillRow,
   { appid }: BillOwner,
@@ -129,8 +136,9 @@ function partiesOf(
 }
 
 /**
- * The cells by column. A refund is in the bill of the day of its request, and its row has zeros as the amounts of the order (samples). The state
- * REVOKED for the refund of a reversed payment is inferred from the list of states.
+ * Returns the cells of a row by column. A refund is in the bill of the day of its request. The row of a refund has
+ * zeros as the amounts of the order, as in WeChat Pay's samples. The state REVOKED for the refund of a reversed payment
+ * is inferred from the list of states.
  */
 function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOwner): Record<string, string> {
   const { appid = '', subMchid = '0', openid, product, attach = '' } = partiesOf(row, { mchid, ...owner });
@@ -186,12 +194,15 @@ function isIn(type: TradeBillType, name: string): boolean {
   return only === undefined || only.includes(type);
 }
 
-/** The columns and texts: pay.weixin.qq.com, "申请资金账单", and the samples in the tests of public clients. */
+/**
+ * The columns of an account bill. Source of columns and texts: pay.weixin.qq.com, "申请资金账单", and the samples in the
+ * tests of public clients.
+ */
 const FUND_COLUMNS =
   '记账时间,微信支付业务单号,资金流水单号,业务名称,业务类型,收支类型,收支金额(元),账户结余(元),资金变更提交申请人,备注,业务凭证号';
 const FUND_SUMMARY = '资金流水总笔数,收入笔数,收入金额,支出笔数,支出金额';
 
-/** The balance of the account at the start of its bill, in fen. */
+/** The invented balance of an account at the start of its bill, in fen. */
 const OPENING_BALANCE = 100_000_000;
 
 interface Flow {
@@ -203,7 +214,10 @@ interface Flow {
   remark: string;
 }
 
-/** The bill of the basic account: credits and debits. The fee of a payment has its own line; that of a refund is included in its line. */
+/**
+ * The bill of the basic account: credits and debits. The fee of a payment has its own line; the line of a refund
+ * includes the returned fee.
+ */
 function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string> {
   yield `\uFEFF${content.has('other-columns') ? FUND_COLUMNS.replace('业务凭证号', '凭证编号') : FUND_COLUMNS}\r\n`;
   const sums = { in: 0, came: 0, out: 0, left: 0 };
@@ -221,14 +235,14 @@ function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string>
 
 function* flowsOf(content: BillContent): Iterable<Flow> {
   for (const row of rowsOf(content)) {
-    // The merchant's own vouchers are not credited.
+    // The merchant's own vouchers are not credited to the account.
     const settled = row.minor - row.offers.merchant;
     if (row.kind === 'payment') {
       yield { row, name: '交易', kind: '交易', minor: settled, remark: `结算总金额${hundredths(settled)}元` };
       if (row.fee > 0) yield { row, name: '交易', kind: '扣除交易手续费', minor: -row.fee, remark: '' };
     } else {
       const remark = `退款总金额${hundredths(settled)}元;含手续费${hundredths(Math.abs(row.fee))}元`;
-      // The name for the money of a failed refund is not documented.
+      // WeChat Pay does not document the name of a line that returns the money of a failed refund.
       const isBack = row.kind === 'returned';
       const gained = isBack ? settled : -settled;
       yield { row, name: '退款', kind: isBack ? '退款失败退回' : '退款', minor: gained - row.fee, remark };
@@ -246,11 +260,11 @@ function flowCells({ row, name, kind, minor, remark }: Flow, balance: number, mc
   return [billTime(at), number, flowNo, name, kind, ...amounts, requester, remark, refundNo ?? orderNo];
 }
 
-/** How long a URL is valid (pay.weixin.qq.com, "申请交易账单", download_url: 5 minutes). */
+/** How long the download URL of a bill is valid (pay.weixin.qq.com, "申请交易账单", download_url: 5 minutes). */
 const ADDRESS_MS = 5 * 60_000;
-/** When a bill is ready after the end of its day (same page: 10:00). */
+/** When a bill is ready after the end of its day (pay.weixin.qq.com, "申请交易账单": 10:00). */
 const READY_MS = 10 * 3_600_000;
-/** The number of past months with bills (same page). */
+/** The number of past months with bills (pay.weixin.qq.com, "申请交易账单"). */
 const BACK = 3;
 
 const Shared = {
@@ -261,7 +275,10 @@ const Shared = {
 const TradeQuery = z.object({ ...Shared, bill_type: z.enum(TRADE_BILL_TYPES).default('ALL') });
 const FundQuery = z.object({ ...Shared, account_type: z.enum(['BASIC', 'OPERATION', 'FEES']).default('BASIC') });
 
-/** The calls for the bills of a day and their files; a file requires a signed request, but is not signed. */
+/**
+ * The calls for the bills of a day and for bill files. The download of a file requires a signed request, but its
+ * response is not signed.
+ */
 export const BILL_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/bill\/tradebill$/, call: 'bill', plan: planTrades },
   { method: 'GET', path: /^\/v3\/bill\/fundflowbill$/, call: 'bill', plan: planFunds },
@@ -275,7 +292,7 @@ interface Bill {
   subMchid: string | undefined;
 }
 
-/** The rows and the writer of a bill. */
+/** The functions that select and write the rows of a bill. */
 interface Written {
   part?: (content: BillContent) => BillContent;
   lines: (content: BillContent) => Iterable<string>;
@@ -294,7 +311,9 @@ function planTrades(asked: Asked): Planned {
   });
 }
 
-/** In the simulator only the basic account has transactions, so the other accounts have no bills. */
+/**
+ * Plans an account bill. In the simulator only the basic account has transactions, so the other accounts have no bills.
+ */
 function planFunds(asked: Asked): Planned {
   const read = FundQuery.safeParse(Object.fromEntries(asked.query));
   if (!read.success) return settled(badQuery(read.error));
@@ -313,10 +332,11 @@ function plan(
   how: Written,
 ): Planned {
   const bill = { day: query.bill_date, isPacked: query.tar_type === 'GZIP', subMchid: query.sub_mchid };
-  // Without a sub-merchant the bill of a partner has all of them ("申请所有/单个子商户交易账单").
+  // A partner's bill without `sub_mchid` covers all its sub-merchants ("申请所有/单个子商户交易账单").
   const wrong = bill.subMchid === undefined ? undefined : refuseSub(asked.merchant, bill.subMchid);
   if (wrong) return settled(wrong);
-  // "小微商户不单独提供对账单下载" ("下载账单", sub_mch_id): its rows are in the partner's bill of all merchants. The code is inferred.
+  // A small merchant has no bill of its own ("小微商户不单独提供对账单下载": "下载账单", sub_mch_id); its rows are in the bill of its
+  // partner. The error code is inferred.
   if (asked.merchant.subMerchants.some(({ mchid, isSmall }) => isSmall && mchid === bill.subMchid))
     return settled(noStatement());
   return { act: () => answer(asked, bill, how) };
@@ -337,7 +357,8 @@ async function answer(
     account: account.name,
     ...span,
     isOfMoney,
-    // A bill has the refund states of its creation; no later bill updates them ("交易账单详细说明").
+    // A bill shows the states that the refunds had when the bill was created; no later bill updates them
+    // ("交易账单详细说明").
     madeAt: Math.min(now, span.to + READY_MS),
     isOurs: (trade) => subMchid === undefined || detailsOf(trade).subMchid === subMchid,
   });
@@ -365,7 +386,7 @@ async function answer(
   });
 }
 
-/** Serves a bill file; the refusals are from the list of errors of "下载账单". */
+/** Serves a bill file. The refusals are from the list of errors of "下载账单". */
 function planFile({ core, account, query }: Asked): Planned {
   return {
     act() {

@@ -1,4 +1,4 @@
-/** Complaints: the actions of a payer, the calls of a merchant, and the images of answers. */
+/** Complaints: the actions of a payer, the calls of a merchant, and the images in the merchant's responses. */
 import { X509Certificate, constants, hash, publicEncrypt, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Answer } from '../exchange.ts';
@@ -25,12 +25,14 @@ const MOST_BYTES = 2 * 1024 * 1024;
 
 const Meta = z.object({ filename: z.string().min(1).max(128), sha256: z.string().min(1).max(256) });
 
-/** The upload of images for answers to complaints. Source: pay.weixin.qq.com, chapter10_2_10 of API v3. */
+/**
+ * The call that uploads an image for a response to a complaint. Source: pay.weixin.qq.com, chapter10_2_10 of API v3.
+ */
 export const IMAGE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/merchant-service\/images\/upload$/, call: 'dispute-image', plan: planUpload },
 ];
 
-/** The account of each uploaded image, per running simulator; images are lost when it stops. */
+/** The account that uploaded each image, for each running simulator. The list is lost when the simulator stops. */
 const owners = new WeakMap<Core, Map<string, string>>();
 
 /** Whether the merchant has uploaded the image. */
@@ -42,12 +44,13 @@ function planUpload({ core, account, rawBody, contentType }: Asked): Planned {
   const parts = readForm(contentType, rawBody);
   const file = parts?.find(({ name }) => name === 'file');
   const meta = Meta.safeParse(parseJson(parts?.find(({ name }) => name === 'meta')?.bytes));
-  if (!file || !meta.success) return settled(badParameter('/meta', 'the form needs a file and its meta'));
+  if (!file || !meta.success) return settled(badParameter('/meta', 'the form must have the parts file and meta'));
   const { filename, sha256 } = meta.data;
   if (file.bytes.length > MOST_BYTES) return settled(badParameter('/file', 'the file is larger than 2 MB'));
   if (!isOfKind(file.bytes, filename, ['jpg', 'png', 'bmp']))
     return settled(badParameter('/meta/filename', 'the file must be jpg, png or bmp'));
-  if (hash('sha256', file.bytes) !== sha256) return settled(badParameter('/meta/sha256', 'is not that of the file'));
+  if (hash('sha256', file.bytes) !== sha256)
+    return settled(badParameter('/meta/sha256', 'sha256 is not the hash of the file'));
   return {
     act() {
       const images = owners.get(core) ?? new Map<string, string>();
@@ -75,7 +78,10 @@ interface Step {
   text: string;
 }
 
-/** Actor and type of each step in the history ("查询投诉单协商历史"; MERCHANT_REFUSE_RERUND is spelt so there), by the action of the notification. */
+/**
+ * Actor and type of each step in the history of a complaint ("查询投诉单协商历史"), by the `action_type` of the notification.
+ * WeChat Pay's document spells MERCHANT_REFUSE_RERUND in this way.
+ */
 const STEPS = {
   CREATE_COMPLAINT: ['投诉人', 'USER_CREATE_COMPLAINT'],
   CONTINUE_COMPLAINT: ['投诉人', 'USER_CONTINUE_COMPLAINT'],
@@ -94,19 +100,19 @@ interface Complaint {
   minor: number;
   reason: string;
   state: 'PENDING' | 'PROCESSING' | 'PROCESSED';
-  /** A message of the payer is unanswered. */
+  /** Whether a message of the payer is unanswered. */
   waits: boolean;
   history?: Step[];
-  /** The merchant agreed to a refund; the complaint ends once the refund succeeds. */
+  /** The merchant agreed to a refund. The complaint is closed when the refund succeeds. */
   isApproved?: boolean;
-  /** The number of the payer's complaints, including the first. */
+  /** How often the payer has complained, including the first time. */
   times?: number;
-  /** Images of the answers. */
+  /** The ids of the images in the merchant's responses. */
   images?: string[];
   createdAt: number;
 }
 
-/** The text of every complaint. */
+/** The text of every simulated complaint and of every message of a payer. */
 const WORDS = '没有收到';
 const MOST_DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -117,7 +123,7 @@ const ListQuery = z.object({
   offset: z.coerce.number().int().min(0).default(0),
   begin_date: Day,
   end_date: Day,
-  /** A partner's sub-merchant; absent = all sub-merchants ("查询投诉单列表"). */
+  /** The sub-merchant of a partner; absent = all sub-merchants ("查询投诉单列表"). */
   complainted_mchid: z.string().max(64).optional(),
 });
 const ResponseBody = z.object({
@@ -127,7 +133,7 @@ const ResponseBody = z.object({
 });
 
 const CompleteBody = ResponseBody.pick({ complainted_mchid: true });
-/** "更新退款审批结果": a request for one action may also have the fields of the other action. */
+/** The body of "更新退款审批结果". A request for one action may also have the fields of the other action. */
 const RefundBody = z.object({
   action: z.enum(['APPROVE', 'REJECT']),
   launch_refund_day: z.int().min(0).optional(),
@@ -140,7 +146,10 @@ const HistoryQuery = z.object({
   offset: z.coerce.number().int().min(0).default(0),
 });
 
-/** Complaints, version 2: paths, fields, states and limits as in the vendor's documents of 消费者投诉 2.0. */
+/**
+ * The calls about complaints, version 2. Paths, fields, states and limits are those of WeChat Pay's documents of 消费者投诉
+ * 2.0.
+ */
 export const COMPLAINT_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2$/, call: 'dispute', plan: planList },
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)$/, call: 'dispute', plan: planRead },
@@ -171,9 +180,10 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
 ];
 
 /**
- * An action of the payer, or of the merchant in WeChat Pay's platform: `open`, `ask` (another message), `review`, `win`
- * (the complaint is settled), `appeal` (the payer continues the complaint). Action types: pay.weixin.qq.com,
- * chapter10_2_16 of API v3, 2023.06.06, which does not document the state of a continued complaint.
+ * Applies an action of the payer, or of the merchant on WeChat Pay's platform: `open`, `ask` (the payer sends another
+ * message), `review` (the merchant responds), `win` (the complaint is settled), `appeal` (the payer continues the
+ * complaint). Action types: pay.weixin.qq.com, chapter10_2_16 of API v3, 2023.06.06. The state of a continued complaint
+ * is not documented there.
  */
 export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeAction): object {
   if (disputeAction.act === 'open') return open(core, trade, disputeAction);
@@ -184,12 +194,13 @@ export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeA
   if (disputeAction.act === 'review') return move(core, trade, complaint, { state: 'PROCESSING' }, 'MERCHANT_RESPONSE');
   if (disputeAction.act === 'appeal') return continueComplaint(core, trade, complaint);
   if (disputeAction.act !== 'win' && disputeAction.act !== 'cancel')
-    throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so it cannot be lost.');
+    throw new SimulatorRefusal(400, 'no_such_act', 'A complaint at WeChat Pay cannot be escalated or lost.');
   return move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'MERCHANT_CONFIRM_COMPLETE');
 }
 
 function open(core: Core, trade: Trade, disputeAction: DisputeAction): Complaint {
-  if (!paymentOf(trade)) throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid.`);
+  if (!paymentOf(trade))
+    throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid, so no complaint can be opened.`);
   const { reason = 'REFUND' } = disputeAction;
   const id = core.trades.newNumber(() => `2002${randomDigits(23)}`);
   const minor = disputedMinor(trade, disputeAction);
@@ -199,7 +210,7 @@ function open(core: Core, trade: Trade, disputeAction: DisputeAction): Complaint
   return notifyMerchant(core, trade, complaint, 'COMPLAINT.CREATE', 'CREATE_COMPLAINT');
 }
 
-/** Ends the complaints of a trade whose refund the merchant approved, once the refund succeeded. */
+/** Closes the complaints of a trade whose refund the merchant approved. Called when the refund has succeeded. */
 export function endApproved(core: Core, trade: Trade): void {
   for (const complaint of complaintsOf(trade).filter(({ isApproved, state }) => isApproved && state !== 'PROCESSED'))
     move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'REFUND_SUCCESS');
@@ -262,7 +273,7 @@ function planList(asked: Asked): Planned {
   if (!read.success) return settled(badParameter('/query', read.error.issues[0]?.message ?? ''));
   const { limit, offset, begin_date: begin, end_date: end, complainted_mchid: about } = read.data;
   if (Date.parse(end) < Date.parse(begin) || Date.parse(end) - Date.parse(begin) > MOST_DAYS * DAY_MS)
-    return settled(badParameter('/query/end_date', 'the days are more than 30 apart'));
+    return settled(badParameter('/query/end_date', 'end_date must be at most 30 days after begin_date'));
   const found = allOf(asked).filter(({ trade, complaint }) => {
     const day = beijingTime(complaint.createdAt).slice(0, 10);
     return day >= begin && day <= end && (about === undefined || about === complainedOf(trade));
@@ -317,7 +328,10 @@ function answer(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof 
   return empty(204);
 }
 
-/** Approves or rejects the refund that a complaint requests; the refusal code for other complaints is inferred. */
+/**
+ * Approves or rejects the refund that a complaint requests. The error code for a complaint that requests no refund is
+ * inferred.
+ */
 function decideRefund(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof RefundBody>): Answer {
   if (complaint.reason !== 'REFUND') return refuse(400, 'INVALID_REQUEST', '投诉单非申请退款类型');
   const refused = refuseImages(asked, 'reject_media_list', body.reject_media_list);
@@ -335,7 +349,7 @@ function decideRefund(asked: Asked, { trade, complaint }: Found, body: z.infer<t
 
 function refuseImages(asked: Asked, member: string, images: readonly string[]): Answer | undefined {
   const unknown = images.findIndex((id) => !hasImage(asked, id));
-  return unknown < 0 ? undefined : badParameter(`/${member}/${unknown}`, 'the image is unknown');
+  return unknown < 0 ? undefined : badParameter(`/${member}/${unknown}`, 'the merchant has not uploaded this image');
 }
 
 function complete({ core }: Asked, { trade, complaint }: Found): Answer {
@@ -376,13 +390,13 @@ function present({ merchant }: Asked, { trade, complaint }: Found): Record<strin
   };
 }
 
-/** The merchant of a complaint; in partner mode the sub-merchant. */
+/** Returns the merchant number of a complaint; for a trade of a partner, the sub-merchant's number. */
 function complainedOf(trade: Trade): string {
   const { mchid, subMchid = mchid } = detailsOf(trade);
   return subMchid;
 }
 
-/** A phone number, encrypted like all sensitive fields: RSA-OAEP for the merchant's certificate. */
+/** Returns a phone number, encrypted like all sensitive fields: with RSA-OAEP for the merchant's certificate. */
 function encryptedPhone(certificate: string): string {
   const key = { key: new X509Certificate(certificate).publicKey, padding: constants.RSA_PKCS1_OAEP_PADDING };
   return publicEncrypt(key, Buffer.from('13800000000')).toString('base64');

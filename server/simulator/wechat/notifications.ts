@@ -1,4 +1,4 @@
-/** Notifications: encrypted and signed; and the registered address for complaints. */
+/** Notifications: encryption and signature, and the registered URL for complaint notifications. */
 import { z } from 'zod';
 import type { Account } from '../accounts.ts';
 import { duplicateFirstKey, type FaultName } from '../faults.ts';
@@ -18,7 +18,7 @@ import {
   tell,
 } from './requests.ts';
 
-/** The address for complaints: https, as at WeChat Pay, or a local http address. */
+/** The body with the URL for complaint notifications: https, as at WeChat Pay, or http on this machine. */
 const Body = z.object({
   url: z
     .string()
@@ -28,7 +28,10 @@ const Body = z.object({
 
 const PATH = /^\/v3\/merchant-service\/complaint-notifications$/;
 
-/** The calls for a merchant's one address for complaints. Source: pay.weixin.qq.com, chapter10_2_2 to 10_2_5 of API v3. */
+/**
+ * The calls that manage a merchant's URL for complaint notifications; a merchant has one. Source: pay.weixin.qq.com,
+ * chapter10_2_2 to 10_2_5 of API v3.
+ */
 export const COMPLAINT_NOTIFICATION_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: PATH, call: 'webhooks', plan: (asked) => ({ act: () => show(asked) ?? absent() }) },
   { method: 'POST', path: PATH, call: 'webhooks', plan: (asked) => planUrl(asked, (url) => create(asked, url)) },
@@ -36,7 +39,7 @@ export const COMPLAINT_NOTIFICATION_CALLS: readonly CallRoute[] = [
   { method: 'DELETE', path: PATH, call: 'webhooks', plan: (asked) => ({ act: () => remove(asked) }) },
 ];
 
-/** The registered address for complaints; undefined = none. */
+/** Returns the registered URL for complaint notifications; undefined if no URL is registered. */
 export function complaintUrlOf({ secrets }: Account): string | undefined {
   return secrets['complaintUrl'] || undefined;
 }
@@ -102,8 +105,8 @@ export async function sealNotification(
 }
 
 /**
- * Selects the signing key: while a merchant verifies by public keys and certificates, deliveries alternate between the
- * two.
+ * Selects the signing key. While a merchant verifies with public keys and with certificates, the deliveries alternate
+ * between both kinds of keys.
  */
 function notificationKeyOf(merchant: Merchant, { attempts }: NotificationRecord): SigningKey {
   const newest = merchant.publicKeys[0]?.serial;

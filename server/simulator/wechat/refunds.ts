@@ -18,13 +18,13 @@ import {
   tell,
 } from './requests.ts';
 
-/** How long a refund is PROCESSING, in simulated milliseconds. */
+/** How long a refund stays PROCESSING, in simulated milliseconds. */
 const SETTLE_MS = 1000;
 const MOST_REFUNDS = 50;
 const SPACING_MS = 60_000;
 const REFUND_WINDOW_MS = 365 * 86_400_000;
 
-/** The calls that create and query refunds. */
+/** The calls that create, query and retry refunds. */
 export const REFUND_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/refund\/domestic\/refunds$/, call: 'refund', plan: planRefund },
   { method: 'GET', path: /^\/v3\/refund\/domestic\/refunds\/([^/]+)$/, call: 'refund-query', plan: planQuery },
@@ -36,7 +36,7 @@ export const REFUND_CALLS: readonly CallRoute[] = [
   },
 ];
 
-/** Schedules the end of refunds that an earlier process left unfinished. */
+/** Schedules the completion of refunds that an earlier process left in the state processing. */
 export function resumeRefunds(core: Core): void {
   for (const trade of core.ledger.trades.values()) {
     for (const left of trade.payWay === 'wechat' ? trade.refunds : []) {
@@ -86,7 +86,9 @@ function refund(
   return answerRefund({ trade, refund: core.refund(trade, draft, fault) }, fault);
 }
 
-/** A repeat with the same number returns the same refund; with another payment or amount it is refused. */
+/**
+ * Handles a repeated refund number: returns the same refund, or refuses the request if its payment or amount differs.
+ */
 function repeatRefund(known: Found, trade: Trade, { amount }: RefundBody): Answer {
   const same = known.trade === trade && known.refund.minor === amount.refund && trade.minor === amount.total;
   return same

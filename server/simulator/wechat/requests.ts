@@ -1,4 +1,4 @@
-/** Requests: the check of signature and merchants, the schemas of the bodies, and the refusals. */
+/** Requests: the checks of signature and merchant numbers, the schemas of the bodies, and the refusals. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import {
@@ -15,27 +15,30 @@ import type { Core } from '../channel-simulator.ts';
 import { type Part, rawBodyOf, readParts } from '../requests.ts';
 import { type Merchant, findAccount, merchantKeyOf, readMerchant } from './account.ts';
 
-/** One accepted request. */
+/** A request that passed the checks, as a route receives it. */
 export interface Asked extends Caller {
   core: Core;
-  /** The set of paths: a partner's paths contain /partner. */
+  /**
+   * `partner` for the basic payment paths with `/partner`. Every other path is `direct`, even if the caller is a
+   * partner.
+   */
   mode: 'direct' | 'partner';
-  /** The decoded parts of the path that the route names. */
+  /** The variable parts of the path, decoded. */
   parts: readonly string[];
   query: URLSearchParams;
-  /** The base URL of the request, without a slash at the end. */
+  /** The base URL that the client called, without a slash at the end. */
   base: string;
   rawBody: Buffer;
   contentType: string;
 }
 
-/** The order number of a request, and the effect of the request. */
+/** A parsed request: the number of its order, and the function that performs it. */
 export interface Planned {
   orderNo?: string;
   act(fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
-/** One route: method, path, the call name for faults, and the handler. */
+/** One route: method, path, the call name for faults, and the function that parses the request. */
 export interface CallRoute {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: RegExp;
@@ -43,49 +46,53 @@ export interface CallRoute {
   plan(asked: Asked): Planned;
 }
 
-/** A request with a fixed answer. */
+/** A request whose response is already known, such as a refusal. */
 export function settled(answer: Answer, orderNo?: string): Planned {
   return { orderNo, act: () => answer };
 }
 
-/** The parts of a form. wechatpayv3 for Python does not send the boundary, so it is read from the first line. */
+/**
+ * Returns the parts of a form. wechatpayv3 for Python does not send the boundary in the header, so it is read from the
+ * first line of the body.
+ */
 export function readForm(contentType: string, body: Buffer): Part[] | undefined {
   const isNamed = !/^multipart\/form-data$/i.test(contentType);
   const boundary = isNamed ? undefined : /^--([^\r\n]{1,70})\r\n/.exec(body.toString('latin1', 0, 80))?.[1];
   return readParts(boundary === undefined ? contentType : `${contentType}; boundary=${boundary}`, body);
 }
 
-/** A refusal in WeChat's form: `{ code, message, detail? }`. */
+/** Builds a refusal in WeChat Pay's format: `{ code, message, detail? }`. */
 export function refuse(status: number, code: string, message: string, detail?: object): Answer {
   return { status, body: JSON.stringify({ code, message, ...(detail ? { detail } : {}) }), headers: JSON_TYPE };
 }
 
 /**
- * The refusal of a product that the merchant has not opened. NO_AUTH is among the codes of every create; the message is as merchants report it
- * (befinal/node-tenpay, issue 49). That it precedes checks of the order is an inference.
+ * Builds the refusal of a product that the merchant has not opened. NO_AUTH is in the error list of every create call;
+ * the message is as merchants report it (befinal/node-tenpay, issue 49). That this check precedes the checks of the
+ * order is inferred.
  */
 export function notOpened(): Answer {
   return refuse(403, 'NO_AUTH', '商户号该产品权限未开通，请前往商户平台>产品中心检查后重试');
 }
 
-/** A success with a body. */
+/** Builds a success response with a body. */
 export function tell(members: object): Answer {
   return { status: 200, body: JSON.stringify(members) };
 }
 
-/** An answer without a body: for a wrong path or method, or a successful close. */
+/** Builds a response without a body: for a wrong path or method, or a successful close. */
 export function empty(status: number): Answer {
   return { status, body: '' };
 }
 
-/** The refusal of an invalid parameter; `field` is its pointer. */
+/** Builds the refusal of an invalid parameter; `field` is the JSON pointer of the parameter. */
 export function badParameter(field: string, message: string): Answer {
   return refuse(400, 'PARAM_ERROR', `参数错误: ${message}`, { field, issue: message, location: 'body' });
 }
 
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
 
-/** The signer of a request. */
+/** The merchant that signed a request, and its account. */
 export interface Caller {
   account: Account;
   merchant: Merchant;
@@ -94,14 +101,14 @@ export interface Caller {
 /** Paths that require the headers Accept and User-Agent before the signature is checked. */
 const PICKY = /^\/v3\/(?:refund|certificates|merchant-service\/complaint-notifications)(?:\/|$)/;
 
-/** Checks a request as strictly and in the same sequence as WeChat does; a refusal here is unsigned. */
+/** Checks a request as strictly and in the same sequence as WeChat Pay does. A refusal by these checks is unsigned. */
 export function enter(ctx: Context, core: Core, path: string): Caller | Answer {
   if (PICKY.test(path) && (!ctx.get('user-agent') || !ctx.get('accept'))) {
     return refuse(400, 'INVALID_REQUEST', 'Http头缺少Accept或User-Agent');
   }
   const authorization = readAuthorization(ctx.get('authorization'));
   if (!authorization) return signError('Http头Authorization值格式错误，请参考《微信支付商户REST API签名规则》');
-  // Real time: the simulated clock is only for expiry and notifications.
+  // The timestamp is compared with real time; the simulated clock is used only for expiry and notifications.
   if (!isFresh(authorization.timestamp, new Date())) {
     return signError('Http头Authorization中的timestamp与发起请求的时间不得超过5分钟');
   }
@@ -110,7 +117,7 @@ export function enter(ctx: Context, core: Core, path: string): Caller | Answer {
   return checkSignature(ctx, { account, merchant: readMerchant(account) }, authorization);
 }
 
-/** Whether the request was refused. */
+/** Whether `enter` refused the request. */
 export function isRefused(entered: Caller | Answer): entered is Answer {
   return 'status' in entered;
 }
@@ -127,7 +134,7 @@ function checkSignature(
   return verifyRsa(text, signature, key) ? caller : signError('错误的签名，验签失败');
 }
 
-/** The signed bytes; in a form only `meta` is signed, not the file. */
+/** Returns the bytes that the signature covers. In a form these are the bytes of the part `meta`, without the file. */
 function signedBody(ctx: Context): Buffer {
   const parts = readForm(ctx.get('content-type'), rawBodyOf(ctx));
   return parts ? (parts.find(({ name }) => name === 'meta')?.bytes ?? Buffer.alloc(0)) : rawBodyOf(ctx);
@@ -139,16 +146,19 @@ function signError(message: string): Answer {
 
 const Id = z.string().min(1).max(32);
 
-/** The merchant in a direct merchant's request. */
+/** The merchant number in a direct merchant's request. */
 const DirectMchid = { mchid: Id };
-/** The merchants in a partner's request (pay.weixin.qq.com/doc/v3/partner, every call of basic payment). */
+/** The merchant numbers in a partner's request (pay.weixin.qq.com/doc/v3/partner, every call of basic payment). */
 const PartnerMchids = { sp_mchid: Id, sub_mchid: Id };
-/** Merchant and app, as in a direct merchant's create. */
+/** The merchant number and app id in a direct merchant's create request. */
 const DirectNames = { appid: Id, ...DirectMchid };
-/** Merchants and apps, as in a partner's create; the sub-merchant's app is optional. */
+/** The merchant numbers and app ids in a partner's create request; the app id of the sub-merchant is optional. */
 const PartnerNames = { sp_appid: Id, sub_appid: Id.optional(), ...PartnerMchids };
 
-/** The merchants and apps of a request in one form; without a sub-merchant it is a direct merchant's. */
+/**
+ * The merchant numbers and app ids of a request. Direct merchants send `mchid` and `appid`; partners send `sp_mchid`,
+ * `sp_appid`, `sub_mchid` and `sub_appid`. Both are stored under the same names.
+ */
 export interface Names {
   mchid: string;
   appid?: string | undefined;
@@ -167,13 +177,13 @@ interface PartnerBody {
   sub_appid?: string | undefined;
 }
 
-/** The merchants and apps of a parsed body or query. */
+/** Reads the merchant numbers and app ids of a parsed body or query. */
 export function namesIn(body: DirectBody | PartnerBody): Names {
   if (!('sp_mchid' in body)) return { mchid: body.mchid, appid: body.appid };
   return { mchid: body.sp_mchid, appid: body.sp_appid, subMchid: body.sub_mchid, subAppid: body.sub_appid };
 }
 
-/** Merchants and apps as fields of an answer or a notification. */
+/** Writes merchant numbers and app ids as fields of a response or a notification. */
 export function namesOf({ mchid, appid, subMchid, subAppid }: Names): Record<string, unknown> {
   if (subMchid === undefined) return { mchid, appid };
   return {
@@ -184,11 +194,14 @@ export function namesOf({ mchid, appid, subMchid, subAppid }: Names): Record<str
   };
 }
 
-/** The refusal of wrong merchants or apps in a request that this merchant signed; undefined = they are right. */
+/**
+ * Returns the refusal of wrong merchant numbers or app ids in a request that `merchant` signed; undefined if they are
+ * correct.
+ */
 export function refuseNames(merchant: Merchant, { mchid, appid, subMchid, subAppid }: Names): Answer | undefined {
   if (mchid !== merchant.mchid) {
     const member = subMchid === undefined ? 'mchid' : 'sp_mchid';
-    return badParameter(`/${member}`, `${member} is not that of the signature`);
+    return badParameter(`/${member}`, `${member} differs from the mchid of the signature`);
   }
   const wrong = refuseSub(merchant, subMchid);
   if (wrong) return wrong;
@@ -201,9 +214,9 @@ export function refuseNames(merchant: Merchant, { mchid, appid, subMchid, subApp
 }
 
 /**
- * The refusal of a wrong sub-merchant: a partner must name a sub-merchant of its own, a direct merchant must not name
- * one. The messages are those that merchants report (developers.weixin.qq.com/community, "受理机构必须传入sub_mch_id",
- * "普通商户不允许传sub_mch_id", "受理关系不存在"); the code of the second message was not found.
+ * Returns the refusal of a wrong sub-merchant. A partner must name one of its own sub-merchants; a direct merchant must
+ * not name a sub-merchant. The messages are those that merchants report (developers.weixin.qq.com/community,
+ * "受理机构必须传入sub_mch_id", "普通商户不允许传sub_mch_id", "受理关系不存在"). No report gives the code of the second message.
  */
 export function refuseSub({ subMerchants }: Merchant, subMchid: string | undefined): Answer | undefined {
   const isPartner = subMerchants.length > 0;
@@ -220,7 +233,10 @@ const Url = z
 const Fen = z.int().min(1).max(10_000_000_000);
 const OutTradeNo = z.string().regex(/^[0-9A-Za-z_\-*]{6,32}$/);
 const OutRefundNo = z.string().regex(/^[0-9A-Za-z_\-|*@]{1,64}$/);
-/** Limited in bytes (pay.weixin.qq.com, "申请退款": 不可超过80个字节长度); other texts are limited in characters. */
+/**
+ * The reason of a refund is limited in bytes (pay.weixin.qq.com, "申请退款": 不可超过80个字节长度); other texts are limited in
+ * characters.
+ */
 const Reason = z.string().refine((text) => Buffer.byteLength(text) <= 80, 'longer than 80 bytes');
 const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$/, 'RFC 3339 with an offset');
 
@@ -239,7 +255,7 @@ const Detail = z.object({
     .optional(),
 });
 
-/** Fields that every create may have. */
+/** The optional fields of every create request. */
 const Extras = {
   attach: z.string().min(1).max(128).optional(),
   goods_tag: z.string().min(1).max(32).optional(),
@@ -250,7 +266,7 @@ const Extras = {
 
 const OpenId = z.string().min(1).max(128);
 
-/** The fields of a create by direct merchants and partners. */
+/** The fields of a create request that direct merchants and partners send alike. */
 const Order = {
   description: z.string().min(1).max(127),
   out_trade_no: OutTradeNo,
@@ -268,26 +284,27 @@ const Order = {
     .optional(),
 };
 
-/** POST /v3/pay/transactions/*; `productNeeds` checks the fields that one product requires. */
+/** The body of POST /v3/pay/transactions/*. `productNeeds` checks the fields that one product requires. */
 const DirectCreateBody = z.object({ ...DirectNames, ...Order, payer: z.object({ openid: OpenId }).optional() });
 
 /**
- * POST /v3/pay/partner/transactions/* (pay.weixin.qq.com/docs/partner, "JSAPI/小程序下单"): the payer's openid is of the partner's app or of the
- * sub-merchant's.
+ * The body of POST /v3/pay/partner/transactions/* (pay.weixin.qq.com/docs/partner, "JSAPI/小程序下单"). `sp_openid` belongs
+ * to the partner's app, `sub_openid` to the sub-merchant's app.
  */
 const PartnerCreateBody = z.object({
   ...PartnerNames,
   ...Order,
   payer: z.object({ sp_openid: OpenId.optional(), sub_openid: OpenId.optional() }).optional(),
 });
-/** The schemas of a create, by set of paths. */
+/** The schemas of a create request, for direct merchants and for partners. */
 export const CREATE_BODIES = { direct: DirectCreateBody, partner: PartnerCreateBody };
-/** A parsed create. */
+/** The parsed body of a create request. */
 export type CreateBody = z.infer<typeof DirectCreateBody> | z.infer<typeof PartnerCreateBody>;
 
 /**
- * POST /v3/pay/transactions/codepay ("付款码支付") by direct merchants and partners: no notify_url and no expiry; the code has 18 digits and begins
- * with 10 to 15; a shop is named by WeChat's number or the merchant's own.
+ * The fields of POST /v3/pay/transactions/codepay ("付款码支付") for direct merchants and partners. The request has no
+ * notify_url and no expiry. The payment code has 18 digits and begins with 10 to 15. A shop is named by WeChat Pay's
+ * number or by the merchant's own.
  */
 const Codepay = {
   description: z.string().min(1).max(127),
@@ -315,12 +332,12 @@ const Codepay = {
 };
 const DirectCodepayBody = z.strictObject({ ...DirectNames, ...Codepay });
 const PartnerCodepayBody = z.strictObject({ ...PartnerNames, ...Codepay });
-/** The schemas of a charge, by set of paths. */
+/** The schemas of a codepay request, for direct merchants and for partners. */
 export const CODEPAY_BODIES = { direct: DirectCodepayBody, partner: PartnerCodepayBody };
-/** A parsed charge. */
+/** The parsed body of a codepay request. */
 export type CodepayBody = z.infer<typeof DirectCodepayBody> | z.infer<typeof PartnerCodepayBody>;
 
-/** POST …/reverse; a partner may omit its app ("撤销", sp_appid). */
+/** The body of POST …/reverse. A partner may omit its app id ("撤销", sp_appid). */
 export const REVERSE_BODIES = {
   direct: z.object(DirectNames),
   partner: z.object({ ...PartnerNames, sp_appid: PartnerNames.sp_appid.optional() }),
@@ -329,7 +346,7 @@ export const REVERSE_BODIES = {
 /** POST …/close. */
 export const CLOSE_BODIES = { direct: z.object(DirectMchid), partner: z.object(PartnerMchids) };
 
-/** The query of …/out-trade-no/{no} and …/id/{id}. */
+/** The query parameters of …/out-trade-no/{no} and …/id/{id}. */
 export const QUERIES = CLOSE_BODIES;
 
 /** POST /v3/refund/domestic/refunds. */
@@ -347,7 +364,7 @@ export const RefundBody = z
   })
   .refine((body) => (body.transaction_id === undefined) !== (body.out_trade_no === undefined), {
     path: ['out_trade_no'],
-    message: 'either out_trade_no or transaction_id',
+    message: 'send either out_trade_no or transaction_id, not both',
   });
 export type RefundBody = z.infer<typeof RefundBody>;
 
@@ -359,7 +376,10 @@ export const AbnormalBody = z.object({
 });
 export type AbnormalBody = z.infer<typeof AbnormalBody>;
 
-/** The pointer of the first field that a product requires and the body lacks. */
+/**
+ * Returns the JSON pointer of the first field that the product requires and the body lacks; undefined if no field is
+ * missing.
+ */
 export function productNeeds(product: string, body: CreateBody): string | undefined {
   if ('sp_mchid' in body) {
     const { sp_openid: spOpenid, sub_openid: subOpenid } = body.payer ?? {};
@@ -369,7 +389,7 @@ export function productNeeds(product: string, body: CreateBody): string | undefi
   return product === 'h5' && !body.scene_info?.h5_info ? '/scene_info/h5_info' : undefined;
 }
 
-/** Parses a body by its schema; `field` is the pointer of the first invalid field. */
+/** Parses a body by its schema. `field` is the JSON pointer of the first invalid field. */
 export function readBody<T>(
   schema: z.ZodType<T>,
   raw: Buffer,

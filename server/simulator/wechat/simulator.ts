@@ -36,12 +36,15 @@ import {
 } from './requests.ts';
 import { CODE_CALLS, H5_PATH, TRADE_CALLS, openH5 } from './trades.ts';
 
-/** The download of the platform certificates. */
+/** The call that downloads the platform certificates. */
 const CERTIFICATE_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/certificates$/, call: 'certificates', plan: planCertificates },
 ];
 
-/** Returns every platform certificate, encrypted with the APIv3 key; a merchant with public keys only has none. */
+/**
+ * Returns every platform certificate, encrypted with the APIv3 key. A merchant that uses only public keys has no
+ * platform certificates.
+ */
 function planCertificates({ merchant: { verifyMode, platformKeys, apiV3Key } }: Asked): Planned {
   if (verifyMode === 'public-key')
     return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '无可用的平台证书，请使用微信支付公钥'));
@@ -75,10 +78,13 @@ const CALLS = [
   ...BILL_CALLS,
 ];
 
-/** Seconds between deliveries: 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */
+/**
+ * Seconds between deliveries of a notification: 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three
+ * times, 6 h twice.
+ */
 const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10_800, 10_800, 10_800, 21_600, 21_600];
 
-/** A partner's paths of basic payment are those of a direct merchant with `/partner` inserted. */
+/** The basic payment paths of a partner: the paths of a direct merchant with `/partner` inserted. */
 const PARTNER = /^\/v3\/pay\/partner\//;
 
 /** Simulates WeChat Pay (API v3) for direct merchants and partners, below `/wechat`. */
@@ -153,14 +159,14 @@ async function serve(ctx: Context, core: Core): Promise<void> {
     orderNo,
     act: (fault, word) =>
       fault === 'refused' && word !== undefined
-        ? refuse(400, word, 'Refused because of a configured fault.')
+        ? refuse(400, word, 'The simulator refuses the call because of a fault that was set.')
         : act(fault),
-    // Files are not signed; the hash in the signed answer verifies them.
+    // A file is not signed. The signed response with its download URL also contains its hash.
     sign: (answer, fault) => (answer.file ? answer : signAnswer(core, merchant, requestedSerial, answer, fault)),
   });
 }
 
-/** Sends a notification, unless the request named no notify_url. */
+/** Sends a notification. Without a notify_url no notification is sent. */
 function sendNotification(
   core: Core,
   trade: Trade,
@@ -172,7 +178,7 @@ function sendNotification(
   if (url !== null) core.notifications.send(trade, { id: randomUUID(), event, url, facts }, delay);
 }
 
-/** Decodes a path part; a malformed escape stays as it is and matches no number. */
+/** Decodes a part of the path. A malformed escape stays as it is, so the part matches no order number. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -1,4 +1,4 @@
-/** Trades: created, queried and closed; payments by payer's code, and the page of an h5_url. */
+/** Trades: create, query and close; payments with the payer's payment code; and the page of an h5_url. */
 import type { Context } from 'koa';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
@@ -32,22 +32,24 @@ import {
   tell,
 } from './requests.ts';
 
-/** The path of an h5_url in the simulator; WeChat Pay uses wx.tenpay.com. */
+/** The path of an h5_url in the simulator; WeChat Pay uses the host wx.tenpay.com. */
 export const H5_PATH = '/wechat/cgi-bin/mmpayweb-bin/checkmweb';
 
-/** How long an h5_url can be opened after its create ("H5下单", h5_url). */
+/** How long an h5_url can be opened after the create request ("H5下单", h5_url). */
 const URL_LIFE_MS = 5 * 60_000;
 
-/** A new h5_url of a trade; each create returns another one, which expires after five minutes. */
+/**
+ * Returns a new h5_url of a trade. Each create request returns a different h5_url, which expires after five minutes.
+ */
 function newH5Url(core: Core, trade: Trade): string {
   const issued = `${core.clock.now()}${randomDigits(6)}`;
   return `${core.url}${H5_PATH}?prepay_id=wx${trade.id}&package=${issued}`;
 }
 
 /**
- * Opens an h5_url in the payer's browser. Like WeChat ("H5支付", 常见问题), it refuses an expired URL, a missing referer, and a referer or
- * redirect_url of a domain that the merchant has not registered. Otherwise it redirects to the simulator's page of the trade. The HTTP status of
- * WeChat's refusals is not documented.
+ * Opens an h5_url in the payer's browser and redirects to the payer page of the trade. Like WeChat Pay ("H5支付", 常见问题),
+ * it refuses an expired URL, a missing referer, and a referer or redirect_url on a domain that the merchant has not
+ * registered. The HTTP status of WeChat Pay's refusals is not documented.
  */
 export function openH5(ctx: Context, core: Core): void {
   const trade = tradeOf(core, textOf(ctx, 'prepay_id'));
@@ -82,7 +84,7 @@ function whyRefused(
   return isRegistered ? undefined : '商家存在未配置的参数，请联系商家解决';
 }
 
-/** A registered domain includes its subdomains. */
+/** Whether a URL is on one of the domains or their subdomains. */
 function isOf(url: string, domains: readonly string[]): boolean {
   const host = URL.parse(url)?.hostname ?? '';
   return domains.some((domain) => host === domain || host.endsWith(`.${domain}`));
@@ -102,7 +104,7 @@ function textOf(ctx: Context, name: string): string {
 }
 
 const MINUTE = 60_000;
-/** A trade without time_expire can be paid for two hours. */
+/** How long a trade without time_expire can be paid: two hours. */
 const USUAL_LIFE = 120 * MINUTE;
 
 /** The calls that create, query and close trades. */
@@ -163,13 +165,16 @@ function refuseCreate(asked: Asked, product: string, body: CreateBody): Answer |
   const wrong = refuseNames(merchant, namesIn(body));
   if (wrong) return wrong;
   if (!merchant.products.includes(product)) return notOpened();
-  // An openid in another form is invalid; the message is an inference.
+  // WeChat Pay refuses a malformed openid; the message is inferred.
   if (!Object.values(body.payer ?? {}).every((openid) => /^[\w-]+$/.test(openid)))
     return refuse(400, 'PARAM_ERROR', '无效的openid');
   return isOfAnotherApp(asked, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
 }
 
-/** The payer's openids, from the request or invented. In partner mode a payer always has an openid of the partner's app. */
+/**
+ * Returns the payer's openids, from the request or invented. The payer of a partner's trade always has an openid of the
+ * partner's app.
+ */
 function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
   const invented = 'oSimulatedPayer';
   if (!('sp_mchid' in body)) return { openid: body.payer?.openid ?? invented };
@@ -178,17 +183,20 @@ function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
 }
 
 /**
- * Refuses a time_expire that is too early. This is checked only for a new trade, because the same request may be
- * repeated until the trade expires ("H5下单", time_expire).
+ * Refuses a time_expire that is too early. Only a new trade is checked, because the same request may be repeated until
+ * the trade expires ("H5下单", time_expire).
  */
 function refuseExpiry({ core }: Asked, { time_expire: expire }: CreateBody): Answer | undefined {
   if (!expire) return undefined;
   const ahead = Date.parse(expire) - core.clock.now();
-  // WeChat Pay requires one minute; the tolerance covers the delay of the request.
+  // WeChat Pay requires one minute. One second less is accepted, because the request takes time.
   return ahead >= MINUTE - 1000 ? undefined : badParameter('/time_expire', 'time_expire is less than a minute ahead');
 }
 
-/** Whether an openid was first used with another app: an openid belongs to one app ("JSAPI下单", payer.openid). */
+/**
+ * Whether an openid of the request was first used with another app. An openid belongs to one app ("JSAPI下单",
+ * payer.openid).
+ */
 function isOfAnotherApp({ core, account }: Asked, body: CreateBody): boolean {
   if (!body.payer) return false;
   const named = payersIn({ ...namesIn(body), ...payerOf(body) });
@@ -198,7 +206,7 @@ function isOfAnotherApp({ core, account }: Asked, body: CreateBody): boolean {
   return named.some(({ app, openid }) => known.some((one) => one.openid === openid && one.app !== app));
 }
 
-/** The openids of a payer in a request, with the app of each. */
+/** Returns the openids of a payer, each with its app id. */
 function payersIn(details: Names & Pick<TradeDetails, 'openid' | 'subOpenid'>) {
   const { appid, openid, subAppid, subOpenid } = details;
   const all = [
@@ -208,7 +216,7 @@ function payersIn(details: Names & Pick<TradeDetails, 'openid' | 'subOpenid'>) {
   return all.filter((one) => one.openid !== undefined && !one.openid.startsWith('oSimulatedPayer'));
 }
 
-/** A create may be repeated while the order is unpaid. */
+/** Handles a repeated create request. An equal request may be repeated while the order is unpaid. */
 function repeatCreate(asked: Asked, trade: Trade, request: string): Answer {
   if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
   if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
@@ -216,7 +224,7 @@ function repeatCreate(asked: Asked, trade: Trade, request: string): Answer {
   return credentialOf(asked, trade);
 }
 
-/** The payment data of a create; a code_url is here the URL of the payer's page. */
+/** Returns the payment data for a create request. In the simulator a code_url is the URL of the payer page. */
 function credentialOf({ core }: Asked, trade: Trade): Answer {
   const { product } = detailsOf(trade);
   if (product === 'native') return tell({ code_url: core.payUrl(trade) });
@@ -276,7 +284,7 @@ function findTrade({ core, account }: Asked, orderNo: string): Trade | undefined
   return core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
 }
 
-/** The calls for a payment by payer's code, and its reverse. */
+/** The calls that charge a payer's payment code, and that reverse such a payment. */
 export const CODE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/pay\/transactions\/codepay$/, call: 'create', plan: planPay },
   {
@@ -293,7 +301,7 @@ function planPay(asked: Asked): Planned {
   return { orderNo: read.body.out_trade_no, act: () => pay(asked, read.body) };
 }
 
-/** Charges a payer's code: the payer must type the password, unless the amount has a fixed outcome. */
+/** Charges a payer's payment code. The payer must enter the password, unless the amount has a fixed outcome. */
 function pay(asked: Asked, body: CodepayBody): Answer {
   const { core, account, merchant } = asked;
   const names = namesIn(body);
@@ -314,7 +322,7 @@ function pay(asked: Asked, body: CodepayBody): Answer {
     minor: body.amount.total,
     currency: 'CNY',
     state: 'open',
-    // WeChat Pay sends no notifications about payments by payer's code.
+    // WeChat Pay sends no notification of a payment with a payment code.
     notifyUrl: null,
     details: {
       ...names,
@@ -331,7 +339,10 @@ function pay(asked: Asked, body: CodepayBody): Answer {
   return { ...tell(describeTrade(trade)), status, silent: trade.fixed === 'silent' };
 }
 
-/** Refuses a repeat: a code works once, even for the same order; the merchant must query the result. */
+/**
+ * Refuses a repeated codepay request. A payment code works once, even for the same order; the merchant must query the
+ * order.
+ */
 function refuseRepeat(trade: Trade): Answer {
   if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
   if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
@@ -351,7 +362,7 @@ function planReverse(asked: Asked): Planned {
   return { orderNo, act: () => reverse(asked, orderNo, namesIn(read.body)) };
 }
 
-/** Closes an unpaid trade or refunds a paid one in full; a repeat returns the same answer. */
+/** Closes an unpaid trade or refunds a paid trade in full. A repeated request returns the same response. */
 function reverse(asked: Asked, orderNo: string, names: Names): Answer {
   const { core, merchant } = asked;
   const { mchid, subMchid } = names;

@@ -1,4 +1,4 @@
-// The payment scheme of Alipay's agents: bills, proofs and confirmations of delivery.
+// The payment scheme for Alipay's agents: bills, proofs of payment, and confirmations of delivery.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import { AppError, NotFound } from '../../errors.ts';
 import type { AgentProof, Channel } from '../../payments/channel.ts';
@@ -10,20 +10,26 @@ import type { PaymentScheme, SkillCaller, SkillPair } from './scheme.ts';
 import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 const HEADER = 'Payment-Proof';
-/** Largest proof header: a session of 4 KB in base64 and the rest. Common proxies accept as much in one header. */
+/**
+ * Maximum size of the header with a proof. It has room for a client session of 4 KB in base64 and the other fields.
+ * Common proxies accept a header of this size.
+ */
 const MAX_HEADER_BYTES = 8192;
 const MAX_PROOF_BYTES = 2048;
 const MAX_SESSION_BYTES = 4096;
 
-/** The operations that the scheme needs. */
+/** The operations that the scheme for Alipay's agents uses. */
 interface AlipayAgents {
-  /** Adds the bill for Alipay's agents if the account accepts payments by agents. */
+  /** Adds the bill for Alipay's agents to an offer, if the merchant's account accepts payments by agents. */
   withBill(pair: SkillPair): Promise<SkillPair>;
-  /** Marks the order that a proof pays as paid, and returns its number. Throws if the proof is refused. */
+  /** Finds the order of a proof, marks it as paid and returns its number. Throws if the proof is refused. */
   orderOf(caller: SkillCaller, proof: AgentProof): Promise<string>;
 }
 
-/** The scheme of Alipay's agents: the bill in `Payment-Needed`, the proof in `Payment-Proof`, which only Alipay can verify. */
+/**
+ * The payment scheme for Alipay's agents. The header `Payment-Needed` contains the bill, and `Payment-Proof` contains
+ * the proof, which only Alipay can verify.
+ */
 export function alipayAgentScheme(agents: AlipayAgents): PaymentScheme {
   const scheme: PaymentScheme = {
     name: 'alipay-agent',
@@ -56,8 +62,9 @@ export function alipayAgentScheme(agents: AlipayAgents): PaymentScheme {
 }
 
 /**
- * Reads `Payment-Proof`; throws ProofInvalid. Alipay's product document says base64url, its demos accept either alphabet with or
- * without padding, and its acceptance script sends padded base64. The members are sent to Alipay unchanged.
+ * Reads the header `Payment-Proof`. Throws ProofInvalid. Both base64 alphabets are accepted, with or without padding:
+ * Alipay's product document says base64url, its demos accept every variant, and its acceptance script sends padded
+ * base64. The fields are sent to Alipay unchanged.
  */
 function readProof(header: string): AgentProof {
   try {
@@ -76,7 +83,10 @@ function readProof(header: string): AgentProof {
   }
 }
 
-/** Whether a text reaches Alipay unchanged: no control characters and no lone surrogates. */
+/**
+ * Whether Alipay receives a text unchanged: it must contain no control characters and no lone surrogates, and must not
+ * be too long.
+ */
 function isSendable(value: unknown, maxBytes: number): value is string {
   return typeof value === 'string' && Buffer.byteLength(value) <= maxBytes && !/[\p{Cc}\p{Cs}]/u.test(value);
 }
@@ -85,7 +95,10 @@ function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** Seconds between attempts to confirm a delivery. After the last one an exception is opened. */
+/**
+ * Pauses between the attempts to confirm a delivery (seconds). After the last attempt an exception (a case for an
+ * operator) is opened.
+ */
 const PAUSES = [5, 30, 120, 600, 3600, 6 * 3600, 12 * 3600] as const;
 
 type Needs = Pick<SkillPorts, 'store' | 'now' | 'log' | 'checkpoint'> & {
@@ -93,13 +106,13 @@ type Needs = Pick<SkillPorts, 'store' | 'now' | 'log' | 'checkpoint'> & {
   payments: Pick<SkillPorts['payments'], 'settleProven' | 'raise'>;
 };
 
-/** Payments by Alipay's agents: bills, proofs, and confirmations of delivery. */
+/** Creates the operations for payments by Alipay's agents: bills, proofs of payment, and confirmations of delivery. */
 export function alipayAgents({ store, now, log, checkpoint, channels, payments }: Needs) {
   return { withBill, orderOf, confirm } satisfies AlipayAgents & { confirm: unknown };
 
   /**
-   * Creates a missing bill once and stores it, so that it never changes. If the account accepts no agents, an empty
-   * bill is stored, so that it is not requested again.
+   * Creates the bill if the offer has none, and stores it, so that every 402 has the same bill. If the account accepts
+   * no payments by agents, an empty bill is stored, so that no further attempt is made.
    */
   async function withBill(pair: SkillPair): Promise<SkillPair> {
     const { order, skill } = pair;
@@ -120,8 +133,8 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
   }
 
   /**
-   * Returns the order of a proof. A proof that was verified before is not sent to Alipay again. Otherwise Alipay's
-   * response names the order, which is then marked as paid.
+   * Returns the number of the order that a proof pays. If the proof was verified before, Alipay is not called again.
+   * Otherwise Alipay's response contains the order number, and the order is marked as paid.
    */
   async function orderOf(caller: SkillCaller, proof: AgentProof): Promise<string> {
     const { clientId, project } = caller;
@@ -134,23 +147,23 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     if (proven) return proven.orderNo;
     const { channel, mode, account } = await channels.forNew(project, 'alipay');
     const { agents } = channel;
-    if (!agents) throw invalid('is not accepted: the project has no service id for agents');
+    if (!agents) throw invalid('is not accepted: the Alipay configuration of the project has no service id for agents');
     const answer = await agents.verify(proof);
     if (answer.kind === 'unknown') {
       log('warn', 'a proof of an agent was not verified', { tradeNo, cause: answer.cause, detail: answer.detail });
-      throw answer.cause === 'mismatch' ? invalid('belongs to another payment') : new ProofUnverified();
+      throw answer.cause === 'mismatch' ? invalid('does not belong to protocol.trade_no') : new ProofUnverified();
     }
     if (answer.kind === 'refused') throw invalid(`was refused by Alipay (${answer.code})`);
     const { order, skill } = await pairOf(answer.orderNo, caller);
-    // The proof was verified with the current account, so it does not count for orders of another account or mode.
-    if (order.mode !== mode || order.account !== account) throw invalid('belongs to another account');
+    // Alipay verified the proof for the current account, so it is not valid for an order of another account or mode.
+    if (order.mode !== mode || order.account !== account) throw invalid('belongs to another Alipay account or mode');
     if (order.payWay !== 'alipay' || answer.resourceId !== skill.resource) throw invalid('belongs to another resource');
     checkpoint('agent.verified');
     const { channelNo, amount, at } = answer;
     const settled = await payments.settleProven(order, { kind: 'paid', channelNo, amount, at, payer: undefined });
     checkpoint('agent.settled');
-    // The order was not paid by this payment.
-    if (settled.paid === 0n && settled.channelTradeNo !== channelNo) throw invalid('belongs to another payment');
+    // The order was not paid with the payment of this proof.
+    if (settled.paid === 0n && settled.channelTradeNo !== channelNo) throw invalid('is not a payment of this order');
     return noteProof(order.orderNo, tradeNo);
   }
 
@@ -162,7 +175,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     }
   }
 
-  /** Stores the first proof of an order. After that, the delivery must be confirmed once the content exists. */
+  /** Stores the first proof of an order. From then on, a delivery of the content must be confirmed to Alipay. */
   async function noteProof(orderNo: string, tradeNo: string): Promise<string> {
     await store.transaction(async (tx) => {
       const skill = await tx.skillOrders.lock({ orderNo });
@@ -174,8 +187,8 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
   }
 
   /**
-   * Job: confirms a delivery to Alipay. A failure is retried. After the last attempt an exception (a case for an
-   * operator) is opened.
+   * Job: confirms a delivery to Alipay, and schedules a retry if that fails. After the last attempt an exception (a
+   * case for an operator) is opened.
    */
   async function confirm(orderNo: string): Promise<void> {
     const { order, skill } = await store.read((tx) => readPair(tx, orderNo));
@@ -204,7 +217,9 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     });
   }
 
-  /** Confirms a delivery; returns undefined on success, otherwise the reason of the failure. */
+  /**
+   * Sends the confirmation of a delivery to Alipay. Returns undefined on success, otherwise the reason of the failure.
+   */
   async function sendConfirmation(order: SkillPair['order'], tradeNo: string): Promise<string | undefined> {
     try {
       const { agents } = await channels.forOrder(order);
@@ -219,7 +234,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
   }
 }
 
-/** Returns the bill by which agents pay an order; empty if the account accepts no payments by agents. */
+/** Returns the bill with which agents pay an order. Empty if the account accepts no payments by agents. */
 export async function agentBill({ agents }: Channel, order: OrderRow, resourceId: string): Promise<string> {
   const { orderNo, amount, currency, expiresAt, subject } = order;
   if (!agents) return '';
@@ -236,7 +251,7 @@ function invalid(detail: string): ProofInvalid {
   return new ProofInvalid('Payment-Proof', detail);
 }
 
-/** Shortens the name, because it is part of a header. */
+/** Shortens the name of the goods, because a header contains it. */
 function nameOf(subject: string): string {
   return [...subject].slice(0, 16).join('');
 }

@@ -1,4 +1,4 @@
-// The service's own payment scheme: the brand in its header, signed payment codes and receipts.
+// The service's own payment scheme: a header with the operator's brand, signed payment codes, and receipts.
 import { hash, randomBytes } from 'node:crypto';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { CoinCallRow, SkillOrderRow } from '../../db/entities/skillpay.ts';
@@ -7,7 +7,10 @@ import type { Mode } from '../../payments/channel.ts';
 import type { SigningKeys } from '../signing-keys.ts';
 import type { PaymentScheme, Proof } from './scheme.ts';
 
-/** The service's own scheme: a signed payment code in a header with the operator's brand. The proof is the order number. */
+/**
+ * The service's own payment scheme. A header, whose name contains the operator's brand, contains a signed payment code.
+ * The proof of payment is the order number.
+ */
 export function codeScheme(brand: string | undefined): PaymentScheme {
   const scheme: PaymentScheme = {
     name: 'code',
@@ -22,7 +25,10 @@ export function codeScheme(brand: string | undefined): PaymentScheme {
   return scheme;
 }
 
-/** Name of the header with the payment code for a channel; a configured brand replaces the channel operator's. */
+/**
+ * Returns the name of the header with the payment code for a channel. The configured brand is used instead of the name
+ * of the channel's operator.
+ */
 function brandHeader(brand: string | undefined, payWay: PayWay): string {
   return `${brand ?? CHANNELS[payWay].operator}-Pay-Required`;
 }
@@ -32,22 +38,30 @@ function brandHeaders(brand: string | undefined): string[] {
   return [...new Set(PAY_WAYS.map((payWay) => brandHeader(brand, payWay)))];
 }
 
-/** The part of an offer that its payment code signs. */
+/** The values of an offer that the payment code contains and signs. */
 type CodeSubject = Pick<SkillOrderRow, 'resource' | 'bodyDigest'>;
 
-/** Creates payment codes and receipts. It is an interface so that an operator can replace the service's own code. */
+/**
+ * Creates payment codes and receipts. This is an interface, so that an operator of the service can use another
+ * implementation.
+ */
 export interface PaymentCodes {
-  /** Prepares for a mode; call it before the transaction that creates the code. */
+  /** Loads the signing key of a mode. Call it before the transaction that creates a payment code. */
   prepare(mode: Mode): Promise<void>;
-  /** Returns the payment code of an order: one line that fits into a header. */
+  /** Returns the payment code of an order as one line, because it is sent in a header. */
   code(order: OrderRow, subject: CodeSubject): Promise<string>;
   /** Returns the receipt for the content of an order. */
   receipt(order: OrderRow, resource: string, content: string): Promise<string>;
-  /** Returns the receipt of a call paid with coins. Coins have no mode, so it is signed with the `live` key. */
+  /**
+   * Returns the receipt of a call that was paid with coins. Coins have no mode, so the `live` key signs the receipt.
+   */
   coinReceipt(call: CoinCallRow, content: string): Promise<string>;
 }
 
-/** The service's own codes: compact JWS (EdDSA), verified with the public keys at `/.well-known/jwks.json`. */
+/**
+ * Creates the service's own payment codes and receipts as compact JWS (EdDSA). Clients verify them with the public keys
+ * at `/.well-known/jwks.json`.
+ */
 export function signedCodes(keys: SigningKeys, issuer: string): PaymentCodes {
   return {
     prepare: (mode) => keys.ensure(mode),

@@ -1,5 +1,5 @@
-// The payment scheme MPP (HTTP authentication scheme `Payment`): challenges, the client's credentials (proofs of
-// payment), and the methods that a client prefers.
+// The payment scheme MPP (HTTP authentication scheme `Payment`): challenges of the service, credentials of the client
+// (its proofs of payment), and the payment methods that the client prefers.
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { PayWay } from '../../payments/channel.ts';
@@ -20,9 +20,9 @@ import {
 import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 /**
- * The HTTP authentication scheme `Payment` (draft-httpauth-payment-01, intent `charge`): challenges in `WWW-Authenticate`,
- * the credential in `Payment-Authorization`, the receipt in `Payment-Receipt`. Its methods are the service's channels; the
- * payload of a credential is the order number.
+ * The HTTP authentication scheme `Payment` (draft-httpauth-payment-01, intent `charge`). The challenges are in
+ * `WWW-Authenticate`, the credential in `Payment-Authorization`, and the receipt in `Payment-Receipt`. The methods of
+ * the scheme are the service's channels. The payload of a credential is the order number.
  */
 export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme {
   const realm = new URL(publicUrl).host;
@@ -68,8 +68,8 @@ export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme
   }
 
   /**
-   * A credential that is unreadable, or whose challenge the service did not make for this application, names no order.
-   * The call is then handled like a first one, with the fault in `type`.
+   * Reads a credential. If it cannot be read, or if its challenge was not made for this application, the proof has no
+   * order number. The call is then handled like a first call, and `type` of the 402 names the fault.
    */
   function proofOf(header: string, { clientId }: SkillCaller): Proof {
     const common = { scheme, header: CREDENTIAL_HEADER };
@@ -104,12 +104,12 @@ function reject(why: Failure): never {
   throw new ProofRejected(why);
 }
 
-/** The value of a `Content-Digest` (RFC 9530). */
+/** Returns a body digest in the form of the header `Content-Digest` (RFC 9530). */
 function digestText(bodyDigest: string): string {
   return `sha-256=:${bodyDigest}:`;
 }
 
-/** The problem types of the draft, by the service's reasons. */
+/** The problem type of the draft for each reason why a proof is refused. */
 const PROBLEMS: Readonly<Record<Failure, string>> = {
   malformed: 'malformed-credential',
   invalid: 'invalid-challenge',
@@ -121,29 +121,37 @@ const PROBLEMS: Readonly<Record<Failure, string>> = {
   refunded: 'verification-failed',
 };
 
-/** The header with the client's credential. It is not `Authorization`, which has the application's own token. */
+/**
+ * The header that contains the client's credential. `Authorization` is not used, because it contains the application's
+ * access token.
+ */
 const CREDENTIAL_HEADER = 'Payment-Authorization';
 
-/** A challenge of the scheme `Payment` (draft-httpauth-payment-01), with its parameters as sent. */
+/**
+ * A challenge of the scheme `Payment` (draft-httpauth-payment-01). The parameters have the form in which they are sent.
+ */
 interface Challenge {
   id: string;
   realm: string;
   method: string;
   intent: string;
-  /** Base64url of RFC 8785 JSON. */
+  /** Canonical JSON (RFC 8785) in base64url. */
   request: string;
   expires?: string | undefined;
   digest?: string | undefined;
   header?: string | undefined;
 }
 
-/** Creates and verifies challenges; every replica has the same keys. */
+/** Computes and checks the ids of challenges. Every replica has the same keys. */
 interface ChallengeKeys {
   idOf(challenge: Omit<Challenge, 'id'>, clientId: string): string;
   isOwn(challenge: Challenge, clientId: string): boolean;
 }
 
-/** Derives the keys from the master keys: the newest signs, all of them verify. A challenge is bound to one application. */
+/**
+ * Derives the challenge keys from the master keys. The newest key signs new challenges, and every key can verify one. A
+ * challenge is valid only for the application for which it was made.
+ */
 export function challengeKeys(masterKeys: readonly { key: Buffer }[]): ChallengeKeys {
   const secrets = masterKeys.map(({ key }) =>
     Buffer.from(hkdfSync('sha256', key, 'unified-payment-service', 'payment-challenge', 32)),
@@ -162,7 +170,9 @@ export function challengeKeys(masterKeys: readonly { key: Buffer }[]): Challenge
   };
 }
 
-/** Joins the draft's eight slots with `|` and signs them, with a key for the application. */
+/**
+ * Joins the eight values that the draft specifies with `|`, and computes their HMAC with a key for this application.
+ */
 function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string): Buffer {
   const { realm, method, intent, request, expires = '', digest = '', header } = challenge;
   const slots = [realm, method, intent, request, expires, digest, ''];
@@ -171,7 +181,10 @@ function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string
   return createHmac('sha256', key).update(slots.join('|')).digest();
 }
 
-/** The `request` of a challenge; always the same for the same order. Amounts are minor units. */
+/**
+ * Returns the `request` parameter of a challenge. It is always the same for the same order and channel. Amounts are in
+ * minor units.
+ */
 function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): string {
   const { order } = pair;
   const decimals = exponentOf(order.currency) ?? 2;
@@ -189,27 +202,30 @@ function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): strin
   return Buffer.from(canonicalJson(request)).toString('base64url');
 }
 
-/** The challenge as text of `WWW-Authenticate`. No value needs escaping: names, base64, a host, a time. */
+/**
+ * Returns a challenge as text for the header `WWW-Authenticate`. The values are names, base64, a host and a time, so
+ * nothing must be escaped.
+ */
 function challengeText(challenge: Challenge): string {
   const { id, realm, method, intent, request, expires, digest, header } = challenge;
   const members = Object.entries({ id, realm, method, intent, request, expires, digest, header });
   return `Payment ${members.flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${value}"`])).join(', ')}`;
 }
 
-/** A parsed credential. */
+/** The credential that a client sent, after parsing. */
 interface Credential {
   challenge: Challenge;
-  /** undefined = the payload has no order number. */
+  /** The order number in the payload. undefined = the payload contains no valid order number. */
   outTradeNo: string | undefined;
 }
 
 const REQUIRED = ['id', 'realm', 'method', 'intent', 'request'] as const;
 const OPTIONAL = ['expires', 'digest', 'header', 'opaque', 'description'] as const;
 
-/** Reads `Payment <base64url of JSON>`; throws HeaderMalformed. */
+/** Reads a credential of the form `Payment <base64url of JSON>`. Throws HeaderMalformed. */
 function readCredential(header: string): Credential {
   const [, encoded] = /^Payment +([\w-]+)$/i.exec(header) ?? [];
-  if (encoded === undefined) throw new HeaderMalformed('is not one Payment credential');
+  if (encoded === undefined) throw new HeaderMalformed('must be one credential: Payment <base64url of JSON>');
   const { challenge, payload } = readHeaderObject(encoded, 'base64url');
   const { outTradeNo } = objectOf(payload, 'has no payload');
   return {
@@ -218,7 +234,10 @@ function readCredential(header: string): Credential {
   };
 }
 
-/** Unknown parameters are ignored. The service never sends `opaque`, so a challenge with one is refused. */
+/**
+ * Checks the fields of a challenge. Unknown fields are ignored. The service never sends `opaque`, so a challenge with
+ * this field is refused.
+ */
 function challengeOf(members: Record<string, unknown>): Challenge {
   for (const name of REQUIRED)
     if (typeof members[name] !== 'string' || members[name] === '')
@@ -240,9 +259,9 @@ interface Range {
 const RANGE = /^([a-z]+|\*)\/([A-Za-z\d-]+|\*)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * Returns the methods that a client accepts for the intent `charge`, highest weight first (`Accept-Payment`,
- * draft-httpauth-payment-01). If the header is absent or invalid, or accepts none, returns all methods in their given
- * sequence.
+ * Returns the methods that the client accepts for the intent `charge`, the highest weight first (header
+ * `Accept-Payment`, draft-httpauth-payment-01). If the header is absent or invalid, or accepts none of the methods,
+ * returns all methods in their given sequence.
  */
 export function preferred<Method extends string>(header: string | undefined, methods: readonly Method[]): Method[] {
   const ranges = header === undefined ? undefined : readRanges(header);
@@ -258,7 +277,7 @@ function readRanges(header: string): Range[] | undefined {
   return found.map((match) => ({ method: match![1]!, intent: match![2]!, q: Number(match![3] ?? 1) }));
 }
 
-/** The weight that a client gives a method: that of the most specific matching range. */
+/** Returns the weight that the client gives to a method. If several ranges match, the most specific one decides. */
 function weightOf(ranges: readonly Range[], method: string): number {
   const fitting = ranges.filter((one) => fits(one.method, method) && fits(one.intent, 'charge'));
   const [best] = fitting.toSorted((a, b) => wildcards(a) - wildcards(b));

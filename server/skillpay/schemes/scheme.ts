@@ -1,5 +1,5 @@
-// The interface of a payment scheme. Also shared by all schemes: the order with its pay-per-call row, the header limit,
-// the payer's address.
+// The interface of a payment scheme. This file also has what all schemes share: the order with its pay-per-call row,
+// the limit for headers, and the address of the payment page.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry, SkillOrderRow } from '../../db/entities/skillpay.ts';
 import type { AppTerms } from '../../payments/idempotency.ts';
@@ -10,86 +10,96 @@ export interface SkillPair {
   skill: SkillOrderRow;
 }
 
-/** The application that sent the call. */
+/** The application that sends a pay-per-call request. */
 export interface SkillCaller {
   clientId: string;
   project: string;
-  /** The payment terms of the application, if they were loaded together with the token. Absent = not loaded. */
+  /** The application's rules for payments. Absent = they were not loaded together with the token. */
   terms?: AppTerms | undefined;
 }
 
-/** Request headers of a call, in lower case. */
+/** The headers of a pay-per-call request. The names are in lower case. */
 export type CallHeaders = Readonly<Record<string, string | undefined>>;
 
-/** Why a call with a proof got no content. */
+/** Why a call that contains a proof of payment gets no content. */
 export type Failure = 'malformed' | 'invalid' | 'payload' | 'mismatch' | 'unpaid' | 'unknown' | 'expired' | 'refunded';
 
-/** A call with the data that payment schemes use. */
+/** The data of a pay-per-call request that payment schemes use. */
 export interface Call {
   headers: CallHeaders;
-  /** All proofs of the call. */
+  /** The proofs of payment in the request. Different schemes may each contribute one. */
   proofs: readonly Proof[];
-  /** SHA-256 of the raw body in standard base64; undefined without a body. */
+  /** SHA-256 of the raw request body in standard base64. undefined = the request has no body. */
   bodyDigest?: string | undefined;
 }
 
-/** A caller's proof of payment. Only the channel decides whether the order is paid. */
+/**
+ * A proof of payment that the caller sent. A proof only identifies the order. Whether the order is paid is decided by
+ * the channel.
+ */
 export interface Proof {
   scheme: PaymentScheme;
-  /** The name of the header that contained the proof. */
+  /** The name of the header that contains the proof. */
   header: string;
-  /** The order number in the proof. undefined = the proof is unreadable, and its scheme responds to that with a 402. */
+  /** The order number in the proof. undefined = the proof cannot be read. Its scheme then responds with a 402. */
   outTradeNo: string | undefined;
-  /** Finds the order of a proof that does not name it; throws if the proof is refused. Absent = the proof names it. */
+  /**
+   * Finds the order if the proof does not contain an order number. Throws if the proof is refused. Absent = the proof
+   * contains the order number.
+   */
   find?(): Promise<string>;
-  /** The client's own key of this payment; it may not be sent again with another payload. */
+  /** The client's own key for this payment. The client must not use the same key with another payload. */
   once?: { key: string; payload: object };
-  /** Throws ProofInvalid or ProofRejected unless the proof belongs to this offer. */
+  /** Throws ProofInvalid or ProofRejected if the proof does not belong to this offer. */
   check(pair: SkillPair, call: Call, now: Date): void;
 }
 
-/** The additions of a scheme to a 402: headers, and fields of the problem document. */
+/** The headers, and the fields of the problem document, that a payment scheme adds to a 402. */
 export interface Asked {
   headers: Record<string, string>;
   members?: Record<string, unknown>;
 }
 
-/** The additions of a scheme to the 200 with the content: headers, and fields next to `data`. */
+/** The headers, and the fields beside `data`, that a payment scheme adds to the 200 with the content. */
 interface Given {
   headers?: Record<string, string>;
   members?: Record<string, unknown>;
 }
 
-/** The additions of a scheme to a response without content. */
+/** The headers and the `type` that a payment scheme adds to a response that refuses a proof. */
 export interface Failed {
   headers?: Record<string, string>;
-  /** Replaces the problem's `type`. */
+  /** The `type` of the problem document, instead of the default one. */
   type?: string;
 }
 
-/** One way to request a payment over HTTP and to prove it. Schemes are independent of each other. */
+/** A method of requesting a payment over HTTP and of proving the payment. Schemes are independent of each other. */
 export interface PaymentScheme {
   name: string;
-  /** Names of the headers of its responses, which CORS must expose. */
+  /** Names of the response headers of the scheme. CORS must expose them, so that browsers can read them. */
   exposes: readonly string[];
   /**
-   * Fetches the part of a 402 that another server provides, and stores it in the row. Runs outside any transaction
-   * before each 402, and returns at once if the row has that part. Must not throw if the other server does not respond.
+   * Fetches data for the 402 from another server and stores it in the pay-per-call row. Called before each 402, outside
+   * any transaction. Returns immediately if the row already has the data. Must not throw if the other server does not
+   * respond.
    */
   prepare?(pair: SkillPair): Promise<SkillPair>;
-  /** Returns the scheme's part of a 402; always the same for the same row. */
+  /** Returns the headers and fields that the scheme adds to a 402. The result is always the same for the same row. */
   ask(pair: SkillPair, call: Call): Asked;
-  /** Returns a shorter part without optional data, for a 402 whose headers would be too long. */
+  /** Returns a shorter form of `ask` without optional data. It is used if the headers of the 402 would be too long. */
   brief?(pair: SkillPair, call: Call): Asked;
-  /** Reads the proof of a request; undefined without one. Throws ProofInvalid. */
+  /**
+   * Reads the proof from the request headers. Returns undefined if the request has no proof of this scheme. Throws
+   * ProofInvalid.
+   */
   read?(headers: CallHeaders, caller: SkillCaller): Proof | undefined;
-  /** Returns the additions to the 200 with the content. */
+  /** Returns the headers and fields that the scheme adds to the 200 with the content. */
   paid?(pair: SkillPair, given: { content: unknown; replayed: boolean }): Given;
-  /** Returns the additions to a response to a proof for which there is no content. */
+  /** Returns the headers and the `type` that the scheme adds to a response that refuses a proof. */
   failed?(pair: SkillPair, why: Failure): Failed;
 }
 
-/** Returns the first fault of a call's proofs; `unpaid` = no fault. */
+/** Checks the proofs of a call and returns the first fault. `unpaid` means that no proof has a fault. */
 export function firstFault(call: Call, pair: SkillPair, now: Date): Failure {
   try {
     for (const proof of call.proofs) proof.check(pair, call, now);
@@ -100,7 +110,7 @@ export function firstFault(call: Call, pair: SkillPair, now: Date): Failure {
   }
 }
 
-/** A proof to which its scheme responds with the order's 402 and not with a 400. */
+/** A proof that its scheme refuses with the 402 of the order instead of a 400. */
 export class ProofRejected extends Error {
   readonly why: Failure;
   constructor(why: Failure) {
@@ -111,14 +121,15 @@ export class ProofRejected extends Error {
 }
 
 /**
- * Most bytes of the headers that schemes add to a 402. With the service's other headers (about 660 bytes, with CORS 350
- * more) they stay below 4 KB, the limit of common reverse proxies for the headers of a response.
+ * Maximum total size of the headers that schemes add to a 402 (bytes). The service's other headers have about 660
+ * bytes, with CORS about 1,010. Together they stay below 4 KB, because common reverse proxies accept no more response
+ * headers.
  */
 const HEADER_ROOM = 3_050;
 
 /**
- * Returns the additions of all schemes to an order's 402. If they exceed the limit, schemes use their shorter form,
- * beginning with the last scheme, until they fit. Always the same for the same order.
+ * Returns what all schemes add to the 402 of an order. If the headers exceed the limit, the schemes use their shorter
+ * form one by one, beginning with the last, until the headers fit. The result is always the same for the same order.
  */
 export function askAll(schemes: readonly PaymentScheme[], pair: SkillPair, call: Call): Asked {
   const added = schemes.map((scheme) => scheme.ask(pair, call));
@@ -130,15 +141,15 @@ export function askAll(schemes: readonly PaymentScheme[], pair: SkillPair, call:
   };
 }
 
-/** Counts the name, colon, space, value and line end of each header. */
+/** Returns the size of all headers: name, colon, space, value and line end. */
 function sizeOf(added: readonly Asked[]): number {
   const pairs = added.flatMap(({ headers }) => Object.entries(headers));
   return pairs.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
 }
 
 /**
- * The page where the payer pays an order with one of its channels. For another channel than the order's own, the page
- * creates a new order.
+ * Returns the address of the page where the payer pays an order with one of its channels. If that is not the order's
+ * current channel, the page creates a new order.
  */
 export function payUrlOf(publicUrl: string, { order }: SkillPair, { payWay }: OfferEntry): string {
   const own = `${publicUrl}/pay/${order.orderNo}`;

@@ -1,16 +1,16 @@
-/** Most bytes of a header with a proof, unless its payment scheme allows more. */
+/** Maximum size of a header with a proof. A payment scheme may allow more. */
 const MAX_BYTES = 4096;
 const MAX_DEPTH = 20;
 
-/** The fault of a header, worded as the end of a sentence. */
+/** A header is malformed. The message is the end of a sentence that begins with the header's name. */
 export class HeaderMalformed extends Error {}
 
-/** The encoding of a header. `either`: base64 or base64url, with or without padding. */
+/** The encoding of a header. `either` = base64 or base64url, with or without padding. */
 type HeaderEncoding = 'base64' | 'base64url' | 'either';
 
 /**
- * Decodes the JSON object in a base64 header. Allowed are 4 KB unless the scheme allows more, 20 levels, only the
- * canonical encoding, and no duplicate field. Throws HeaderMalformed.
+ * Decodes a header that contains a JSON object in base64. Throws HeaderMalformed if the header is too long, is not
+ * encoded canonically, is nested too deeply, or contains a field twice.
  */
 export function readHeaderObject(
   header: string,
@@ -26,7 +26,10 @@ export function readHeaderObject(
   return objectOf(value, 'is not a JSON object');
 }
 
-/** Accepts only the canonical encoding: no other alphabet or padding, no stray bits. */
+/**
+ * Decodes a header in canonical encoding. Returns undefined if it contains characters of the other alphabet, wrong
+ * padding or superfluous bits.
+ */
 function bytesOf(header: string, encoding: 'base64' | 'base64url'): Buffer | undefined {
   const bytes = Buffer.from(header, encoding);
   return bytes.toString(encoding) === header ? bytes : undefined;
@@ -40,7 +43,7 @@ function bytesOfEither(header: string): Buffer | undefined {
   return bytesOf(isUrlSafe ? bare : bare.replaceAll('+', '-').replaceAll('/', '_'), 'base64url');
 }
 
-/** Returns the value as an object; throws HeaderMalformed with the given text. */
+/** Returns the value if it is an object. Otherwise throws HeaderMalformed with the given text. */
 export function objectOf(value: unknown, otherwise: string): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new HeaderMalformed(otherwise);
   return value as Record<string, unknown>;
@@ -55,12 +58,13 @@ function parse(bytes: Buffer, encoding: string): unknown {
   } catch {
     throw new HeaderMalformed(`is not ${encoding}-encoded JSON`);
   }
-  // JSON.parse keeps the last of two fields with the same name; another program might keep the first.
+  // JSON.parse keeps the last of two fields with the same name, but another program may keep the first. So duplicate
+  // names are refused.
   if (writtenMembers(text) !== membersOf(value)) throw new HeaderMalformed('names a member twice');
   return value;
 }
 
-/** Counts the fields in a JSON text: its strings that are followed by a colon. */
+/** Counts the fields in a JSON text. Each string that is followed by a colon is the name of a field. */
 function writtenMembers(text: string): number {
   return [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;
 }
@@ -71,7 +75,7 @@ function membersOf(value: unknown): number {
   return Array.isArray(value) ? inside : inside + Object.keys(value).length;
 }
 
-/** Recursion is safe: 8 KB of brackets are at most 6144 levels. */
+/** Recursion cannot overflow the stack: a header of 8 KB contains at most 6144 levels. */
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));

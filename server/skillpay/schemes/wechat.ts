@@ -1,4 +1,4 @@
-// The payment scheme of WeChat's agents, and the payment codes that WeChat issues for them.
+// The payment scheme for WeChat's agents, and the payment codes that WeChat issues for them.
 import type { KeyObject } from 'node:crypto';
 import type { Place } from '../../db/encryption.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
@@ -7,14 +7,20 @@ import { within } from '../../payments/ports.ts';
 import type { SkillPorts } from '../ports.ts';
 import type { Asked, PaymentScheme, SkillPair } from './scheme.ts';
 
-/** The header from which WeChat's agents read WeChat's own payment code; the service's code is never sent in it. */
+/**
+ * The header from which WeChat's agents read the payment code that WeChat issued. The service's own payment code is
+ * never sent in this header.
+ */
 const AGENT_CODE = 'WeixinPay-Required';
 
-/** The instruction for agents that only read bodies, worded as in the vendor's merchant demo. */
+/** The instruction for agents that read only the body. It has the same wording as WeChat's demo for merchants. */
 const AGENT_PROMPT =
   '本次使用微信支付，请将 WeixinPay-Required 的值作为 paymentCode 交给 weixinpay_pay，以向用户申请支付授权。';
 
-/** The scheme of WeChat's agents: WeChat's payment code in a header and in the body. The proof is the order number. */
+/**
+ * The payment scheme for WeChat's agents. A header and the body contain the payment code that WeChat issued. The proof
+ * of payment is the order number.
+ */
 export function weixinAgentScheme(withAgentCode: WithAgentCode, now: () => Date): PaymentScheme {
   return {
     name: 'weixin-agent',
@@ -31,13 +37,15 @@ export function weixinAgentScheme(withAgentCode: WithAgentCode, now: () => Date)
   };
 }
 
-/** Longest life of a payment code (seconds), as WeChat documents it. */
+/** Longest time for which a payment code is valid (seconds), according to WeChat's documentation. */
 const MOST_SECONDS = 900;
 
-/** After a timeout, no code is requested for this time (ms), so that no 402 waits for one. */
+/** After a timeout of WeChat, no payment code is requested for this time (ms), so that later 402s are not delayed. */
 const SILENCE_MS = 30_000;
 
-/** A request for a code that WeChat issues for an order's ordinary payment data. */
+/**
+ * A request to WeChat to issue a payment code for an order. `payData` is the payment data that the order already has.
+ */
 interface CodeRequest {
   orderNo: string;
   mode: AgentPayRow['mode'];
@@ -46,29 +54,32 @@ interface CodeRequest {
   seconds: number;
 }
 
-/** The developer account with which codes are requested, and its key. */
+/** The developer account that requests payment codes, and its private key. */
 interface AgentCredentials {
   developerId: string;
   keyId: string;
   key: KeyObject;
 }
 
-/** WeChat's response: a code, or the reason why there is none. */
+/** WeChat's response: a payment code, or the reason why WeChat issued none. */
 export type CodeAnswer = { code: string } | { fault: string };
 
 /** Requests a payment code from WeChat; never throws. */
 export type AskCode = (agent: AgentCredentials, request: CodeRequest) => Promise<CodeAnswer>;
 
-/** What requesting and storing codes needs. */
+/** The dependencies of `withAgentCode`. */
 interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'patience'> {
   open: (place: Place, encrypted: string) => string;
   readKey: (pem: string) => KeyObject;
   ask: AskCode;
-  /** Counts the answers. */
+  /** Counts the responses of WeChat for the metrics. */
   count: (result: 'given' | 'failed') => void;
 }
 
-/** Adds a valid code to an order if the project is configured for it. If that fails, returns the order unchanged. */
+/**
+ * Adds a valid payment code of WeChat to an order, if the project is configured for that. If WeChat issues no code,
+ * returns the order unchanged.
+ */
 export type WithAgentCode = (pair: SkillPair) => Promise<SkillPair>;
 
 /** The place of a project's private key in the database, to which its encryption is bound. */
@@ -76,19 +87,19 @@ export function agentKeyPlace(project: string): Place {
   return { table: 'agent_pays', id: project, column: 'encrypted', version: 1 };
 }
 
-/** Returns the stored code while it is valid. */
+/** Returns the stored payment code if it is still valid. */
 function liveAgentCode({ skill }: SkillPair, now: Date): string | undefined {
   const { agentCode, agentCodeUntil } = skill;
   return agentCode !== null && agentCodeUntil !== null && agentCodeUntil > now ? agentCode : undefined;
 }
 
 /**
- * Creates the operation. The request runs outside any transaction. If two responses arrive, the first one stored under
- * the row's lock is used.
+ * Creates the function that adds payment codes. It calls WeChat outside any transaction. If two concurrent requests
+ * receive a code, only the first one is stored and used.
  */
 export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
   const { store, now, log, count } = ports;
-  /** By project and mode: the time until which no code is requested after a timeout. */
+  /** For each project and mode, the time until which no code is requested after a timeout. */
   const silent = new Map<string, Date>();
   return async (pair) => {
     const { order, skill } = pair;
@@ -111,7 +122,10 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     return pair;
   };
 
-  /** Requests a code and stores it. This continues after the 402 stopped waiting, so that the next 402 has the code. */
+  /**
+   * Requests a payment code and stores it. After a timeout the request continues in the background, so that the next
+   * 402 can contain the code.
+   */
   async function askAndKeep(row: AgentPayRow, request: CodeRequest, pair: SkillPair, until: Date): Promise<SkillPair> {
     const answer = await ask(row, request);
     if ('code' in answer) return keep(pair, answer.code, until);
@@ -128,7 +142,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     count('code' in answer ? 'given' : 'failed');
     const seen =
       'code' in answer ? { lastSuccessAt: now() } : { lastFailureAt: now(), lastFailure: answer.fault.slice(0, 500) };
-    // If this status cannot be stored, the offer is still made.
+    // A failure to store this status must not prevent the offer.
     await store
       .autocommit((tx) => tx.agentPays.update({ project: row.project }, seen))
       .catch((error: unknown) => log('warn', 'the status of agent pay was not stored', { error }));
@@ -155,12 +169,12 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
       await tx.skillOrders.update({ orderNo }, { agentCode: code, agentCodeUntil: until });
       return { ...held, agentCode: code, agentCodeUntil: until };
     });
-    if (!skill) throw new TypeError(`${orderNo} has no pay-per-call part any more`);
+    if (!skill) throw new TypeError(`The pay-per-call row of the order ${orderNo} does not exist any more.`);
     return { order, skill };
   }
 }
 
-/** The payment data of a pending WeChat order. */
+/** Returns the payment data of a pending WeChat order, for which WeChat can issue a payment code. */
 function payDataOf({ payWay, state, credential }: OrderRow): CodeRequest['payData'] | undefined {
   if (payWay !== 'wechat' || state !== 'pending' || credential === null) return undefined;
   if (credential.qrCode !== undefined) return { type: 'code_url', value: credential.qrCode };

@@ -1,4 +1,5 @@
-// The payment scheme x402: the terms of an offer, the proof of payment, and the signed offers and receipts of its extension.
+// The payment scheme x402: the terms of an offer, the proof of payment, and the signed offers and receipts of the
+// extension `offer-receipt`.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { Mode } from '../../payments/channel.ts';
@@ -9,7 +10,10 @@ import type { SigningKeys } from '../signing-keys.ts';
 import { type PaymentScheme, type Failure, type SkillPair, isOutTradeNo, payUrlOf } from './scheme.ts';
 import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
-/** x402 version 2: the offer in `PAYMENT-REQUIRED`, the proof in `PAYMENT-SIGNATURE`, the result in `PAYMENT-RESPONSE`. */
+/**
+ * The payment scheme x402, version 2. The offer is in the header `PAYMENT-REQUIRED`, the proof of payment in
+ * `PAYMENT-SIGNATURE`, and the result in `PAYMENT-RESPONSE`.
+ */
 export function x402Scheme(publicUrl: string): PaymentScheme {
   const paymentScheme: PaymentScheme = {
     name: 'x402',
@@ -37,7 +41,7 @@ export function x402Scheme(publicUrl: string): PaymentScheme {
   return paymentScheme;
 }
 
-/** The value of `PAYMENT-REQUIRED`. */
+/** Returns the value of the header `PAYMENT-REQUIRED`. */
 function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: string | null): string {
   const { order, skill } = pair;
   return encode({
@@ -59,19 +63,19 @@ function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: 
   });
 }
 
-/** The extensions require a schema. This minimal one keeps the header small. */
+/** A minimal JSON schema. The extensions require a schema, and a small one keeps the header short. */
 const SCHEMA = { type: 'object' };
 
 /**
- * Cuts a text to 40 characters. A text that is not ASCII is cut to 16, because `encode` needs six bytes for each such
- * character.
+ * Cuts a text to 40 characters, because it is part of a header. A text with characters outside ASCII is cut to 16,
+ * because `encode` turns each of them into six bytes.
  */
 function short(text: string): string {
   const characters = [...text];
   return characters.slice(0, characters.slice(0, 40).every((one) => one < '\u007f') ? 40 : 16).join('');
 }
 
-/** The value of `PAYMENT-RESPONSE` in a response with content. */
+/** Returns the value of the header `PAYMENT-RESPONSE` for a response with content. */
 function settledHeader({ order, skill }: SkillPair): string {
   const { signedReceipt: signature } = skill;
   return encode({
@@ -85,7 +89,7 @@ function settledHeader({ order, skill }: SkillPair): string {
   });
 }
 
-/** The `errorReason` of a response to a proof for which there is no content. */
+/** The `errorReason` of x402 for each reason why a proof is refused. */
 const REASONS: Readonly<Record<Failure, string>> = {
   malformed: 'invalid_payload',
   invalid: 'invalid_payload',
@@ -97,12 +101,17 @@ const REASONS: Readonly<Record<Failure, string>> = {
   refunded: 'refunded',
 };
 
-/** The value of `PAYMENT-RESPONSE` in a response without content (SettleResponse of x402 version 2). */
+/**
+ * Returns the value of the header `PAYMENT-RESPONSE` for a response without content (SettleResponse of x402 version 2).
+ */
 function unsettledHeader(order: OrderRow, errorReason: string): string {
   return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
 }
 
-/** Base64 of ASCII JSON, so that every client decodes it in the same way. */
+/**
+ * Encodes a value as JSON in base64. Characters outside ASCII are escaped, so that every client decodes the text in the
+ * same way.
+ */
 function encode(value: object): string {
   const ascii = JSON.stringify(value).replaceAll(
     /[\u007f-\uffff]/g,
@@ -111,17 +120,20 @@ function encode(value: object): string {
   return Buffer.from(ascii).toString('base64');
 }
 
-/** The network of a payment option: its channel and mode. */
+/** Returns the x402 `network` of a payment option: its channel and mode. */
 function networkOf({ payWay, mode }: OfferEntry): string {
   return `${payWay}:${mode}`;
 }
 
-/** The address of a resource. All resources are called at one path, and the fragment names the resource. */
+/**
+ * Returns the address of a resource. All resources are called at the same path, and the fragment of the URL contains
+ * the resource.
+ */
 function resourceUrlOf(publicUrl: string, resource: string): string {
   return `${publicUrl}/api/v2/skillpay/resource#${resource}`;
 }
 
-/** The terms of payment for an x402 client. They stay the same for the life of the order. */
+/** The payment terms that an x402 client receives. They never change for the same order. */
 interface Terms {
   scheme: 'exact';
   network: string;
@@ -133,7 +145,10 @@ interface Terms {
   extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number; mode: Mode };
 }
 
-/** Returns the terms of an offer, one for each channel, the order's own first (`accepts` of x402 version 2). */
+/**
+ * Returns the terms of an offer, one for each channel. The order's own channel comes first (`accepts` of x402 version
+ * 2).
+ */
 export function termsOf(pair: SkillPair, publicUrl: string): Terms[] {
   return pair.skill.entries.map((entry) => termsOfEntry(pair, entry, publicUrl));
 }
@@ -157,26 +172,26 @@ function termsOfEntry(pair: SkillPair, entry: OfferEntry, publicUrl: string): Te
   };
 }
 
-/** Whether the terms that the client accepted are terms of the offer. */
+/** Whether the client accepted terms that the offer contains. */
 function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string): boolean {
   const sent = digest(accepted ?? null);
   return termsOf(pair, publicUrl).some((one) => digest(one) === sent);
 }
 
-/** The header that contains the proof. */
+/** The request header that contains the proof of payment. */
 const PROOF_HEADER = 'PAYMENT-SIGNATURE';
 
-/** A parsed proof of payment. */
+/** A proof of payment after parsing. */
 interface X402Proof {
   outTradeNo: string;
   accepted: unknown;
-  /** The extension `payment-identifier`: the client's own key of the payment. */
+  /** The client's own key of the payment (extension `payment-identifier`). */
   paymentId: string | undefined;
-  /** The whole payload. */
+  /** The whole decoded header. */
   payload: Record<string, unknown>;
 }
 
-/** Reads `PAYMENT-SIGNATURE` (base64 of JSON); throws ProofInvalid. */
+/** Reads the header `PAYMENT-SIGNATURE`, which contains JSON in base64. Throws ProofInvalid. */
 export function readProof(header: string): X402Proof {
   try {
     const payload = readHeaderObject(header, 'base64');
@@ -191,7 +206,10 @@ export function readProof(header: string): X402Proof {
   }
 }
 
-/** The `id` of the extension `payment-identifier` (specified in the repository x402-foundation/x402); optional. */
+/**
+ * Returns the `id` of the extension `payment-identifier`, or undefined if the client does not use the extension. It is
+ * specified in the repository x402-foundation/x402.
+ */
 function paymentIdOf(extensions: unknown): string | undefined {
   if (extensions === undefined) return undefined;
   const extension = objectOf(extensions, 'has malformed extensions')['payment-identifier'];
@@ -204,20 +222,23 @@ function paymentIdOf(extensions: unknown): string | undefined {
 
 const MALFORMED = 'has a malformed payment-identifier';
 
-/** Signed offers and receipts: x402's extension `offer-receipt`, version 1, as compact JWS. */
+/**
+ * Creates signed offers and receipts as compact JWS, as the extension `offer-receipt` (version 1) of x402 specifies.
+ */
 export interface SignedTerms {
   /** Signs the terms of an offer. */
   offer(terms: Terms, order: OrderRow, resource: string): Promise<string>;
   /**
-   * Signs that the order was paid and delivered. The receipt contains the order number, so that client and merchant can
-   * find the order.
+   * Signs a receipt that the order was paid and its content delivered. The receipt contains the order number, so that
+   * client and merchant can find the order.
    */
   receipt(order: OrderRow, resource: string, at: Date): Promise<string>;
 }
 
 /**
- * Signs with the key of the order's mode; its DID URL is the `kid`, which did.json resolves.
- * Fields: the extension's specification (repository x402-foundation/x402), its sections on JWS headers, offer and receipt payloads.
+ * Creates the functions that sign offers and receipts, with the key of the order's mode. The `kid` is a DID URL that
+ * refers to a key in `did.json`. The fields are specified by the extension `offer-receipt` (repository
+ * x402-foundation/x402) in its sections on JWS headers, offer payloads and receipt payloads.
  */
 export function signedTerms(keys: Pick<SigningKeys, 'sign'>, publicUrl: string): SignedTerms {
   const signer = didOf(publicUrl);
@@ -255,12 +276,15 @@ export function signedTerms(keys: Pick<SigningKeys, 'sign'>, publicUrl: string):
   };
 }
 
-/** The service's DID: its host in the method `web`. */
+/** Returns the DID of the service. It contains the service's host (DID method `web`). */
 function didOf(publicUrl: string): string {
   return `did:web:${encodeURIComponent(new URL(publicUrl).host)}`;
 }
 
-/** The document that binds the keys to the host (W3C DID Core, verification methods of type JsonWebKey2020). */
+/**
+ * Returns the DID document, which lists the keys that belong to the service's host (W3C DID Core, verification methods
+ * of type JsonWebKey2020).
+ */
 export function didDocument(publicUrl: string, { keys }: { keys: Record<string, unknown>[] }): Record<string, unknown> {
   const id = didOf(publicUrl);
   const methods = keys.map((publicKeyJwk) => ({

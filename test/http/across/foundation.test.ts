@@ -195,7 +195,7 @@ test('a path that the router would not join with its prefix is rejected', (t) =>
       path,
       endpoint({ auth: 'none' }, () => 'all'),
     );
-    t.throws(() => joinGroups([group]), { instanceOf: TypeError, message: /is not whole/ });
+    t.throws(() => joinGroups([group]), { instanceOf: TypeError, message: /must not be empty or end in a slash/ });
   }
 });
 

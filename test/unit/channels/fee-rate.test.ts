@@ -45,11 +45,11 @@ test('fees are not compared without a rate', (t) => {
 
 test('an invalid rate is refused with the reason', (t) => {
   for (const [text, why, withAmount] of [
-    ['0.6% + 0.10 CNY', /charges no amount/, false],
-    ['free', /percentage must be like/, true],
+    ['0.6% + 0.10 CNY', /has no fixed fee/, false],
+    ['free', /percentage must be below/, true],
     ['-0.6', /percentage/, true],
     ['0,6', /percentage/, true],
-    ['100', /less than 100/, false],
+    ['100', /below 100/, false],
     ['0.60001', /four decimals/, true],
     ['6e-1', /percentage/, true],
     ['0.6 ‰', /percentage/, true],
@@ -59,7 +59,7 @@ test('an invalid rate is refused with the reason', (t) => {
     ['3.49% + 0.495 USD', /like 0.49 USD/, true],
     ['3.49% + 0.49 XXX', /XXX is not supported/, true],
     ['3.49% + 0.5 JPY', /JPY has 0 decimals/, true],
-    ['3.49% + 0.49 USD + 1 USD', /more than one amount/, true],
+    ['3.49% + 0.49 USD + 1 USD', /more than one fixed amount/, true],
   ] as const) {
     const error = t.throws(() => read(text, withAmount), { instanceOf: ChannelMisconfigured, message: why }, text);
     t.is(error?.field, 'feeRate');
@@ -87,7 +87,7 @@ test('the bills of each channel use the rate of its configuration', (t) => {
     t.is(ratesOf({}), undefined, kind.payWay);
     t.deepEqual(ratesOf({ feeRate }), { share: '0.006', fixed, fixedCurrency: fixed > 0n ? 'USD' : null }, kind.payWay);
     t.throws(() => ratesOf({ feeRate: 'free' }), { instanceOf: ChannelMisconfigured });
-    if (fixed === 0n) t.throws(() => ratesOf({ feeRate: '0.6 + 1 CNY' }), { message: /charges no amount/ });
+    if (fixed === 0n) t.throws(() => ratesOf({ feeRate: '0.6 + 1 CNY' }), { message: /has no fixed fee/ });
     // A configuration is tested before it is stored, without a download.
     const tried = { ...common, ...input, fields: { ...input.fields, feeRate: 'free' } };
     t.is(t.throws(() => kind.create(tried), { instanceOf: ChannelMisconfigured })?.field, 'feeRate');

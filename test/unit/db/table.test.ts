@@ -187,7 +187,7 @@ both('no caller can smuggle in an operator, a column or a value that is not plai
   });
   await t.throwsAsync(
     store.autocommit((tx) => tx.revokedTokens.insert({ other: 1 } as never)),
-    { instanceOf: TypeError, message: /has no column for other/ },
+    { instanceOf: TypeError, message: /has no column for the property other/ },
   );
 });
 

@@ -5,16 +5,16 @@ import type { Glossary } from '../schemas.ts';
  * operation.
  */
 export const identityWords: Glossary = {
-  Admin: { lastLoginAt: ['When the account was last logged in, RFC 3339 UTC; null = never.', null] },
+  Admin: { lastLoginAt: ['Time of the last login, RFC 3339 UTC; null = never.', null] },
   'Admin AdminChange AdminMe AdminSession NewAdmin': { role: ['`viewer`, `operator` or `admin`.', 'viewer'] },
   'Admin AdminChange AdminMe NewAdmin': {
-    projects: ['Codes of the only projects that the account reaches; null = all.', null],
+    projects: ['Codes of the projects that the account can access; null = all.', null],
   },
   'Admin AdminChange ApiApp ApiAppWithSecret ChannelConfig Coin Product Project PublicChannel SecondFactor Toggle Webhook WebhookInput':
-    { enabled: ['Whether it is in use.', true] },
+    { enabled: ['Whether it is enabled.', true] },
   'Admin AdminMe AdminSession LoginRequest NewAdmin query': { username: ['Name of the administrator.', 'alice'] },
   'Admin AdminMe AdminSessionEntry AuditLine BillDifference Certificate ChannelConfig.ofOtherAccounts CoinEntry CoinPosting ConsoleEvent Delivery DownloadedCertificates.certificates LiveExceptions.newest LiveReplica OrderException OrderExplanation.exceptions UsedCertificate path':
-    { id: ['ID.', '00000000-0000-4000-8000-000000000000'] },
+    { id: ['Unique ID.', '00000000-0000-4000-8000-000000000000'] },
   'Admin AdminSessionEntry ApiApp ApiAppWithSecret Approval Bill BillDifference Certificate Coin CoinEntry CoinPosting ConsoleEvent Delivery Event LiveExceptions.newest Order OrderEntry OrderException Product Project Refund RefundPlaced SkillCoinOrder SkillOrder SkillRefundPlaced User Webhook':
     { createdAt: ['When it was created, RFC 3339 UTC.', '2030-01-31T08:00:00.000Z'] },
   'Admin AgentPay ApiApp ApiAppWithSecret ChannelConfig Coin Dispute Product Project User Webhook': {
@@ -23,14 +23,14 @@ export const identityWords: Glossary = {
   'AdminChange LoginRequest NewAdmin PasswordConfirmation SecondFactorRemoval': {
     password: ['Password of the account.', 'correct horse battery staple'],
   },
-  'AdminMe AdminSession': { secondFactor: ['How the session or account stands to the second factor.'] },
+  'AdminMe AdminSession': { secondFactor: ['State of the second factor.'] },
   'AdminSession PasswordConfirmed': {
     expiresIn: ['Seconds until the token expires.', 28800],
     tokenType: ['Always `Bearer`.', 'Bearer'],
   },
   'AdminSession RevokeRequest': { token: ['The token.', 'eyJhbGciOi…'] },
   AdminSessionEntry: {
-    current: ['Whether it is the session of this very request.', true],
+    current: ['Whether it is the session of this request.', true],
     userAgent: ['Browser or program of the session; null = not known.', null],
     lastUsedAt: ['When it was last used, RFC 3339 UTC, to the minute.', '2030-01-31T08:00:00.000Z'],
   },
@@ -43,105 +43,114 @@ export const identityWords: Glossary = {
     scopes: ['Scopes of the application.', ['payment:write', 'payment:read']],
   },
   'ApiApp ApiAppChange ApiAppWithSecret NewApiApp': {
-    allowedIps: ['Addresses and ranges that the application may call from; empty = any.', ['192.0.2.0/24']],
-    latePayment: ['What is done with money that arrives after an order ended.'],
-    limits: ['Limits by currency, in major units; null = none.', null],
-    rateLimit: ['Requests in a minute; null = the default, 0 = any number.', null],
+    allowedIps: ['IP addresses and ranges from which the application may call; empty = any.', ['192.0.2.0/24']],
+    latePayment: ['Treatment of payments that arrive after the order ended.'],
+    limits: ['Payment limits by currency, in major units; null = none.', null],
+    rateLimit: ['Maximum number of requests per minute; null = the default, 0 = unlimited.', null],
     trusted: ['Whether the application may have the scopes `admin`, `config:*` and `cert:manage`.', false],
   },
   'ApiApp ApiAppWithSecret': {
     lastUsedAt: ['When it was last used, RFC 3339 UTC, to the minute; null = never.', null],
     secretHint: ['Prefix and last four characters of the secret.', 'pays_…a1b2'],
-    secretCreatedAt: ['When the secret was made, RFC 3339 UTC.', '2030-01-31T08:00:00.000Z'],
+    secretCreatedAt: ['When the secret was created, RFC 3339 UTC.', '2030-01-31T08:00:00.000Z'],
   },
   'ApiApp ApiAppWithSecret AppMe RevokeRequest TokenRequest path': {
     client_id: ['Identifier of the application.', 'app_0a1b2c3d4e5f6g7h8i9j'],
   },
   'ApiApp ApiAppWithSecret Webhook': {
-    previousSecretExpiresAt: ['Until when the former secret works, RFC 3339 UTC; null = it does not.', null],
+    previousSecretExpiresAt: [
+      'When the previous secret expires, RFC 3339 UTC; null = no previous secret is valid.',
+      null,
+    ],
   },
   'ApiAppChange.latePayment NewApiApp.latePayment': {
-    afterClose: ['After the order was closed: `accept` or `refund`.', 'refund'],
-    afterExpiry: ['After the order expired: `accept` or `refund`.', 'refund'],
-    afterFailed: ['After the order failed: `accept` or `refund`.', 'refund'],
+    afterClose: ['Treatment of a payment that arrives after the order was closed: `accept` or `refund`.', 'refund'],
+    afterExpiry: ['Treatment of a payment that arrives after the order expired: `accept` or `refund`.', 'refund'],
+    afterFailed: ['Treatment of a payment that arrives after the order failed: `accept` or `refund`.', 'refund'],
   },
   'ApiAppWithSecret RevokeRequest TokenRequest': { client_secret: ['Secret of the application.', 'pays_…'] },
   AppLimitsChange: {
-    ordersPerHour: ['Most orders in an hour; null = any number.', 100],
-    perDay: ['Most that may be placed in a day, in major units; null = any amount.', 1000],
-    perMonth: ['Most that may be placed in a month, in major units; null = any amount.', null],
-    perOrder: ['Most that one order may have, in major units; null = any amount.', 50],
-    refundPerDay: ['Most that may be refunded in a day, in major units; null = any amount.', null],
+    ordersPerHour: ['Maximum number of orders per hour; null = unlimited.', 100],
+    perDay: ['Maximum total of the orders of a day, in major units; null = unlimited.', 1000],
+    perMonth: ['Maximum total of the orders of a month, in major units; null = unlimited.', null],
+    perOrder: ['Maximum amount of one order, in major units; null = unlimited.', 50],
+    refundPerDay: ['Maximum total of the refunds of a day, in major units; null = unlimited.', null],
   },
   'Approval ConsoleEvent CredentialChange Diagnosis.failingWebhooks Dispute LiveEvent LiveWebhook Order OrderEntry OrderException SkillFigures Webhook query':
     { clientId: ['`client_id` of the application.', 'app_0a1b2c3d4e5f6g7h8i9j'] },
   AuditLine: {
-    actorKind: ['What did it: an administrator, an application or the service.', 'admin'],
-    after: ['What it was after; null = nothing.', null],
-    before: ['What it was before; null = nothing.', null],
+    actorKind: ['Kind of the actor: an administrator, an application or the service itself.', 'admin'],
+    after: ['Values after the action; null = none.', null],
+    before: ['Values before the action; null = none.', null],
     hash: [
-      'Hash of the entry, chained to the one before.',
+      'Hash of the entry, computed over the entry and the hash of the previous entry.',
       'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
     ],
-    previousHash: ['Hash of the entry before.', 'a948904f2f0f479b8f8197694b30184b0d2ed1c1cd2a1ec0fb85d299a192a447'],
+    previousHash: ['Hash of the previous entry.', 'a948904f2f0f479b8f8197694b30184b0d2ed1c1cd2a1ec0fb85d299a192a447'],
     requestId: [
-      'ID of the request, as in the header `X-Request-Id`; null = it was no request.',
+      'ID of the request, as in the header `X-Request-Id`; null = no request caused the entry.',
       '01JH0000000000000000000000',
     ],
   },
-  'AuditLine CoinEntry CoinPosting query': { actor: ['Who did it.', 'alice'] },
+  'AuditLine CoinEntry CoinPosting query': { actor: ['Name of the actor.', 'alice'] },
   'AuditLine query': {
-    action: ['What was done, `noun.verb`.', 'product.create'],
-    target: ['What it was done to.', 'summer-sale'],
+    action: ['Name of the action, `noun.verb`.', 'product.create'],
+    target: ['Object of the action.', 'summer-sale'],
   },
   Delivery: {
-    attempts: ['How often the delivery was tried.', 1],
-    lastStatus: ['HTTP status of the last try; null = no answer.', 200],
-    nextAttemptAt: ['When it is tried next, RFC 3339 UTC; null = it is not.', null],
-    tries: ['Every try, the oldest first.'],
-    state: ['Where the delivery stands.', 'delivered'],
+    attempts: ['Number of attempts.', 1],
+    lastStatus: ['HTTP status of the last attempt; null = no response.', 200],
+    nextAttemptAt: ['Time of the next attempt, RFC 3339 UTC; null = none is planned.', null],
+    tries: ['All attempts, the oldest first.'],
+    state: ['State of the delivery.', 'delivered'],
   },
-  'Delivery Diagnosis.failingWebhooks': { lastError: ['What went wrong last; null = nothing.', null] },
+  'Delivery Diagnosis.failingWebhooks': { lastError: ['Error of the last failed attempt; null = none.', null] },
   'Delivery query': { eventId: ['ID of the event.', '0198c2f0-0000-7000-8000-000000000000'] },
   'Delivery.tries': {
-    durationMs: ['How long it took, in milliseconds.', 35],
-    error: ['What went wrong; null = nothing.', null],
-    status: ['HTTP status of the answer; null = no answer.', 200],
+    durationMs: ['Duration in milliseconds.', 35],
+    error: ['Error of the attempt; null = none.', null],
+    status: ['HTTP status of the response; null = no response.', 200],
   },
-  Event: { id: ['ID of the event; the same in every delivery.', '0198c2f0-0000-7000-8000-000000000000'] },
+  Event: {
+    id: ['ID of the event. It is the same in every delivery of the event.', '0198c2f0-0000-7000-8000-000000000000'],
+  },
   LatePayment: {
-    afterClose: [
-      'What is done with money that comes after the order was closed: `accept` it or `refund` it.',
-      'refund',
-    ],
-    afterExpiry: ['What is done with money that comes after the order expired: `accept` it or `refund` it.', 'refund'],
-    afterFailed: ['What is done with money that comes after the order failed: `accept` it or `refund` it.', 'refund'],
+    afterClose: ['Treatment of a payment that arrives after the order was closed: `accept` or `refund`.', 'refund'],
+    afterExpiry: ['Treatment of a payment that arrives after the order expired: `accept` or `refund`.', 'refund'],
+    afterFailed: ['Treatment of a payment that arrives after the order failed: `accept` or `refund`.', 'refund'],
   },
   Limit: {
-    left: ['What is left of the limit.', 90],
-    limit: ['The limit.', 100],
-    resetsAt: ['When the limit begins anew, RFC 3339 UTC.', '2030-01-31T16:00:00.000Z'],
+    left: ['Remaining amount in major units; for `ordersPerHour`, the remaining number of orders.', 90],
+    limit: ['Name of the limit.', 100],
+    resetsAt: [
+      'When the counter of the limit starts again at 0, RFC 3339 UTC; null for `perOrder`.',
+      '2030-01-31T16:00:00.000Z',
+    ],
   },
   LoggedOut: { loggedOut: ['Always true.', true] },
   OAuthError: {
     error: ['Code of RFC 6749 §5.2.', 'invalid_client'],
-    error_description: ['The error in words.', 'The client credentials are not valid.'],
+    error_description: ['Error text.', 'The client credentials are not valid.'],
   },
   PasswordChange: {
-    currentPassword: ['The password that counts now.', 'correct horse battery staple'],
-    newPassword: ['The password that counts from now on.', 'staple battery horse correct'],
+    currentPassword: ['The current password.', 'correct horse battery staple'],
+    newPassword: ['The new password.', 'staple battery horse correct'],
   },
-  PasswordChanged: { sessionsEnded: ['How many other sessions ended.', 2] },
+  PasswordChanged: {
+    sessionsEnded: ['Always true: all sessions of the account have ended, including the current one.', 2],
+  },
   PasswordConfirmed: {
-    confirmedUntil: ['Until when the confirmation counts, RFC 3339 UTC.', '2030-01-31T08:05:00.000Z'],
+    confirmedUntil: ['When the confirmation expires, RFC 3339 UTC.', '2030-01-31T08:05:00.000Z'],
   },
-  RevokeRequest: { token_type_hint: ['Ignored: the kind of a token is known from itself.', 'access_token'] },
+  RevokeRequest: {
+    token_type_hint: ['Ignored: the service recognises the kind of the token without it.', 'access_token'],
+  },
   SecondFactor: {
-    enabledAt: ['Since when it is in use, RFC 3339 UTC; null = it is not.', null],
-    recoveryCodesLeft: ['How many recovery codes are unused.', 10],
+    enabledAt: ['When it was enabled, RFC 3339 UTC; null = it is not enabled.', null],
+    recoveryCodesLeft: ['Number of unused recovery codes.', 10],
   },
-  SecretRotation: { revokeTokens: ['Whether tokens that were issued before are revoked.', false] },
-  'SecretRotation WebhookSecretRotation': { graceSeconds: ['Seconds for which the former secret still works.', 0] },
+  SecretRotation: { revokeTokens: ['Whether all tokens that were issued before the rotation are revoked.', false] },
+  'SecretRotation WebhookSecretRotation': { graceSeconds: ['Seconds for which the previous secret stays valid.', 0] },
   TokenGrant: {
     access_token: ['The token, sent as `Authorization: Bearer`.', 'eyJhbGciOi…'],
     expires_in: ['Seconds until the token expires.', 3600],
@@ -150,7 +159,7 @@ export const identityWords: Glossary = {
   'TokenGrant TokenRequest': { scope: ['Scopes, separated by blanks.', 'payment:write payment:read'] },
   TokenRequest: { grant_type: ['Must be `client_credentials`.', 'client_credentials'] },
   Webhook: {
-    disabledReason: ['Why the service switched it off; null = it did not.', null],
+    disabledReason: ['Reason why the service disabled the webhook; null = the service did not disable it.', null],
     secret: ['Signing secret; shown only once.', 'whsec_…'],
   },
   logout: { everywhere: ['Whether all sessions of the account end.', false] },

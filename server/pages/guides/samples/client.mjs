@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 // [call]
 const SERVER = process.env.PAY_SERVER ?? 'http://127.0.0.1:8080';
 
-/** A refusal of the service: branch on `code`, never on the text. */
+/** Thrown if the service refuses a request. Branch on `code`, never on the text. */
 class Refusal extends Error {
   constructor(problem, retryAfter) {
     super(`${problem.code}: ${problem.detail} (request ${problem.requestId})`);
@@ -28,7 +28,10 @@ async function send(method, path, token, { body, key } = {}) {
   return answer.data;
 }
 
-/** Repeats a request while its outcome is not known; with a key it is done once. */
+/**
+ * Repeats a request whose outcome is not known, at most five times. With an idempotency
+ * key the service executes it only once.
+ */
 async function call(...request) {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -43,7 +46,7 @@ async function call(...request) {
 // [/call]
 
 // [token]
-/** Keep the token for a little less than `expires_in` seconds, then get another one. */
+/** Requests a token. Use it for a little less than `expires_in` seconds. */
 async function getToken(clientId, clientSecret) {
   const form = {
     grant_type: 'client_credentials',

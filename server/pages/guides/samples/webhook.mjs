@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 // [verify]
 const key = Buffer.from(process.env.WEBHOOK_SECRET.replace(/^whsec_/, ''), 'base64');
 
-/** Whether the service signed this body, within the last five minutes. */
+/** Whether the service signed this body within the last five minutes. */
 function isGenuine(headers, body) {
   const {
     'webhook-id': id,
@@ -24,7 +24,7 @@ function isGenuine(headers, body) {
 const seen = new Set(); // in production: a table with a unique index on the event id
 
 createServer(async (request, response) => {
-  const body = Buffer.concat(await request.toArray()); // the exact bytes, before any parser
+  const body = Buffer.concat(await request.toArray()); // the bytes as received
   if (!isGenuine(request.headers, body)) return response.writeHead(401).end();
   const event = JSON.parse(body);
   if (!seen.has(event.id)) console.log('handle', event.type, event.data.object);

@@ -78,7 +78,7 @@ for (const [scene, product, name] of [
     t.like(result, { ok: false, code: 'NO_AUTH', field: null });
     const check = named(result.checks ?? [], name);
     t.like(check, { about: 'product', status: 'failed', code: 'NO_AUTH' });
-    t.regex(check?.message ?? '', /has not opened this product: Product center/);
+    t.regex(check?.message ?? '', /has not opened this product\. Open it in the Product center/);
     t.truthy(check?.supportId);
   });
 }
