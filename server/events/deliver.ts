@@ -224,11 +224,13 @@ async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date):
   const next = tried.status === GONE ? null : nextAttempt(attempts, current.createdAt, now);
   const isDelivered = isSuccess(tried.status);
   const goesOn = !isDelivered && next !== null && current.state === 'pending';
+  // A delivery that was cancelled during the attempt stays cancelled, unless the receiver accepted the event.
+  const failed = current.state === 'cancelled' ? 'cancelled' : 'failed';
   await tx.deliveries.update(
     { id },
     goesOn
       ? { ...seen, nextAttemptAt: next }
-      : { ...seen, nextAttemptAt: null, state: isDelivered ? 'delivered' : 'failed', finishedAt: now },
+      : { ...seen, nextAttemptAt: null, state: isDelivered ? 'delivered' : failed, finishedAt: now },
   );
   if (isGone) await disable(tx, delivery, now);
 }

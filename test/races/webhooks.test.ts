@@ -127,6 +127,20 @@ test('410 disables the webhook and cancels its pending deliveries', async (t) =>
   t.deepEqual(await states(service), ['failed'], 'no delivery is made for a webhook that is off');
 });
 
+test('a delivery that is cancelled while it is being sent stays cancelled if the receiver rejects it', async (t) => {
+  const { service, shop, receiver } = await stage(t);
+  receiver.answer = async (_, n) => {
+    if (n === 1) return { status: 410 };
+    await until('the other delivery is cancelled', async () => (await states(service)).includes('cancelled'));
+    return { status: 500 };
+  };
+  await payOrder(service, shop, { amount: 3 });
+  await payOrder(service, shop, { amount: 4 });
+  await service.app.deliveries.once();
+  t.is(receiver.received.length, 2);
+  t.deepEqual((await states(service)).toSorted(), ['cancelled', 'failed']);
+});
+
 test('two concurrent replicas send each event once', async (t) => {
   const { service, shop, receiver } = await stage(t);
   const other = await startService(t, { env, url: service.databaseUrl, simulator: service.simulator });

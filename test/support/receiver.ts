@@ -13,7 +13,12 @@ export interface Receiver {
   url: string;
   received: Received[];
   /** Its answer from now on. */
-  answer: (received: Received, count: number) => { status: number; headers?: Record<string, string> };
+  answer: (received: Received, count: number) => Answer | Promise<Answer>;
+}
+
+interface Answer {
+  status: number;
+  headers?: Record<string, string>;
 }
 
 /** Starts a receiver on a free port; it answers 200 by default. */
@@ -22,10 +27,10 @@ export async function startReceiver(t: ExecutionContext): Promise<Receiver> {
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
+    request.on('end', async () => {
       const message = { headers: request.headers, body: Buffer.concat(parts).toString() };
       receiver.received.push(message);
-      const { status, headers } = receiver.answer(message, receiver.received.length);
+      const { status, headers } = await receiver.answer(message, receiver.received.length);
       response.writeHead(status, headers).end();
     });
   });
