@@ -78,7 +78,7 @@ type RunSimulator = (
     listen: { host: string; port: number };
     roots: Partial<Record<PayWay, { host: string; port: number }>>;
   },
-  tellReady: (url: string) => void,
+  onReady: (url: string) => void,
 ) => Promise<void>;
 
 /** Default timeout of a call. It is longer than the service's timeout for a channel. */

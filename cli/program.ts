@@ -47,7 +47,7 @@ function createRoot(out: Sink): Command {
     .description('payctl operates the payment service from a terminal or a script.')
     .exitOverride()
     .helpCommand(false)
-    .hook('preAction', (_program, command) => takeNouns(command))
+    .hook('preAction', (_program, command) => stripNouns(command))
     .helpOption('-h, --help', 'show help')
     .configureHelp({
       formatHelp: (command) => helpText(helpPage(command), out.style, Math.min(out.columns, MOST_COLUMNS)),
@@ -99,7 +99,7 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Removes the prefix that `-o name` prints (`order/P…`), so that the output of one command can be the argument of another. */
-function takeNouns(command: Command): void {
+function stripNouns(command: Command): void {
   const own = namesUp(command);
   command.registeredArguments.forEach((argument, at) => {
     const nouns = NAMED[argument.name()];

@@ -57,13 +57,13 @@ export function forPipe(text: string): string {
 
 // Control characters except tab and line break, reordering marks, zero-width characters except joiners, and the line
 // breaks of Unicode.
-const OBEYED =
+const UNSAFE =
   // oxlint-disable-next-line no-control-regex -- control characters are what this is about
   /\r(?!\n)|[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
 
 /** Makes control characters visible with JSON escapes, so that JSON keeps its meaning. */
 export function shown(text: string): string {
-  return text.replace(OBEYED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const WIDE =

@@ -78,7 +78,7 @@ function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
 }
 
 /** Values of NODE_ENV that suggest a real deployment. */
-const NO_LAPTOP = /^\s*(?:prod|production|staging|live)\s*$/i;
+const DEPLOYED = /^\s*(?:prod|production|staging|live)\s*$/i;
 
 /** Faults of Node.js variables that would silently disable a safety requirement of production. */
 function* ofNode(
@@ -86,7 +86,7 @@ function* ofNode(
   place: Place,
 ): Iterable<ConfigFault> {
   const source = 'the environment';
-  if (place === 'development' && NO_LAPTOP.test(NODE_ENV ?? '')) {
+  if (place === 'development' && DEPLOYED.test(NODE_ENV ?? '')) {
     const message = 'must be exactly "production", or Server.Environment must be set';
     yield { key: 'NODE_ENV', source, message };
   }

@@ -47,7 +47,7 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
    * Called after the start: logs each enabled channel whose secrets cannot be decrypted, because this channel cannot be
    * used.
    */
-  announceStop(): Promise<void>;
+  reportUnusableChannels(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;
 }
@@ -88,8 +88,8 @@ async function assemble(base: Base): Promise<App> {
     audit,
     urlFault,
     onReceived: messages.onReceived,
-    noticed,
-    asked: live.asked,
+    onNotification: noticed,
+    onChannelCall: live.onChannelCall,
     count: live.counting(composeCounters(base)),
     effects: (raise) => [createEffects({ now, recordEvent, raise }), skillEffects({ now, raise })],
     auditChain: { verify: identity.verifyAudit, readPlace: readAuditPlace },
@@ -134,7 +134,7 @@ async function assemble(base: Base): Promise<App> {
     findDisputes: payments.findDisputes,
     messages: messages.log,
     prepare,
-    announceStop,
+    reportUnusableChannels,
     startJobs: jobs.start,
     close,
   };
@@ -148,8 +148,8 @@ async function assemble(base: Base): Promise<App> {
     if (config.simulated) await credentials.seedSimulator().catch(logFailure);
   }
 
-  async function announceStop(): Promise<void> {
-    for (const channel of await credentials.encryptedChannels())
+  async function reportUnusableChannels(): Promise<void> {
+    for (const channel of await credentials.undecryptableChannels())
       log('error', 'a channel is down: its secrets cannot be decrypted', { ...channel, hint: 'Security.MasterKey' });
   }
 

@@ -19,7 +19,7 @@ export interface ServerInput {
   env: Record<string, string | undefined>;
   cwd: string;
   /** Called with the facts when the service is ready. If absent, the service logs the facts. */
-  tellReady?: (facts: ReadyFacts) => void;
+  onReady?: (facts: ReadyFacts) => void;
 }
 
 /** Time to close the database and other resources after requests and jobs have ended (seconds). */
@@ -32,28 +32,28 @@ const SETTLED_MS = 1_000;
  * Runs the service, as one process or as one of `Server.Workers`. Returns after a graceful stop by SIGTERM or SIGINT; a
  * single process also stops on SIGHUP.
  */
-export async function startServer({ config: file, env, cwd, tellReady }: ServerInput): Promise<void> {
+export async function startServer({ config: file, env, cwd, onReady }: ServerInput): Promise<void> {
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   const config = await ensureEmbeddedSecrets(load());
-  const tell = logsText(config) ? tellReady : undefined;
-  if (config.server.workers === 1) return serve(config, alone(tell));
+  const report = logsText(config) ? onReady : undefined;
+  if (config.server.workers === 1) return serve(config, alone(report));
   const cluster = await import('./workers/worker.ts');
   if (cluster.isWorker()) return cluster.work(config, (life) => serve(config, life));
   const simulator = await openSimulator(config);
   const { supervise } = await import('./workers/supervisor.ts');
-  await supervise(config, { load, simulatorUrl: simulator?.url, tell }).finally(() => simulator?.close());
+  await supervise(config, { load, simulatorUrl: simulator?.url, onReady: report }).finally(() => simulator?.close());
 }
 
 /** Start and stop of a service that is a single process, without a supervisor. */
-function alone(tell: ServerInput['tellReady']): Life {
+function alone(onReady: ServerInput['onReady']): Life {
   return {
     // SIGHUP means that the terminal closed. Without workers, the service stops.
     ends: Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((name) => once(process, name))).then(() => 'stop'),
     openSimulator,
     openMetrics: (registry, { metrics: { listen: where } }) =>
       listenAs('Metrics.Listen', where, () => listenForMetrics(registry, where)),
-    tells: tell !== undefined,
-    ready: (facts) => tell?.(facts),
+    tells: onReady !== undefined,
+    ready: (facts) => onReady?.(facts),
   };
 }
 
@@ -89,7 +89,9 @@ async function serve(config: Config, life: Life): Promise<void> {
   for (const { message, facts: about } of startWarnings(config, server)) logger.warn(about, message);
   if (!life.tells) logger.info(facts, 'ready');
   life.ready(facts);
-  app.announceStop().catch((error: unknown) => logger.warn({ err: error }, 'could not check the channel secrets'));
+  app
+    .reportUnusableChannels()
+    .catch((error: unknown) => logger.warn({ err: error }, 'could not check the channel secrets'));
   how = await life.ends;
   app.logger.info(how === 'stop' ? 'stopping' : 'stopping; a new worker has taken over');
   exitAfterDeadline(app, config.server);

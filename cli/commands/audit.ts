@@ -14,7 +14,7 @@ const VIEW: View = {
   columns: [{ field: 'check', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'count' }, { field: 'promise' }],
 };
 
-const BOOKS = '/api/v1/books';
+const LEDGER_CHECK = '/api/v1/books';
 /** Maximum number of violations printed per check. JSON output contains up to `MOST_EXAMPLES`. */
 const SHOWN = 5;
 const MOST_EXAMPLES = 20;
@@ -115,7 +115,7 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
   const proofs = new Map<unknown, Row>();
   let cursor: string | undefined;
   do {
-    const page = await api.get(BOOKS, cursor === undefined ? query : { ...query, cursor });
+    const page = await api.get(LEDGER_CHECK, cursor === undefined ? query : { ...query, cursor });
     auditLog = (page['auditLog'] ?? auditLog) as Row;
     const { read = 0, unread = 0, quiet = [] } = (page['bills'] ?? {}) as Partial<typeof billsRead>;
     billsRead.quiet = [...new Set([...billsRead.quiet, ...quiet])].toSorted();

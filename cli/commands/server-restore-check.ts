@@ -64,9 +64,9 @@ function auditLog({ proofs, auditLog: { lines, tip: found } }: RestoredFacts, ti
 }
 
 function ledger({ proofs }: RestoredFacts): Finding[] {
-  const books = proofs.filter(({ check }) => check !== AUDIT);
-  const broken = books.filter((proof) => !proof.ok);
-  if (broken.length === 0) return [ok('ledger', `${books.length} checks passed, over every order`)];
+  const checks = proofs.filter(({ check }) => check !== AUDIT);
+  const broken = checks.filter((proof) => !proof.ok);
+  if (broken.length === 0) return [ok('ledger', `${checks.length} checks passed, over every order`)];
   return broken.map(({ check, promise, count, examples: [first] }) =>
     failed(
       `ledger ${check}`,

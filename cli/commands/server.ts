@@ -76,7 +76,7 @@ async function runStart(context: Context, flags: OfflineFlags): Promise<void> {
       env: context.terminal.env,
       cwd: context.terminal.cwd,
       ...(flags.config ? { config: flags.config } : {}),
-      ...(out.isTerminal && { tellReady: (facts) => void out.write(bannerOf(facts, out.style)) }),
+      ...(out.isTerminal && { onReady: (facts) => void out.write(bannerOf(facts, out.style)) }),
     });
   } catch (error) {
     throw translate(error);

@@ -208,7 +208,7 @@ async function waitForPayer(offer: Answer, seconds: number, run: ToolRun): Promi
     const pause = Math.min(run.interval, seconds - waited) * 1000;
     await wait(pause, undefined, { signal: run.leave }).catch(() => undefined);
     if (run.leave.aborted) return stillUnpaid(asked);
-    const answer = await tryAgainLater(run.api, outTradeNo);
+    const answer = await requestOffer(run.api, outTradeNo);
     if (answer && answer.status !== 402) return delivered(answer);
   }
 }
@@ -217,7 +217,7 @@ async function waitForPayer(offer: Answer, seconds: number, run: ToolRun): Promi
  * Requests the paid resource again. Returns undefined if the service is unreachable, so that the tool continues to wait
  * for the payer.
  */
-function tryAgainLater(api: ApiClient, outTradeNo: string): Promise<Answer | undefined> {
+function requestOffer(api: ApiClient, outTradeNo: string): Promise<Answer | undefined> {
   return api.call(repeat(outTradeNo)).catch(ignoreUnreachable);
 }
 

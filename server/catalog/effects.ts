@@ -5,7 +5,7 @@ import { admission, countPurchases, releaseStock, retakeStock, takeStock } from 
 import type { Tx } from '../db/store.ts';
 import type { ProductSnapshot } from '../domain.ts';
 import { majorNumber, readAmount } from '../money.ts';
-import type { Asked, Effects } from '../payments/ports.ts';
+import type { RequestedPrice, Effects } from '../payments/ports.ts';
 import { type Holder, available, changeAccount, ledger, lockAccount } from './coins.ts';
 import type { EffectPorts } from './ports.ts';
 import {
@@ -83,14 +83,20 @@ export function createEffects(ports: EffectPorts): Effects {
  * product is not locked, because orders are locked before products (server/README.md, "Locks"). `hold` takes the item
  * from stock.
  */
-async function admit(now: Date, tx: Tx, draft: OrderRow, requested: Asked): Promise<void> {
+async function admit(now: Date, tx: Tx, draft: OrderRow, requested: RequestedPrice): Promise<void> {
   const standing = await admission(tx, draft.project, draft.userId, now);
   if (!standing?.enabled) throw new ProjectDisabled();
   if (standing.status === 'blocked') throw new UserBlocked();
   if (draft.productCode !== null) await admitProduct(now, tx, draft, draft.productCode, requested);
 }
 
-async function admitProduct(now: Date, tx: Tx, draft: OrderRow, code: string, requested: Asked): Promise<void> {
+async function admitProduct(
+  now: Date,
+  tx: Tx,
+  draft: OrderRow,
+  code: string,
+  requested: RequestedPrice,
+): Promise<void> {
   const product = await findProduct(tx, draft.project, code);
   await requireSale(now, tx, product, draft);
   await requireLimit(tx, product, draft);
@@ -103,7 +109,12 @@ async function admitProduct(now: Date, tx: Tx, draft: OrderRow, code: string, re
  * product changed after `admit`, sale period and price are checked again. Returns the changed columns of the order, or
  * undefined if none changed.
  */
-async function hold(now: Date, tx: Tx, order: OrderRow, requested: Asked): Promise<Partial<OrderRow> | undefined> {
+async function hold(
+  now: Date,
+  tx: Tx,
+  order: OrderRow,
+  requested: RequestedPrice,
+): Promise<Partial<OrderRow> | undefined> {
   if (order.productCode === null || !order.stockHeld || order.product === null) return undefined;
   const key = { project: order.project, code: order.productCode };
   if (await takeStock(tx, { ...key, version: order.product.version })) return undefined;
@@ -154,7 +165,7 @@ async function requireLimit(tx: Tx, { project, code, perUserLimit }: ProductRow,
   if ((await countPurchases(tx, project, code, userId)) >= perUserLimit) throw new UserLimitReached(perUserLimit);
 }
 
-function requirePrice({ priceMinor, currency }: ProductRow, requested: Asked): void {
+function requirePrice({ priceMinor, currency }: ProductRow, requested: RequestedPrice): void {
   const mismatch = () => new PriceMismatch(majorNumber({ minor: priceMinor, currency }), currency);
   if (requested.currency !== undefined && requested.currency !== currency) throw mismatch();
   if (requested.amount !== undefined && readAmount(requested.amount, currency).minor !== priceMinor) throw mismatch();

@@ -64,7 +64,7 @@ export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promis
  * Lets several checks share one call. The first check sends the call; every check gets the support id of its last
  * request.
  */
-export function askedOnce<T>(ask: () => Promise<T>): () => Promise<T> {
+export function sharedCall<T>(ask: () => Promise<T>): () => Promise<T> {
   let pending: ReturnType<typeof inChannelCall<T>> | undefined;
   return async () => {
     pending ??= inChannelCall(ask);

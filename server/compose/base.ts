@@ -110,7 +110,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   await requireEngine(database);
   const clock = new DatabaseClock();
-  await clock.ask(database);
+  await clock.query(database);
   const now = overrides.now ?? clock.now;
   const wakes: Base['wakes'] = {};
   const wake: AfterCommit = (by, row) => {

@@ -15,7 +15,7 @@ import type { Base, Part } from './base.ts';
 
 /** Channel configurations, certificates, and the channels built from them. */
 type ComposedCredentials = Part &
-  Pick<Credentials, 'channels' | 'noticed' | 'encryption' | 'seedSimulator' | 'leaveModes' | 'encryptedChannels'>;
+  Pick<Credentials, 'channels' | 'noticed' | 'encryption' | 'seedSimulator' | 'leaveModes' | 'undecryptableChannels'>;
 
 /**
  * Builds the part of the service for channel configurations and certificates. Messages to channels carry the time of `channelTime` instead

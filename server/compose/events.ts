@@ -111,7 +111,7 @@ interface LiveNeeds {
 
 /** The live feed and the hooks by which other parts report to it. */
 export interface ComposedLive extends Part {
-  asked: NonNullable<Ports['asked']>;
+  onChannelCall: NonNullable<Ports['onChannelCall']>;
   /** Wraps `count`. The wrapper also records in the live feed that a channel sent a genuine notification. */
   counting(count: Ports['count']): Ports['count'];
   /** Queries for due rows, and in the same statement whether any process has followers of the live feed. */
@@ -149,7 +149,7 @@ export function composeLive(base: Base, { identity, isDraining }: LiveNeeds): Co
   let lookedAt = now();
   return {
     groups: [liveRoutes({ openLive, recheck: composeRecheck(base, identity) })],
-    asked: meter.asked,
+    onChannelCall: meter.onChannelCall,
     counting:
       (count) =>
       (name, labels = {}) => {

@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client';
 import { DATABASE_TIME } from '../db/clock.ts';
-import { type MonthlyRemoval, countParts, keepMonths, removeMonthly } from '../db/months.ts';
+import { type MonthlyRemoval, analyzeParts, keepMonths, removeMonthly } from '../db/months.ts';
 import { removeBillLines } from '../db/queries/bill-lines.ts';
 import { bookCalls, planTask, takeTask } from '../db/queries/due.ts';
 import {
@@ -69,7 +69,7 @@ function composeRetention({
   const none = (): Removal => async () => 0;
   return [
     { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: createMonths },
-    { name: 'count-parts', everySeconds: 24 * HOUR, run: () => countParts(database) },
+    { name: 'count-parts', everySeconds: 24 * HOUR, run: () => analyzeParts(database) },
     monthly('channel-messages', {
       table: 'channel_messages',
       days: retention.channelMessageDays,
@@ -115,7 +115,7 @@ export function composeJobs(base: Base, parts: readonly Part[], live: ComposedLi
     log,
     async lookForDue(tx, rows, at) {
       const look = () => live.lookForDue(tx, [{ oldestLag: () => DATABASE_TIME }, ...rows], at);
-      const [, ...due] = await clock.hear(look, ([time]) => time);
+      const [, ...due] = await clock.measure(look, ([time]) => time);
       return due;
     },
     takeTask,

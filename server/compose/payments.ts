@@ -35,7 +35,7 @@ import { checkRefund, refundLookups } from '../payments/refunds/lookups.ts';
 import { limitRoutes } from '../routes/api-apps.ts';
 import { approvalRoutes } from '../routes/approvals.ts';
 import { billRoutes } from '../routes/bills.ts';
-import { bookRoutes } from '../routes/ledger-check.ts';
+import { ledgerCheckRoutes } from '../routes/ledger-check.ts';
 import { disputeRoutes, ownDisputeRoutes } from '../routes/disputes.ts';
 import { exceptionRoutes } from '../routes/exceptions.ts';
 import { explainRoutes } from '../routes/explain.ts';
@@ -47,7 +47,7 @@ import type { Base, Part } from './base.ts';
 /** The dependencies of payments on other parts. */
 interface Needs extends Pick<
   Ports,
-  'channels' | 'recordEvent' | 'audit' | 'onReceived' | 'noticed' | 'asked' | 'count' | 'urlFault'
+  'channels' | 'recordEvent' | 'audit' | 'onReceived' | 'onNotification' | 'onChannelCall' | 'count' | 'urlFault'
 > {
   /** Side effects of order transitions, run in this sequence. An effect may open an exception (a case for an operator). */
   effects: (raise: RaiseException) => Effects[];
@@ -109,7 +109,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       exceptionRoutes(operations),
       billRoutes(billOperations({ ...billPorts, patiently: outsideRequestTime })),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, simulated }) }),
-      bookRoutes({ prove: checkLedger(ports, auditChain) }),
+      ledgerCheckRoutes({ prove: checkLedger(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),
       paymentRoutes({ ...operations, consoleClientId }),
       ownDisputeRoutes(operations),

@@ -18,7 +18,7 @@ import { settle } from '../payments/settle.ts';
 import { keyRoutes } from '../routes/oauth.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { agentPayRoutes, skillpayRoutes, skillpayStatsRoutes } from '../routes/skillpay.ts';
-import { type AskCode, type WithAgentCode, weixinAgentScheme, withAgentCode } from '../skillpay/schemes/wechat.ts';
+import { type RequestCode, type WithAgentCode, weixinAgentScheme, withAgentCode } from '../skillpay/schemes/wechat.ts';
 import { type AgentPaySettings, agentPaySettings } from '../skillpay/agent-settings.ts';
 import { alipayAgentScheme, alipayAgents } from '../skillpay/schemes/alipay.ts';
 import { seedDemo } from '../skillpay/resource.ts';
@@ -137,7 +137,12 @@ function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments)
   return {
     place: placePayment(ports),
     settleProven: (order, outcome) =>
-      settle(ports, order.orderNo, { outcome, firstWord: false }, { cause: 'agent', actor: `app:${order.clientId}` }),
+      settle(
+        ports,
+        order.orderNo,
+        { outcome, isFirstResponse: false },
+        { cause: 'agent', actor: `app:${order.clientId}` },
+      ),
     query: queryPayment(ports),
     refresh: refreshOrder(ports),
     close: closePayment(ports),
@@ -186,18 +191,18 @@ export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPa
     labelNames: ['result'],
     registers: [metrics.registry],
   });
-  const ask = counted(askWechat(send, simulatorUrl), figures);
+  const requestCode = counted(requestAtWechat(send, simulatorUrl), figures);
   const modes = { simulated: config.simulated, requireMode: (mode: Mode) => refuseMode(config, mode) };
   const readKey = (pem: string) => readPrivateKey(pem, undefined);
   return {
-    settings: agentPaySettings({ store, now, ...modes, encryption, audit, readKey, ask }),
+    settings: agentPaySettings({ store, now, ...modes, encryption, audit, readKey, requestCode }),
     withAgentCode: withAgentCode({
       store,
       now,
       log,
       open: encryption.open,
       readKey,
-      ask,
+      requestCode,
       count: (result) => answers.inc({ result }),
       patience: base.patience,
     }),
@@ -205,10 +210,10 @@ export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPa
 }
 
 /** Counts requests for payment codes as channel calls. */
-function counted(ask: AskCode, { channelCalled }: Pick<ServiceFigures, 'channelCalled'>): AskCode {
+function counted(requestCode: RequestCode, { channelCalled }: Pick<ServiceFigures, 'channelCalled'>): RequestCode {
   return async (...request) => {
     const began = performance.now();
-    const result = await ask(...request);
+    const result = await requestCode(...request);
     const outcome = 'code' in result ? 'done' : 'refused';
     const seconds = (performance.now() - began) / 1000;
     channelCalled({ payWay: 'wechat', call: 'agent_preorder', outcome, seconds });
@@ -216,7 +221,7 @@ function counted(ask: AskCode, { channelCalled }: Pick<ServiceFigures, 'channelC
   };
 }
 
-function askWechat(send: Transport, simulatorUrl: string | null): AskCode {
+function requestAtWechat(send: Transport, simulatorUrl: string | null): RequestCode {
   return async (agent, { orderNo, mode, ...request }) => {
     const host = mode === 'simulator' ? simulatorUrl && `${simulatorUrl}/wechat` : AGENT_PAY_LIVE;
     if (!host) return { fault: 'There is no simulator.' };

@@ -2,7 +2,7 @@
 // key.
 import { randomUUID } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
-import { openOrdersWith } from '../db/queries/credentials.ts';
+import { hasOpenOrders } from '../db/queries/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
@@ -14,14 +14,14 @@ import {
   type PayWay,
 } from '../payments/channel.ts';
 import { type ParsedCert, PemRefused, parseCert, partnerOf, publicKeyOf } from './pem.ts';
-import { type Acting, type CredentialPorts, kindOf, requireProject, whoDid } from './ports.ts';
+import { type Acting, type CredentialPorts, kindOf, requireProject, actorColumns } from './ports.ts';
 import { CertNotTrusted, TrustNotNeeded, fieldRefused } from './errors.ts';
 import { DecryptionFailed, privatePartPlace } from '../db/encryption.ts';
 import {
   type Account,
   type LockedCredentials,
   type TrustWord,
-  heirOf,
+  nextDefault,
   isTrusted,
   lockCredentials,
   makeDefault,
@@ -32,7 +32,7 @@ import {
   verifyingKinds,
   writeTrust,
 } from './trust.ts';
-import { SIMULATOR, followCerts } from './versions.ts';
+import { SIMULATOR, updateCerts } from './versions.ts';
 
 export type { CertRow } from '../db/entities/credentials.ts';
 
@@ -119,7 +119,7 @@ export function createCerts(ports: CredentialPorts): Certs {
       const changed = { ...cert, ...(await work(tx, locked, cert)) };
       await follow(tx, locked, actor.name, refusedByUse, { anyhow: anyhow(cert) });
       await ports.audit(tx, {
-        ...whoDid(actor),
+        ...actorColumns(actor),
         action,
         target: targetOf(cert),
         before: facts(cert),
@@ -149,7 +149,7 @@ export function createCerts(ports: CredentialPorts): Certs {
     options: { anyhow?: boolean } = {},
   ): Promise<void> {
     try {
-      await followCerts(tx, ports, kindOf(ports, locked.payWay), locked, by, options);
+      await updateCerts(tx, ports, kindOf(ports, locked.payWay), locked, by, options);
     } catch (error) {
       throw error instanceof ChannelMisconfigured ? refuse(error) : error;
     }
@@ -177,7 +177,12 @@ export function createCerts(ports: CredentialPorts): Certs {
         if (isFirst) await chooseCert(tx, locked, cert).catch(pairRefused(pointer));
         await follow(tx, locked, actor.name, (error) => fieldRefused(pointer, 'unusable', unusable(error)));
         const kept = { ...cert, isDefault: isFirst };
-        await ports.audit(tx, { ...whoDid(actor), action: 'cert.upload', target: targetOf(kept), after: facts(kept) });
+        await ports.audit(tx, {
+          ...actorColumns(actor),
+          action: 'cert.upload',
+          target: targetOf(kept),
+          after: facts(kept),
+        });
         return view(kept);
       });
     },
@@ -211,7 +216,7 @@ export function createCerts(ports: CredentialPorts): Certs {
           requireVerifying(cert);
           const trust = { trustedAt: null, trustedBy: acting.actor.name.slice(0, 128) };
           await writeTrust(tx, locked, cert, trust);
-          const heir = cert.isDefault ? heirOf(locked, cert) : undefined;
+          const heir = cert.isDefault ? nextDefault(locked, cert) : undefined;
           if (!heir?.trustedAt) return trust;
           await makeDefault(tx, locked, heir);
           return { ...trust, isDefault: false };
@@ -227,7 +232,7 @@ export function createCerts(ports: CredentialPorts): Certs {
           const verifies = verifying(cert).has(cert.kind);
           if (!verifies) await requireUnused(tx, cert);
           const gone = { deletedAt: now(), isDefault: false };
-          const heir = cert.isDefault ? heirOf(locked, cert) : undefined;
+          const heir = cert.isDefault ? nextDefault(locked, cert) : undefined;
           if (heir) await makeDefault(tx, locked, heir);
           await tx.certs.update({ id }, gone);
           locked.certs = locked.certs.filter((one) => one.id !== id);
@@ -296,7 +301,7 @@ function targetOf({ project, payWay, id }: CertRow): string {
 async function requireUnused(tx: Tx, cert: CertRow): Promise<void> {
   if (cert.isDefault)
     throw new Conflict('in_use', 'This is the default certificate or key of its kind. Make another the default first.');
-  if (await openOrdersWith(tx, cert)) throw new Conflict('in_use', 'Open orders still need this certificate or key.');
+  if (await hasOpenOrders(tx, cert)) throw new Conflict('in_use', 'Open orders still need this certificate or key.');
 }
 
 function pairRefused(pointer: string): (error: unknown) => never {

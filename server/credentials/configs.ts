@@ -33,7 +33,7 @@ import {
 import { refuseMode } from './live-guard.ts';
 import { leaveModes } from './other-modes.ts';
 import { publicKeyOf } from './pem.ts';
-import { type Acting, type CredentialPorts, kindOf, requireProject, whoDid } from './ports.ts';
+import { type Acting, type CredentialPorts, kindOf, requireProject, actorColumns } from './ports.ts';
 import { NothingConfigured } from './errors.ts';
 import { DecryptionFailed } from '../db/encryption.ts';
 import { type ChannelStatus, decryptionFaultOf, statusOf } from './status.ts';
@@ -127,7 +127,7 @@ export function createChannelConfigs(
         await tx.channelStates.update({ id: state.id }, { enabled, updatedAt: now() });
         const [before, after] = [{ enabled: state.enabled }, { enabled }];
         const action = 'channel-config.toggle';
-        await ports.audit(tx, { ...whoDid(actor), action, target: `${project}/${payWay}`, before, after });
+        await ports.audit(tx, { ...actorColumns(actor), action, target: `${project}/${payWay}`, before, after });
         return view(tx, project, kind);
       }),
     probe: async (project, payWay, products) => {
@@ -178,7 +178,7 @@ export async function writeVersion(
   const row = await insertVersion(tx, ports, kind, locked, draft, actor.name);
   const after = facts(row, locked.state!);
   const target = `${project}/${kind.payWay}`;
-  await ports.audit(tx, { ...whoDid(actor), action: 'channel-config.write', target, before, after });
+  await ports.audit(tx, { ...actorColumns(actor), action: 'channel-config.write', target, before, after });
   if (config && config.mode !== mode) await leaveModes(tx, ports, kind, locked, actor);
 }
 
@@ -384,7 +384,7 @@ function show(
     ofOtherAccounts,
     registrations: registrationsOf(kind, config, publicUrl),
     status: statusOf(
-      { ...state, configured: isWhole, awaitsTrust: untrusted.length > 0, isEncrypted: fault !== null },
+      { ...state, configured: isWhole, awaitsTrust: untrusted.length > 0, isUndecryptable: fault !== null },
       now,
     ),
     fault,

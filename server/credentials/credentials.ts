@@ -9,7 +9,7 @@ import {
   type PublicChannel,
   createNoticed,
   publicChannels,
-  encryptedChannels,
+  undecryptableChannels,
   watchExpiry,
 } from './status.ts';
 import { KeysOfOtherModes, leaveAllModes } from './other-modes.ts';
@@ -47,7 +47,7 @@ export interface Credentials {
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
   /** Returns the enabled channels that cannot be used because their secrets cannot be decrypted. */
-  encryptedChannels(): Promise<{ project: string; payWay: PayWay }[]>;
+  undecryptableChannels(): Promise<{ project: string; payWay: PayWay }[]>;
   /**
    * Stores the simulator's configurations. Called when the service starts and when a project is created. If the
    * simulator is disabled, does nothing. Throws BesideLive if the database has live orders or live configurations.
@@ -93,7 +93,7 @@ export function createCredentials({ masterKeys, log, called, written, ...parts }
     },
     certs: createCerts(ports),
     publicChannels: () => publicChannels(ports),
-    encryptedChannels: () => encryptedChannels(ports),
+    undecryptableChannels: () => undecryptableChannels(ports),
     seedSimulator,
     async leaveModes() {
       if (ports.simulated) return;

@@ -10,9 +10,9 @@ import type { HealthPorts } from './channels.ts';
 import { simulatorsRefused } from './config-change.ts';
 import { currentRows } from './configs.ts';
 import { parseCert } from './pem.ts';
-import { type Acting, type CredentialPorts, kindOf, whoDid } from './ports.ts';
+import { type Acting, type CredentialPorts, kindOf, actorColumns } from './ports.ts';
 import { type TrustWord, lockCredentials, makeDefault, trustOf, verifyingKinds } from './trust.ts';
-import { type Finder, type VersionRows, followCerts, inputOf } from './versions.ts';
+import { type Finder, type VersionRows, updateCerts, inputOf } from './versions.ts';
 
 /** A certificate that the channel provided, and whether this service trusts it. */
 type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
@@ -152,9 +152,9 @@ async function keepFound(
   const isDefault = mayBeDefault(locked, cert, spec);
   if (isDefault) await makeDefault(tx, locked, cert);
   // The new version keeps the author of the current version, because no administrator or application changed it.
-  await followCerts(tx, ports, kind, locked, config.createdBy);
+  await updateCerts(tx, ports, kind, locked, config.createdBy);
   const kept = { ...cert, isDefault };
   const target = `${project}/${payWay}/${cert.id}`;
-  await ports.audit(tx, { ...whoDid(actor), action: 'cert.download', target, after: facts(kept) });
+  await ports.audit(tx, { ...actorColumns(actor), action: 'cert.download', target, after: facts(kept) });
   return kept;
 }

@@ -6,8 +6,8 @@ import type { Actor } from '../identity/ports.ts';
 import type { ChannelKind, Mode } from '../payments/channel.ts';
 import { facts } from './certs.ts';
 import { type LockedCredentials, lockCredentials, verifyingKinds, writeTrust } from './trust.ts';
-import { kindOf, whoDid, type CredentialPorts } from './ports.ts';
-import { followCerts } from './versions.ts';
+import { kindOf, actorColumns, type CredentialPorts } from './ports.ts';
+import { updateCerts } from './versions.ts';
 
 /**
  * The service cannot start (503). Verification keys of another mode are trusted, and the service failed to withdraw
@@ -48,11 +48,11 @@ export async function leaveModes(
   }
   const { config } = locked;
   // If the simulator is disabled, a simulator configuration also loses its keys, even if it becomes incomplete.
-  if (config && left.length > 0) await followCerts(tx, ports, kind, locked, config.createdBy, { anyhow: true });
+  if (config && left.length > 0) await updateCerts(tx, ports, kind, locked, config.createdBy, { anyhow: true });
   for (const cert of left) {
     const target = `${cert.project}/${cert.payWay}/${cert.id}`;
     const [before, after] = [facts(cert), facts({ ...cert, ...trust })];
-    await ports.audit(tx, { ...whoDid(actor), action: 'cert.distrust', target, before, after });
+    await ports.audit(tx, { ...actorColumns(actor), action: 'cert.distrust', target, before, after });
   }
   return left;
 }

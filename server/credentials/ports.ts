@@ -37,7 +37,7 @@ export interface Acting {
 }
 
 /** Returns the columns of an audit entry that describe the caller. */
-export function whoDid({
+export function actorColumns({
   kind,
   name,
   ip,

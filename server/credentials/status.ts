@@ -50,13 +50,13 @@ export function statusOf(
     /** Whether an uploaded verification key waits for an administrator to trust it. */
     awaitsTrust?: boolean;
     /** Whether the channel's secrets cannot be decrypted. */
-    isEncrypted?: boolean;
+    isUndecryptable?: boolean;
   },
   now: Date,
 ): ChannelStatus {
   if (!state.configured) return 'unconfigured';
   if (!state.enabled) return 'disabled';
-  if (state.isEncrypted) return 'down';
+  if (state.isUndecryptable) return 'down';
   const sinceSuccess = now.getTime() - (state.lastSuccessAt?.getTime() ?? Number.NEGATIVE_INFINITY);
   const sinceFailure = now.getTime() - (state.lastFailureAt?.getTime() ?? Number.NEGATIVE_INFINITY);
   const failing = sinceFailure < sinceSuccess;
@@ -84,7 +84,7 @@ export async function publicChannels(
   const states = await store.read(async (tx) => {
     const found = await channelStates(tx, project, verifying);
     return Promise.all(
-      found.map(async (state) => ({ ...state, isEncrypted: await isEncrypted(tx, state, encryption.open) })),
+      found.map(async (state) => ({ ...state, isUndecryptable: await isUndecryptable(tx, state, encryption.open) })),
     );
   });
   return [...kinds.values()].map(({ payWay, name }) => {
@@ -93,12 +93,12 @@ export async function publicChannels(
       return unconfigured(payWay, name);
     const { enabled, mode, lastSuccessAt } = state;
     const status = statusOf({ ...state, configured: true }, now());
-    return { payWay, name, enabled, configured: !state.isEncrypted, mode, status, lastSuccessAt };
+    return { payWay, name, enabled, configured: !state.isUndecryptable, mode, status, lastSuccessAt };
   });
 }
 
 /** Returns the enabled channels of all projects whose secrets cannot be decrypted with the master keys. */
-export async function encryptedChannels({
+export async function undecryptableChannels({
   store,
   simulated,
   encryption,
@@ -106,13 +106,17 @@ export async function encryptedChannels({
   return store.read(async (tx) => {
     const encrypted = [];
     for (const state of await channelStates(tx, null, []))
-      if (state.enabled && (simulated || state.mode !== 'simulator') && (await isEncrypted(tx, state, encryption.open)))
+      if (
+        state.enabled &&
+        (simulated || state.mode !== 'simulator') &&
+        (await isUndecryptable(tx, state, encryption.open))
+      )
         encrypted.push({ project: state.project, payWay: state.payWay });
     return encrypted;
   });
 }
 
-async function isEncrypted(tx: ReadTx, { configId }: { configId: string }, decrypt: Decrypt): Promise<boolean> {
+async function isUndecryptable(tx: ReadTx, { configId }: { configId: string }, decrypt: Decrypt): Promise<boolean> {
   const rows = await readVersion(tx, configId);
   return rows !== undefined && decryptionFaultOf(rows, decrypt) !== null;
 }

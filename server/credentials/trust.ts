@@ -172,7 +172,7 @@ export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<vo
  * Returns the certificate that becomes the default when the current default is removed: the newest trusted one of the
  * same kind and account. If none is trusted, it is the newest one.
  */
-export function heirOf({ certs }: LockedCredentials, cert: CertRow): CertRow | undefined {
+export function nextDefault({ certs }: LockedCredentials, cert: CertRow): CertRow | undefined {
   const others = certs.filter((one) => one.kind === cert.kind && sameAccount(one, cert) && one.id !== cert.id);
   const newest = others.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
   return newest.find(({ trustedAt }) => trustedAt !== null) ?? newest[0];

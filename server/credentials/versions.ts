@@ -242,7 +242,7 @@ export async function insertVersion(
  * version never replaces a complete one, except with `anyhow`, after a certificate was removed or distrusted. In that
  * case the current version cannot be used any more either, and the new version lists the missing kinds.
  */
-export async function followCerts(
+export async function updateCerts(
   tx: Tx,
   ports: CredentialPorts,
   kind: ChannelKind,

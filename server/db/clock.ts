@@ -38,7 +38,7 @@ export class DatabaseClock {
    * Runs a statement and reads the database's time from its result. The time in a slow result is ignored if an earlier
    * result is known.
    */
-  async hear<T>(statement: () => Promise<T>, secondsOf: (answer: T) => number | undefined): Promise<T> {
+  async measure<T>(statement: () => Promise<T>, secondsOf: (answer: T) => number | undefined): Promise<T> {
     const sentAt = this.#steady();
     const result = await statement();
     const seconds = secondsOf(result);
@@ -50,10 +50,10 @@ export class DatabaseClock {
   }
 
   /** Queries the database's time. */
-  async ask({ em }: Pick<OpenDatabase, 'em'>): Promise<void> {
+  async query({ em }: Pick<OpenDatabase, 'em'>): Promise<void> {
     const db = em.fork({ useContext: false }).getKysely<unknown>();
-    const ask = () => sql<{ time: number }>`select ${DATABASE_TIME} as time`.execute(db);
-    await this.hear(ask, ({ rows: [row] }) => row?.time);
+    const query = () => sql<{ time: number }>`select ${DATABASE_TIME} as time`.execute(db);
+    await this.measure(query, ({ rows: [row] }) => row?.time);
   }
 }
 

@@ -2,7 +2,7 @@
 // column, and rotates the master key.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from './entities/credentials.ts';
-import { type EncryptedText, holdEncryptedTexts, replaceEncryptedText } from './queries/credentials.ts';
+import { type EncryptedText, lockEncryptedTexts, replaceEncryptedText } from './queries/credentials.ts';
 import type { Store } from './store.ts';
 import { LocalError } from '../errors.ts';
 
@@ -193,7 +193,7 @@ export async function rotateMasterKey(store: Store, masterKeys: readonly MasterK
   const { rewrapped, left } = await store.transaction(async (tx) => {
     const broken: EncryptedText[] = [];
     let count = 0;
-    for (const text of await holdEncryptedTexts(tx)) {
+    for (const text of await lockEncryptedTexts(tx)) {
       const rewrapped = rewrap(text);
       if (rewrapped === undefined) broken.push(text);
       else if (rewrapped !== text.encrypted) {

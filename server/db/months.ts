@@ -147,7 +147,7 @@ async function makeMonth(store: Store, table: MonthlyTable, month: Date): Promis
 }
 
 /** Analyzes the partitioned tables, because autovacuum analyzes each partition but not the parent table. */
-export async function countParts(database: OpenDatabase): Promise<void> {
+export async function analyzeParts(database: OpenDatabase): Promise<void> {
   const own = (await database.reopen?.()) ?? database;
   try {
     const store = createStore(own, () => {});

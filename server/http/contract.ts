@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
-import type { AppTerms, AskedKey, KeptKey, KeyClaim } from '../payments/idempotency.ts';
+import type { AppTerms, RequestKey, KeptKey, KeyClaim } from '../payments/idempotency.ts';
 
 /** Roles of administrators: a viewer reads, an operator also moves money, an admin does everything. */
 export type Role = 'viewer' | 'operator' | 'admin';
@@ -67,8 +67,8 @@ export interface AdminCredential {
  */
 export interface Authenticators {
   admin(credential: AdminCredential, ip: string): Promise<AdminCaller>;
-  /** If `asked` is set, also loads the response stored under that Idempotency-Key of the application. */
-  app(token: string, ip: string, asked?: AskedKey): Promise<AppCaller>;
+  /** If `key` is set, also loads the response stored under that Idempotency-Key of the application. */
+  app(token: string, ip: string, key?: RequestKey): Promise<AppCaller>;
   /** Whether the csrf value was made for the session `jti` (HMAC). */
   csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
   /**

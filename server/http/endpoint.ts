@@ -18,7 +18,7 @@ import {
 } from './contract.ts';
 import { HOST_PREFIX, checkSameSite } from './cookies.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
-import { askedKey, inputReader, readIdempotencyKey } from './input.ts';
+import { idempotencyKeyOf, inputReader, readIdempotencyKey } from './input.ts';
 import { checkProjectScope } from './project-scope.ts';
 import { refusalAnswer } from './refusal-answer.ts';
 
@@ -49,7 +49,7 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     if (ctx.req.headers['idempotency-key'] !== undefined && ignoresKey(ctx.method, contract))
       ctx.set(KEY_IGNORED, 'true');
     const route = `${ctx.method} ${ctx.state.route}`;
-    const givenKey = contract.idempotent ? askedKey(ctx.req.headers['idempotency-key']) : undefined;
+    const givenKey = contract.idempotent ? idempotencyKeyOf(ctx.req.headers['idempotency-key']) : undefined;
     const caller = await authenticate(
       ctx,
       contract.auth,

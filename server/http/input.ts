@@ -135,7 +135,7 @@ function fieldError(issue: z.core.$ZodIssue, prefix: string): FieldError {
 /** Reads the `Idempotency-Key` header, bare or quoted (≤ 255 visible characters); throws a 400 if it is malformed. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
-  const key = askedKey(header);
+  const key = idempotencyKeyOf(header);
   if (key === undefined) {
     throw new InvalidRequest('Idempotency-Key must be 1 to 255 visible characters, bare or quoted.', [
       { pointer: '/headers/idempotency-key', code: 'invalid', detail: 'must be 1 to 255 visible characters' },
@@ -148,7 +148,7 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
  * The key of an `Idempotency-Key` header, for looking up its stored response early; undefined if the header is missing
  * or malformed.
  */
-export function askedKey(header: string | string[] | undefined): string | undefined {
+export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   const text = String(header);
   const key = /^"(.*)"$/.exec(text)?.[1] ?? text;

@@ -9,7 +9,7 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { addressBlock, clientAddress } from '../addresses.ts';
 import { type PublishedError, errorCodes } from '../error-codes/error-codes.ts';
 import type { Edge, HeaderPairs } from './edge.ts';
-import { hardlyMoves, streams } from './uploads.ts';
+import { isTooSlow, streams } from './uploads.ts';
 
 /** Refusals of requests that do not reach Koa, by response status. */
 const refusals = {
@@ -239,7 +239,7 @@ function guardConnections(
 /** Whether a body took too long to arrive. */
 function isLate({ req, since }: UnderWay, now: number, requestMs: number): boolean {
   const stream = streams.get(req);
-  return stream ? hardlyMoves(req, stream, now, requestMs) : now - since > requestMs;
+  return stream ? isTooSlow(req, stream, now, requestMs) : now - since > requestMs;
 }
 
 function end({ socket }: IncomingMessage, res: ServerResponse, marks: HeaderPairs): void {

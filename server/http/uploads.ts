@@ -173,11 +173,11 @@ export const streams = new WeakMap<IncomingMessage, Stream>();
 const LEAST_BYTES = 64 * 1024;
 
 /** Whether fewer than `LEAST_BYTES` of a streamed body arrived within `ms`, although the service was ready to read. */
-export function hardlyMoves(req: IncomingMessage, stream: Stream, now: number, ms: number): boolean {
+export function isTooSlow(req: IncomingMessage, stream: Stream, now: number, ms: number): boolean {
   if (now - stream.at <= ms) return false;
   const { bytesRead } = req.socket;
-  const waitsForUs = req.readableLength >= req.readableHighWaterMark;
-  if (stream.isOver || (!waitsForUs && bytesRead - stream.bytes < LEAST_BYTES)) return true;
+  const isServiceBusy = req.readableLength >= req.readableHighWaterMark;
+  if (stream.isOver || (!isServiceBusy && bytesRead - stream.bytes < LEAST_BYTES)) return true;
   stream.at = now;
   stream.bytes = bytesRead;
   return false;

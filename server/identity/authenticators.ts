@@ -5,7 +5,7 @@ import { isWithin } from '../addresses.ts';
 import { type Audit, by } from './audit.ts';
 import type { LoginLimits } from './login-limits.ts';
 import type { Actor, AdminState, AppState, IdentityQueries } from './ports.ts';
-import type { AskedKey } from '../db/entities/orders.ts';
+import type { RequestKey } from '../db/entities/orders.ts';
 import { type Role, scopes as allScopes } from '../domain.ts';
 import { isConfirmed } from './confirm.ts';
 import { type FactorState, createSessionUse, factorState, usedSince } from './sessions.ts';
@@ -72,7 +72,7 @@ interface FoundApp {
 /** Verifies the tokens of requests; the interface `Authenticators` in http/contract.ts describes the methods. */
 export interface IdentityAuthenticators {
   admin(credential: { token: string; via: 'bearer' | 'cookie'; safe: boolean }): Promise<FoundAdmin>;
-  app(token: string, ip: string, asked?: AskedKey): Promise<FoundApp>;
+  app(token: string, ip: string, key?: RequestKey): Promise<FoundApp>;
   csrfMatches(csrfToken: string, jti: string): boolean;
   noteUnconfirmed(admin: Pick<FoundAdmin, 'username' | 'jti'>, refused: RefusedOperation): Promise<void>;
 }
@@ -111,9 +111,9 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
       const secondFactor = factorState(found.hasFactor, requireSecondFactor);
       return { kind: 'admin', id, username, role, projects, secondFactor, jti, via, confirmed };
     },
-    async app(token, ip, asked) {
+    async app(token, ip, key) {
       const { subject, generation, jti, scope = '' } = await accessTokens.verify(token);
-      const found = await store.read((tx) => queries.appState(tx, subject, jti, asked));
+      const found = await store.read((tx) => queries.appState(tx, subject, jti, key));
       if (!lives(found, generation) || found.revoked || !exists(found, debug)) throw new Unauthenticated();
       if (!isWithin(found.allowedIps, ip)) throw addressRefused();
       touch(found);

@@ -8,7 +8,7 @@ import type { LivePorts } from './ports.ts';
 
 /** Counts channel calls over the last minute. */
 interface CallMeter {
-  asked: NonNullable<Ports['asked']>;
+  onChannelCall: NonNullable<Ports['onChannelCall']>;
   /** Records a genuine notification of the channel. */
   noticed(payWay: PayWay): void;
   /** The calls of the last minute, and how many seconds of it this process has measured. */
@@ -53,7 +53,7 @@ export function createCallMeter(now: () => Date, elapsed: () => number = () => p
   const turnNow = () => Math.floor((elapsed() - begun) / SLOT_MS);
 
   return {
-    asked({ payWay, isUnknown, ms }) {
+    onChannelCall({ payWay, isUnknown, ms }) {
       const activity = channels.get(payWay)!;
       const slot = slotAt(activity.slots, turnNow());
       slot.calls += 1;

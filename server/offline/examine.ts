@@ -26,7 +26,12 @@ import { listensElsewhere } from '../http/address.ts';
 import { type AuditKnowledge, readAuditPlace, verifyAuditChain } from '../identity/audit-proof.ts';
 import { createAuditKeys, firstHash } from '../identity/audit.ts';
 import { createUrlRule } from '../outgoing/url-rule.ts';
-import { type AuditChain, type BookCheckResult, type LedgerCheckPorts, checkLedger } from '../payments/ledger-check.ts';
+import {
+  type AuditChain,
+  type LedgerCheckResult,
+  type LedgerCheckResults,
+  checkLedger,
+} from '../payments/ledger-check.ts';
 
 const DAY = 86_400_000;
 const VERIFYING = [...CHANNEL_KINDS.values()].flatMap((kind) => [...verifyingKinds(kind)]);
@@ -151,12 +156,12 @@ async function readLedger(
   { chain, ...knowledge }: AuditKnowledge & { chain: AuditChain },
 ): Promise<Pick<RestoredFacts, 'proofs' | 'auditLog'>> {
   const page = checkLedger({ store, now: () => now }, chain);
-  const proofs = new Map<string, BookCheckResult>();
-  let auditLog: LedgerCheckPorts['auditLog'] = null;
+  const proofs = new Map<string, LedgerCheckResult>();
+  let auditLog: LedgerCheckResults['auditLog'] = null;
   let cursor: string | undefined;
   do {
-    const books: LedgerCheckPorts = await page({ ...knowledge, cursor, limit: PAGE });
-    for (const proof of books.proofs) {
+    const ledger: LedgerCheckResults = await page({ ...knowledge, cursor, limit: PAGE });
+    for (const proof of ledger.proofs) {
       const { count, examples, ok } = proofs.get(proof.check) ?? { count: 0, examples: [], ok: true };
       proofs.set(proof.check, {
         ...proof,
@@ -165,8 +170,8 @@ async function readLedger(
         examples: [...examples, ...proof.examples],
       });
     }
-    auditLog = books.auditLog ?? auditLog;
-    cursor = books.nextCursor ?? undefined;
+    auditLog = ledger.auditLog ?? auditLog;
+    cursor = ledger.nextCursor ?? undefined;
   } while (cursor !== undefined);
   return { proofs: [...proofs.values()], auditLog: auditLog ?? { lines: 0, tip: firstHash } };
 }

@@ -48,7 +48,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
   const { config, database } = await openWanted(input);
   const store = createStore(database, async () => {});
   const clock = new DatabaseClock();
-  await clock.ask(database);
+  await clock.query(database);
   const { now } = clock;
   const auditing = { now, key: deriveAuditKey(config.security.masterKeys[0]!) };
   const ports: OfflinePorts = { store, passwords: createPasswords(), audit: createAudit(auditing), now };

@@ -15,7 +15,7 @@ export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English
 /** The sources of the reader's language, in the sequence of their priority. */
 interface LanguagePreferences {
   /** The parameter `lang` in the URL. */
-  asked?: string | undefined;
+  requested?: string | undefined;
   /** The language that the reader chose earlier with `lang`, stored in a cookie. */
   kept?: string | undefined;
   /** The header Accept-Language. */
@@ -23,8 +23,8 @@ interface LanguagePreferences {
 }
 
 /** Chooses the language of a page. Languages that the pages do not support are ignored. */
-export function chooseLanguage({ asked, kept, accepted }: LanguagePreferences): Language {
-  return named(asked) ?? named(kept) ?? acceptedLanguage(accepted ?? '') ?? LANGUAGES[0];
+export function chooseLanguage({ requested, kept, accepted }: LanguagePreferences): Language {
+  return named(requested) ?? named(kept) ?? acceptedLanguage(accepted ?? '') ?? LANGUAGES[0];
 }
 
 /**

@@ -19,14 +19,14 @@ const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused
  * caller has already looked it up.
  */
 export async function callChannel<Answer extends { kind: string }>(
-  ports: Pick<Ports, 'log' | 'channels' | 'asked'>,
+  ports: Pick<Ports, 'log' | 'channels' | 'onChannelCall'>,
   order: OrderRow,
   call: (channel: Channel) => Promise<Answer>,
   known?: Channel,
 ): Promise<Answer | Extract<Outcome, { kind: 'unknown' }>> {
   const begun = performance.now();
   const answer = await callChannelSafely(ports, order, call, known);
-  ports.asked?.({ payWay: order.payWay, isUnknown: answer.kind === 'unknown', ms: performance.now() - begun });
+  ports.onChannelCall?.({ payWay: order.payWay, isUnknown: answer.kind === 'unknown', ms: performance.now() - begun });
   return answer;
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { ApiAppRow } from '../db/entities/identity.ts';
-import type { AskedKey, IdempotencyKeyRow, KeptKey } from '../db/entities/orders.ts';
+import type { RequestKey, IdempotencyKeyRow, KeptKey } from '../db/entities/orders.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
@@ -31,7 +31,7 @@ export interface KeyedRequest {
   readonly kept?: KeptKey | null | undefined;
 }
 
-export type { AskedKey, KeptKey };
+export type { RequestKey, KeptKey };
 
 /** The late-payment policy and the limits of an application. */
 export type AppTerms = Readonly<Pick<ApiAppRow, 'latePayment' | 'limits'>>;

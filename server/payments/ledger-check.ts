@@ -15,7 +15,7 @@ import { INVARIANTS } from './core/invariants.ts';
 import type { Ports } from './ports.ts';
 
 /** The result of one check. */
-export interface BookCheckResult {
+export interface LedgerCheckResult {
   check: string;
   promise: string;
   ok: boolean;
@@ -24,11 +24,11 @@ export interface BookCheckResult {
 }
 
 /** The results of the ledger check for one page. */
-export interface LedgerCheckPorts {
+export interface LedgerCheckResults {
   /** Whether no check of this page found a violation. */
   ok: boolean;
   checkedAt: string;
-  proofs: BookCheckResult[];
+  proofs: LedgerCheckResult[];
   /** The compared and the missing bills of this page; null on a page without bills. */
   bills: BillsRead | null;
   /**
@@ -41,7 +41,7 @@ export interface LedgerCheckPorts {
 }
 
 /** The page to check: its start, its maximum number of rows, and known facts about the audit log. */
-export interface BookPage extends AuditKnowledge {
+export interface LedgerCheckPage extends AuditKnowledge {
   cursor?: string | undefined;
   limit: number;
   /** Runs only this check. */
@@ -83,8 +83,8 @@ const beginningOf = (section: Section): Place => ({
  * Each row is on exactly one page; a page reads a bounded number of rows.
  */
 export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain: AuditChain) {
-  return async ({ cursor, limit, only, ...knowledge }: BookPage): Promise<LedgerCheckPorts> => {
-    const found = new Map<string, BookCheckResult>();
+  return async ({ cursor, limit, only, ...knowledge }: LedgerCheckPage): Promise<LedgerCheckResults> => {
+    const found = new Map<string, LedgerCheckResult>();
     const note = (check: string, promise: string, count: number, examples: readonly Violation[]) => {
       const one = found.get(check) ?? { check, promise, ok: true, count: 0, examples: [] };
       const all = [...one.examples, ...examples].slice(0, EXAMPLES);
@@ -92,8 +92,8 @@ export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain:
     };
     if (!only) for (const { check } of BOOK_CHECKS) note(check, INVARIANTS[check].promise, 0, []);
     note('audit-log', CHAIN, 0, []);
-    let bills: LedgerCheckPorts['bills'] = null;
-    let auditLog: LedgerCheckPorts['auditLog'] = null;
+    let bills: LedgerCheckResults['bills'] = null;
+    let auditLog: LedgerCheckResults['auditLog'] = null;
     let place: Place | undefined =
       cursor === undefined ? beginningOf(only ? 'audit' : 'orders') : readPlace(cursor, chain);
     for (let left = limit; place && left > 0;) {

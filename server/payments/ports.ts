@@ -64,7 +64,7 @@ export interface NewEvent {
 }
 
 /** The price in a pay request. */
-export interface Asked {
+export interface RequestedPrice {
   amount?: number | string | undefined;
   currency?: string | undefined;
 }
@@ -78,12 +78,12 @@ export interface Effects {
   /** The kind of orders that these side effects apply to; absent = all kinds. */
   readonly only?: OrderRow['kind'];
   /** Called before an order is created: rejects blocked payers and wrong prices. May change the draft. */
-  admit(tx: Tx, draft: OrderRow, asked: Asked): Promise<void>;
+  admit(tx: Tx, draft: OrderRow, requested: RequestedPrice): Promise<void>;
   /**
    * Called in the transaction of a new order, after its insert: reserves stock or throws. Returns the changed fields of
    * the order.
    */
-  hold(tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined>;
+  hold(tx: Tx, order: OrderRow, requested: RequestedPrice): Promise<Partial<OrderRow> | undefined>;
   /** Called for a late payment: reserves stock for the ended order. Returns false if no stock is left. */
   readmit(tx: Tx, order: OrderRow): Promise<boolean>;
   paid(tx: Tx, order: OrderRow): Promise<void>;
@@ -136,9 +136,9 @@ export interface Ports {
   /** Queues a message for the timeline. The message may be lost, and no operation waits until it is stored. */
   onReceived: (message: ReceivedMessage) => void;
   /** Called after each call of a channel, with its duration and whether the result is unknown. */
-  asked?: ((call: { payWay: PayWay; isUnknown: boolean; ms: number }) => void) | undefined;
+  onChannelCall?: ((call: { payWay: PayWay; isUnknown: boolean; ms: number }) => void) | undefined;
   /** Called for each notification. `refusal`: the reason of the rejection; null = the notification was verified. */
-  noticed?: ((of: { project: string; payWay: PayWay }, refusal: NotificationRefusal | null) => void) | undefined;
+  onNotification?: ((of: { project: string; payWay: PayWay }, refusal: NotificationRefusal | null) => void) | undefined;
   /** Increments a counter of the metrics. */
   count: (name: 'notification' | 'notification_refused' | 'order_exception', labels?: Record<string, string>) => void;
 }

@@ -8,7 +8,7 @@ import { type OrderCommand, decideOrder, orderNeeds, paymentNamed } from './core
 import { type RefundCommand, decideRefund, unanswered } from './core/decide-refund.ts';
 import type { OrderReport, OrderFacts, RefundFacts } from './core/facts.ts';
 import { explainedBy } from './core/apply-order-outcome.ts';
-import { type RefundReport, isReversal, mayBeOldNews } from './core/apply-refund-outcome.ts';
+import { type RefundReport, isReversal, mayBeOutdated } from './core/apply-refund-outcome.ts';
 import type { Change, Refusal } from './core/transitions.ts';
 import { queueKeyOf, later } from './core/plan.ts';
 import { raiseException, resolveExceptions } from './side-effects.ts';
@@ -218,7 +218,7 @@ export async function settleRefund(
 /** Whether an answer may be outdated, because a message or another change arrived while the channel was queried. */
 function isOvertaken(refund: RefundRow, { outcome, attempt = refund.attempt }: RefundReport): boolean {
   if (attempt !== refund.attempt) return outcome.kind === 'succeeded';
-  return mayBeOldNews(refund, outcome) || isReversal(refund, outcome);
+  return mayBeOutdated(refund, outcome) || isReversal(refund, outcome);
 }
 
 /** Returns the change; throws if the decision is a refusal, so that nothing is written. */

@@ -375,7 +375,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
         returns: Bill,
         errors: FETCH_BILL_ERRORS,
       },
-      ({ body, caller, request }) => operations.askForBill(requesterOf(caller, request), named(body)),
+      ({ body, caller, request }) => operations.requestBill(requesterOf(caller, request), named(body)),
     ),
   );
 

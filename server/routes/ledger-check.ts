@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import type { BookPage, LedgerCheckPorts } from '../payments/ledger-check.ts';
+import type { LedgerCheckPage, LedgerCheckResults } from '../payments/ledger-check.ts';
 import { Timestamp } from './schemas/fields.ts';
 
 const BooksReport = z
@@ -79,7 +79,11 @@ const Query = z.object({
 });
 
 /** Ledger consistency checks, for `payctl audit`. */
-export function bookRoutes({ prove }: { prove: (page: BookPage) => Promise<LedgerCheckPorts> }): RouteGroup {
+export function ledgerCheckRoutes({
+  prove,
+}: {
+  prove: (page: LedgerCheckPage) => Promise<LedgerCheckResults>;
+}): RouteGroup {
   const router = routeGroup();
 
   /**

@@ -18,7 +18,7 @@ import { SIMULATOR_WORDS, type SimulatorWords } from './words.ts';
 
 /** Chooses the language of a page from the request. */
 export function languageOf(ctx: Context): Language {
-  return chooseLanguage({ asked: queryText(ctx, 'lang'), accepted: ctx.get('accept-language') });
+  return chooseLanguage({ requested: queryText(ctx, 'lang'), accepted: ctx.get('accept-language') });
 }
 
 /** Sends a page with a strict Content-Security-Policy. */

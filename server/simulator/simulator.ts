@@ -145,9 +145,9 @@ function closeServer(server: Server): Promise<void> {
  * Runs the simulator as a process of its own: reports the URL when the simulator listens, and stops at SIGTERM or
  * SIGINT.
  */
-export async function runSimulator(options: SimulatorOptions, tellReady: (url: string) => void): Promise<void> {
+export async function runSimulator(options: SimulatorOptions, onReady: (url: string) => void): Promise<void> {
   const simulator = await startSimulator(options);
-  tellReady(simulator.url);
+  onReady(simulator.url);
   await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
   await simulator.close();
 }

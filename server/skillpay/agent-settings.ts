@@ -6,7 +6,7 @@ import { InvalidRequest, NotFound } from '../errors.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { Mode } from '../payments/channel.ts';
-import { agentKeyPlace, type AskCode } from './schemes/wechat.ts';
+import { agentKeyPlace, type RequestCode } from './schemes/wechat.ts';
 
 /** A change of the settings by an administrator. Absent fields keep their value. */
 interface AgentPayChange {
@@ -39,7 +39,7 @@ interface SettingPorts {
   audit: Audit;
   /** Reads an RSA key from PEM text. Error messages never quote the key. */
   readKey: (pem: string) => KeyObject;
-  ask: AskCode;
+  requestCode: RequestCode;
 }
 
 type Acting = { actor: Actor; project: string };
@@ -59,7 +59,7 @@ export function agentPaySettings({
   encryption,
   audit,
   readKey,
-  ask,
+  requestCode,
 }: SettingPorts) {
   return {
     /** Returns the settings of a project. Throws NotFound if the project has none. */
@@ -111,7 +111,7 @@ export function agentPaySettings({
       const key = readKey(encryption.open(agentKeyPlace(project), row.encrypted));
       const nothing = { type: 'code_url', value: 'weixin://wxpay/bizpayurl?pr=test' } as const;
       const request = { orderNo: '', mode: row.mode, skill, payData: nothing, seconds: 60 };
-      const answer = await ask({ ...row, key }, request);
+      const answer = await requestCode({ ...row, key }, request);
       if ('code' in answer) return { ok: true, message: 'A payment code was given.' };
       return { ok: /\bPAY_DATA_UNKNOWN\b/.test(answer.fault), message: answer.fault };
     },

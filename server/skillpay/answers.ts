@@ -1,7 +1,7 @@
 import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import { majorNumber } from '../money.ts';
 import { statusOf } from '../payments/view.ts';
-import { type Call, type PaymentScheme, type Failed, type Failure, askAll } from './schemes/scheme.ts';
+import { type Call, type PaymentScheme, type Failed, type Failure, challengeAll } from './schemes/scheme.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './errors.ts';
 
@@ -62,7 +62,7 @@ export async function paymentRequired(
     status: why === 'unknown' ? 'unknown' : statusOf(order),
     expiresAt: order.expiresAt.toISOString(),
   };
-  const added = askAll(schemes, pair, call);
+  const added = challengeAll(schemes, pair, call);
   const failed = failedBy(schemes, call, ended ?? pair, why);
   return new PaymentRequired({
     data,

@@ -20,7 +20,7 @@ interface SupervisorParts {
   /** URL of the simulator that runs in this process. */
   simulatorUrl?: string | undefined;
   /** Prints that all workers are ready. If absent, the supervisor logs a line instead. */
-  tell?: ((facts: ReadyFacts) => void) | undefined;
+  onReady?: ((facts: ReadyFacts) => void) | undefined;
 }
 
 /**
@@ -37,7 +37,7 @@ const PATIENCE_MS = 20_000;
  * Starts the workers, replaces crashed workers, and on SIGHUP replaces all workers one after the other. The supervisor itself serves only
  * the metrics. Returns after SIGTERM or SIGINT has ended every worker; throws if the first worker cannot start.
  */
-export async function supervise(config: Config, { load, simulatorUrl, tell }: SupervisorParts): Promise<void> {
+export async function supervise(config: Config, { load, simulatorUrl, onReady }: SupervisorParts): Promise<void> {
   // Each worker accepts connections itself. With a supervisor that passes connections on, a connection to a crashing worker would be
   // neither served nor closed: Node keeps it until the worker responds.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -62,7 +62,7 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
   });
   let replacing = fillUp().then(() => {
     const own = { metrics: metricsUrl(where, metrics.port), workers: serving.size, pid: process.pid };
-    if (tell) tell({ ...facts, ...own });
+    if (onReady) onReady({ ...facts, ...own });
     else logger.info({ workers: serving.size, pid: process.pid }, 'all workers are ready');
   });
   process.on('SIGHUP', () => void (replacing = replacing.then(replaceAll)));
@@ -79,7 +79,7 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
   async function begin(): Promise<Extract<FirstWord, { pay: 'ready' }>> {
     const worker = cluster.fork(env);
     const startedAt = performance.now();
-    const start = firstWord(worker);
+    const start = firstMessage(worker);
     starting.add(start);
     const word = await start;
     starting.delete(start);
@@ -170,7 +170,7 @@ function endingMs({ drainSeconds, shutdownSeconds }: Config['server']): number {
   return (drainSeconds + 2 * shutdownSeconds) * 1000 + PATIENCE_MS;
 }
 
-async function firstWord(worker: Worker): Promise<FirstWord> {
+async function firstMessage(worker: Worker): Promise<FirstWord> {
   const word = new Promise<FirstWord>((resolve) => {
     worker.on('message', (message: WorkerWord) => {
       if (message.pay === 'ready' || message.pay === 'failed') resolve(message);

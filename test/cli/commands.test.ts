@@ -427,7 +427,7 @@ test('help text wraps at blanks to the width of the terminal', async (t) => {
 test('a standalone simulator prints its address as text on a terminal, and as one JSON line in a pipe', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
-  const runSimulator: Overrides['runSimulator'] = async (_options, tellReady) => tellReady('http://127.0.0.1:8091');
+  const runSimulator: Overrides['runSimulator'] = async (_options, onReady) => onReady('http://127.0.0.1:8091');
   const start = ['simulator', 'start'];
   t.is((await place.payctl(start, { runSimulator })).stdout, '{"simulator":"http://127.0.0.1:8091"}\n');
   const { stdout } = await place.payctl(start, { runSimulator, terminal: 80 });

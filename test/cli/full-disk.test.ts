@@ -86,7 +86,7 @@ for (const command of leaves(program)) {
   test.serial(`a full stdout is reported with exit 1: ${path}`, async (t) => {
     const options: RunOptions = {
       prompts: nobody,
-      runSimulator: async (_options, tellReady) => tellReady('http://127.0.0.1:8081'),
+      runSimulator: async (_options, onReady) => onReady('http://127.0.0.1:8081'),
       ...(STDIN.has(path) && { stdin: STDIN.get(path)! }),
     };
     const one = await printing(t, command, options);

@@ -236,10 +236,10 @@ test.serial('a project that does not exist is 404', async (t) => {
 
 test.serial('nothing is stored about projects invented by a caller', async (t) => {
   const { ports } = service.app;
-  const { noticed } = ports;
+  const { onNotification: noticed } = ports;
   const kept: unknown[] = [];
-  ports.noticed = (...note) => void kept.push(note);
-  t.teardown(() => (ports.noticed = noticed));
+  ports.onNotification = (...note) => void kept.push(note);
+  t.teardown(() => (ports.onNotification = noticed));
   for (const project of ['made-up-1', 'made-up-2']) await nobody('POST', `/notify/alipay/${project}`, {});
   t.deepEqual(kept, []);
   t.is((await nobody('POST', '/notify/alipay/default', {})).status, 400);

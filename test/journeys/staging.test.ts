@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { readyFacts } from '../../server/compose/http.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { messagesIn, reading } from '../support/reading.ts';
 import { refused } from '../support/route-file.ts';
 import { request, startService, until, stagingOptions } from '../support/service.ts';
@@ -54,7 +54,7 @@ test('in staging the simulator pays and refunds under production requirements, a
     client_secret: 'pays_test-app-secret-for-debug-only',
   };
   t.is((await request(service.url, 'POST', '/oauth/token', test)).status, 401);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 
   // A copy of the production configuration, used by mistake.
   await service.app.store.transaction((tx) => tx.orders.update({ orderNo }, { mode: 'live' }));

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { payOrder } from '../support/orders.ts';
@@ -124,6 +124,6 @@ test('with a full PostgreSQL disk every answer is correct, nothing is lost, and 
   );
   t.true(refunds.length <= made.refunds.length + made.perhapsRefunds);
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.log(`${orders.length} orders, ${refunds.length} refunds: the ledger check passes`);
 });

@@ -2,7 +2,7 @@
 // A client of Alipay's open API v2, written from its documents (opendocs.alipay.com: "自行实现签名", "自行实现验签", "异步通知验签",
 // alipay.trade.*) with PHP's own cryptography. Arguments: the simulator's address, an account, a charset.
 declare(strict_types=1);
-require __DIR__ . '/asking.php';
+require __DIR__ . '/requests.php';
 date_default_timezone_set('Asia/Shanghai');
 [, $simulator, $account, $charset] = $argv;
 ['fields' => $fields, 'pems' => $pems] = control("/sim/config?account=$account")['alipay'];

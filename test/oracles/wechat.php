@@ -2,7 +2,7 @@
 // A client of WeChat Pay's API v3, written from its documents (pay.weixin.qq.com: "签名生成", "签名验证", "证书和回调报文解密",
 // Native下单, 查询订单, 关闭订单, 申请退款, 查询单笔退款) with PHP's own cryptography. Arguments: the simulator's address, an account.
 declare(strict_types=1);
-require __DIR__ . '/asking.php';
+require __DIR__ . '/requests.php';
 [, $simulator, $account] = $argv;
 ['fields' => $fields, 'pems' => $pems] = control("/sim/config?account=$account")['wechat'];
 $mchid = $fields['mchid'];

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { watchExpiry } from '../../server/credentials/status.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until, type Service } from '../support/service.ts';
 
@@ -95,7 +95,7 @@ test('an Alipay certificate that changes is stored without an upload, for every 
   await look(replica);
   t.is(await stateOf(replica, second), 'paid');
   t.is((await downloads(replica)).length, 1, 'a stored certificate is not downloaded again');
-  await assertBooksBalance(t, replica);
+  await assertLedgersMatch(t, replica);
 });
 
 test('a notification signed by a new key counts only if the channel confirms it, until the key is a day old', async (t) => {

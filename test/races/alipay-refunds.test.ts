@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { payOrder } from '../support/orders.ts';
 import { request, startService, type Merchant, type Service, until } from '../support/service.ts';
 import { REFUND } from '../unit/channels/alipay/refusal-codes.ts';
@@ -51,7 +51,7 @@ test('every Alipay refund refusal code either fails the refund and frees its amo
       code,
     );
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a payment that takes no partial refund is refunded in full after the partial refund failed', async (t) => {
@@ -64,7 +64,7 @@ test('a payment that takes no partial refund is refunded in full after the parti
   await runUntilQuiet(service, 150, 61);
   t.like(await heard(shop, refundNo), { status: 'failed', failure: { code: 'ACQ.NOT_ALLOW_PARTIAL_REFUND' } });
   t.is((await refund(shop, orderNo, 10)).status, 'succeeded');
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a refund call without fund change is queried after ten seconds, and resent under its number if the channel lacks it', async (t) => {
@@ -81,7 +81,7 @@ test('a refund call without fund change is queried after ten seconds, and resent
   const [row] = await service.app.store.read((tx) => tx.refunds.list({ orderNo }));
   t.like(row, { attempt: 1, tries: 2 }, 'the same number');
   t.like((await ledgerOf(service)).get(orderNo), { refunded: 400 });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a refund whose answer was lost returns "no fund change" on the second call and is refunded once', async (t) => {
@@ -94,7 +94,7 @@ test('a refund whose answer was lost returns "no fund change" on the second call
   await runUntilQuiet(service, 130, 61);
   t.is((await heard(shop, refundNo)).status, 'succeeded');
   t.like((await ledgerOf(service)).get(orderNo), { refunded: 400 });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a refund without fund change that is then refused fails only after the first call can no longer land', async (t) => {
@@ -108,7 +108,7 @@ test('a refund without fund change that is then refused fails only after the fir
   await runUntilQuiet(service, 2 * 3600, 600);
   const [row] = await service.app.store.read((tx) => tx.refunds.list({ orderNo }));
   t.like(row, { state: 'failed', failureCode: 'ACQ.SELLER_BALANCE_NOT_ENOUGH', tries: 2 });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test("a refund that the payer's bank rejected stays succeeded and has one exception until an operator resolves it", async (t) => {
@@ -151,5 +151,5 @@ test("a refund that the payer's bank rejected stays succeeded and has one except
     );
   t.is((await resolve('refund')).status, 400, 'the payer has the money');
   t.is((await resolve('acknowledge')).status, 200);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { stateOf } from '../support/orders.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { shownCode } from '../unit/channels/alipay/shown-code.ts';
@@ -39,7 +39,7 @@ test("a payer's code is charged at once, and the response is the paid order", as
   const { status, body } = await pay(shop, atTheTill('pays'));
   t.is(status, 201, JSON.stringify(body));
   t.like(body.data, { status: 'paid', scene: 'code' });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a payment that needs a password is found within seconds without a notification', async (t) => {
@@ -53,7 +53,7 @@ test('a payment that needs a password is found within seconds without a notifica
   service.clock.advance(6);
   await service.app.sweep.once();
   t.is(await stateOf(service, orderNo), 'paid');
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a code that Alipay refuses fails the order with an error that tells the payer the next step', async (t) => {
@@ -67,7 +67,7 @@ test('a code that Alipay refuses fails the order with an error that tells the pa
     t.true(JSON.stringify(body).includes(code));
     t.is(await stateOf(service, body.orderNo), 'failed');
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 for (const fault of ['500-after-commit', 'html', 'wrong-key']) {
@@ -81,7 +81,7 @@ for (const fault of ['500-after-commit', 'html', 'wrong-key']) {
     const second = await pay(shop, order);
     t.like(second.body.data, { status: 'paid', orderNo: first.body.orderNo });
     t.like((await ledgerOf(service)).get(first.body.orderNo), { paid: 1000, payments: 1 });
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 }
 
@@ -109,7 +109,7 @@ test('a close that races the payment refunds the money once and opens no excepti
   t.deepEqual(await refundsOf(service, orderNo), gone, 'a late report changes nothing');
   t.deepEqual(await openExceptions(service), []);
   t.like((await ledgerOf(service)).get(orderNo), { paid: 1000, refunded: 1000 });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('an order that the payer never confirms expires and is cancelled at Alipay', async (t) => {
@@ -142,5 +142,5 @@ test('a mini program order returns the trade number that the payer pays with', a
   await until('paid', async () => (await stateOf(service, body.data.orderNo)) === 'paid');
   const lacking = await pay(shop, { ...order, openId: undefined });
   t.is(lacking.status, 400);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { count, inParallel, untilTaken } from '../support/counts.ts';
 import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';
@@ -78,7 +78,7 @@ test.serial(
     await runUntilQuiet(service, 7200, 600);
     const done = await service.app.store.read((tx) => tx.refunds.count({ state: 'succeeded' }));
     t.is(done, sent);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
     t.log(`${orders} refunds: ${sent} approved, ${orders - sent} rejected`);
   },
 );
@@ -106,7 +106,7 @@ test.serial(
       const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
       t.is(order!.refunded + order!.refunding, 9000n);
     });
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   },
 );
 
@@ -139,7 +139,7 @@ test.serial('a replica that dies right after an approval or after the refund req
   await runUntilQuiet(service, 7200, 600);
   t.is((await refundsOf(service, orderNo))[0]!.state, 'succeeded', 'the job sends it');
   t.is((await service.app.payments.refund(shop.requester, asked)).status, 'succeeded');
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('the requester of a refund cannot approve it at any replica', async (t) => {

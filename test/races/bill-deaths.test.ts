@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { type BilledShop, billedShop } from '../support/billed-shop.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { isLong } from '../support/counts.ts';
 import { freePort } from '../support/free-port.ts';
 import { startReplica } from '../support/replica.ts';
@@ -48,7 +48,7 @@ async function allOnce(t: ExecutionContext, { shop, expected, untold }: Awaited<
   );
   const events = await store.read((tx) => tx.events.list({ objectNo: untold, type: 'order.paid' }));
   t.is(events.length, 1);
-  await assertBooksBalance(t, shop.service);
+  await assertLedgersMatch(t, shop.service);
 }
 
 /** Runs the due bill work in a process that kills itself at the checkpoint; its leases are expired afterwards. */

@@ -46,16 +46,16 @@ test('a dispute that is stored here causes no difference in any of its states', 
   const service = await startService(t);
   const shop = await billedShop(service, 'paypal');
   const names = new Map<string, string>();
-  for (const [name, deeds] of Object.entries(LIVES)) {
+  for (const [name, actions] of Object.entries(LIVES)) {
     const orderNo = await shop.paid();
     names.set(orderNo, name);
-    for (const deed of deeds) {
-      if ('refund' in deed && deed.refund === true)
+    for (const action of actions) {
+      if ('refund' in action && action.refund === true)
         await shop.refunded(orderNo).catch((error: unknown) => t.log(name, 'refund', String(error)));
       else
         await service
-          .sim('/sim/dispute', { orderNo, ...deed })
-          .catch((error: unknown) => t.log(name, deed, String(error)));
+          .sim('/sim/dispute', { orderNo, ...action })
+          .catch((error: unknown) => t.log(name, action, String(error)));
       for (let rest = 1; rest > 0;) rest = await service.app.sweep.once();
     }
   }

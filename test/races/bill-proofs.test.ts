@@ -297,7 +297,7 @@ test('a bill that an operator requested is fetched although another project prov
   const on = await claims(t, { one: counting, two: desk });
   const ours = await on.add('one');
   await on.work(ours);
-  await billRepairs(on.ports).askForBill(requester, { project: 'one', payWay: 'alipay', day: DAY });
+  await billRepairs(on.ports).requestBill(requester, { project: 'one', payWay: 'alipay', day: DAY });
   await on.work(await on.add('two', '2026-11-21'));
   await on.work(ours);
   t.deepEqual([(await on.read(ours)).state, fetched], ['done', 2]);

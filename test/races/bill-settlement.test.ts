@@ -250,7 +250,7 @@ const PAYPAL_SCENES: Readonly<Record<string, (on: Month) => Promise<Later[] | vo
     const [, told] = await disputed(on, {}, 0, { act: 'lose', refund: 'told' });
     await told();
     const orderNo = await on.paid();
-    const act = (deed: string) => on.service.sim('/sim/dispute', { orderNo, act: deed });
+    const act = (action: string) => on.service.sim('/sim/dispute', { orderNo, act: action });
     await act('open');
     await act('lose');
     return [[3, async () => void (await act('win'))]];
@@ -291,10 +291,10 @@ async function held(on: Month, days: number, isTold = true): Promise<Later> {
 }
 
 /** A payment that is disputed, and the dispute's end so many days later. */
-async function disputed(on: Month, opened: object, days: number, deed: object): Promise<Later> {
+async function disputed(on: Month, opened: object, days: number, action: object): Promise<Later> {
   const orderNo = await on.paid();
   await on.service.sim('/sim/dispute', { orderNo, act: 'open', ...opened });
-  return [days, async () => void (await on.service.sim('/sim/dispute', { orderNo, ...deed }))];
+  return [days, async () => void (await on.service.sim('/sim/dispute', { orderNo, ...action }))];
 }
 
 /** The balance mismatches of every period of these days. */

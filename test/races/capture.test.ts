@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
@@ -97,7 +97,7 @@ test('a return page, a webhook, a query and jobs at the same time capture once',
     });
   const ledger = await ledgerOf(service);
   for (const orderNo of seen) t.is(ledger.get(orderNo)?.payments, 1, `${orderNo}: one capture`);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   const transitions = await service.app.store.read((tx) => tx.transitions.list({ toState: 'paid' }));
   t.is(transitions.length, orders);
   const rows = await service.app.store.read((tx) => tx.orders.list({ orderNo: seen }));
@@ -127,7 +127,7 @@ test('a close that races a capture never leaves an order both captured and close
     t.is(paid - refunded, refusedAsPaid ? 1000 : 0, `${orderNo}: the ledger agrees`);
   }
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.log(`${races} races: ${seen.filter(({ refusedAsPaid }) => refusedAsPaid).length} captured first`);
 });
 
@@ -148,7 +148,7 @@ test('a close during a pending capture returns closing, and the money is refunde
   t.is(row.state, 'closed');
   const ledger = (await ledgerOf(service)).get(orderNo);
   t.deepEqual([ledger?.paid, ledger?.refunded], [1000, 1000]);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a payment placed again while its capture is pending returns the order', async (t) => {
@@ -162,7 +162,7 @@ test('a payment placed again while its capture is pending returns the order', as
   t.deepEqual([status, body.data?.status], [201, 'pending'], JSON.stringify(body));
   t.like((await first).body.data, { orderNo: body.data.orderNo, status: 'paid' });
   t.is((await ledgerOf(service)).get(body.data.orderNo)?.payments, 1, 'one capture');
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('a capture that PayPal reviews does not expire and is paid when the review ends', async (t) => {
@@ -183,7 +183,7 @@ test.serial('a capture that PayPal reviews does not expire and is paid when the 
     await service.app.sweep.once();
     return (await stateOf(service, orderNo)) === 'paid';
   });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial(
@@ -204,7 +204,7 @@ test.serial(
     t.is(await stateOf(service, orderNo), 'closed');
     const ledger = (await ledgerOf(service)).get(orderNo);
     t.deepEqual([ledger?.paid, ledger?.refunded], [1000, 1000]);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   },
 );
 
@@ -228,7 +228,7 @@ test.serial('a payment approved at its expiry is captured unless a close was req
     [kept, given].map((orderNo) => ledger.get(orderNo)?.paid ?? 0),
     [1000, 0],
   );
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('a capture that PayPal finally declines takes no money and is not retried', async (t) => {
@@ -239,7 +239,7 @@ test.serial('a capture that PayPal finally declines takes no money and is not re
   await comeBack(service, orderNo);
   await runUntilQuiet(service, 4 * 3600, 1800);
   t.like(await rowOf(service, orderNo), { state: 'closed', captures: 1, paid: 0n });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('a payment placed again while PayPal reviews its capture returns the order', async (t) => {
@@ -283,6 +283,6 @@ test('an inconclusive capture refusal is not retried at every check', async (t) 
   declines = false;
   await runUntilQuiet(service, 3600, 300);
   t.is(await stateOf(service, orderNo), 'paid', 'an accepted payment is captured');
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.log(`${tries} tries in an hour with ${looks} looks`);
 });

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { accept, configure, deliver, messageAbout, paidUntold, post, type Shop } from './changed-identity.ts';
 import { createForger, type Facts } from './forge.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
-import { withOrder } from './wrong-notices.ts';
+import { withOrder } from './wrong-notifications.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 /** An account change by an administrator while orders are in flight, and the keys that are replaced afterwards. */
@@ -145,7 +145,7 @@ for (const change of CHANGES) {
     const ledger = await ledgerOf(service);
     for (const orderNo of [paid, told, asked, fresh, later]) t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
     if (isClosing) t.is(ledger.get(closing)?.refunded, 1000, 'the payment of a closing order was refunded');
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 }
 

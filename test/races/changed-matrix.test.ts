@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { configureAs, type Shop, deliver, messageAbout, paidUntold } from './changed-identity.ts';
 import { count, isLong } from '../support/counts.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
@@ -271,6 +271,6 @@ for (const change of CHANGES.filter(({ isSample }) => isLong || isSample)) {
     const ledger = await ledgerOf(service);
     for (const { at, flight } of paid) t.like(ledger.get(flight.orderNo), { paid: 1000, refunded: 1000 }, at.name);
     t.deepEqual(await unexplained(service), []);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 }

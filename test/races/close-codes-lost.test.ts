@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { closeIn } from './closes.ts';
 import { stateOf } from '../support/orders.ts';
 import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, type Shops } from './scenes.ts';
@@ -46,7 +46,7 @@ async function isGoneOnce(t: ExecutionContext, { service }: Shops, orderNo: stri
   );
   t.deepEqual(open, []);
   t.like((await ledgerOf(service)).get(orderNo), { paid: 1000, refunded: 1000 });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 }
 
 for (const on of CODES) {

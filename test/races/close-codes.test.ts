@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { agreesWithLedger, closeIn, type Closed } from './closes.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { stateOf } from '../support/orders.ts';
@@ -66,7 +66,7 @@ async function ends(t: ExecutionContext, { shops, orderNo, answered }: Crossing)
   const open = await service.app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
   t.is(await stateOf(service, orderNo), 'closed');
   t.deepEqual(open, []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 }
 
 for (const on of CODES) {

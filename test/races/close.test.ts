@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { agreesWithLedger, closeIn, type Closed } from './closes.ts';
 import { count, inParallel, isLong } from '../support/counts.ts';
 import { startInBetween } from '../support/in-between.ts';
@@ -24,8 +24,8 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     const scenes = racedOf(payWay);
     const shops = await openShops(t, scenes);
     const { service } = shops;
-    const deeds = deedsAt(payWay).flatMap((deed) => scenes.map((on) => () => deed(t, shops, on)));
-    const inTurn = await inParallel(deeds.length, 3, (index) => deeds[index]!());
+    const actions = actionsAt(payWay).flatMap((action) => scenes.map((on) => () => action(t, shops, on)));
+    const inTurn = await inParallel(actions.length, 3, (index) => actions[index]!());
     t.log(`${inTurn.length} closes in ${scenes.length} scenes: ${sumUp(inTurn)}`);
     const closes = [...inTurn];
     for (const notifications of [true, false]) {
@@ -39,7 +39,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     }
     await runUntilQuiet(service, 4 * 86_400, 3 * 3600);
     for (const close of closes) await agreesWithLedger(t, service, close);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 
 function closeAgainstPay(shops: Shops, scenes: readonly RacedScene[], notifications: boolean): Promise<Closed[]> {
@@ -59,7 +59,7 @@ function closeAgainstPay(shops: Shops, scenes: readonly RacedScene[], notificati
   });
 }
 
-type Deed = (t: ExecutionContext, shops: Shops, on: RacedScene) => Promise<Closed>;
+type Action = (t: ExecutionContext, shops: Shops, on: RacedScene) => Promise<Closed>;
 
 async function paidAndTold(t: ExecutionContext, shops: Shops, on: RacedScene): Promise<Closed> {
   const closed = await closeIn(shops, on, await paidIn(shops, on));
@@ -112,7 +112,7 @@ async function closedFirst(t: ExecutionContext, shops: Shops, on: RacedScene): P
 }
 
 /** The cases without a race: payment and close in sequence. */
-function deedsAt(payWay: RacedScene['payWay']): Deed[] {
+function actionsAt(payWay: RacedScene['payWay']): Action[] {
   return [paidAndTold, paidUntold, closedFirst, ...(payWay === 'paypal' ? [takenUnheard] : [])];
 }
 
@@ -168,7 +168,7 @@ test('an order that expires during its payment closes, and the late payment is a
     const late = await service.app.store.read((tx) => tx.exceptions.find({ orderNo }));
     t.is(late?.kind, 'late_paid', payWay);
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a place answer after the close returns no payment parameters in any scene, and the channel order is closed', async (t) => {
@@ -204,7 +204,7 @@ test('a place answer after the close returns no payment parameters in any scene,
     t.is(await stateOf(service, orderNo), 'closed', title);
     t.is(ledger.get(orderNo)?.paid ?? 0, 0, title);
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 /** Delays either side of a race by a few network turns, so that either can win. */

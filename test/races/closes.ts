@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { ledgerOf } from '../support/books.ts';
+import { ledgerOf } from '../support/merchant-ledger.ts';
 import { stateOf } from '../support/orders.ts';
 import type { RacedScene, Shops } from './scenes.ts';
 import type { Service } from '../support/service.ts';

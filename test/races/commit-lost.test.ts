@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { createDatabase } from '../support/database.ts';
 import { layCable } from '../support/in-between.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
@@ -55,7 +55,7 @@ for (const when of ['after', 'before'] as const) {
     await runUntilQuiet(service, 3600, 60);
     t.is((await ledgerOf(service)).get(orderNo)?.refunded, 400);
     t.deepEqual(await unexplained(service), []);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 }
 

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { FaultName } from '../../server/simulator/faults.ts';
 import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
-import { assertBooksBalance, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, unexplained } from '../support/merchant-ledger.ts';
 import { count, isLong } from '../support/counts.ts';
 import { assertStands, CLERK, tell, type Standing } from './dispute-courses.ts';
 import { dispute, disputeOf } from '../support/disputes.ts';
@@ -15,7 +15,7 @@ import { ownSimulator } from '../support/simulator.ts';
 import type { ComplaintResult, PayWay } from '../../server/payments/channel.ts';
 
 /** An action about a complaint: by the payer (or the merchant in the channel's own console), a portal, or an operator of the service. */
-type Deed =
+type Action =
   | { by: 'payer'; act: string; more?: object }
   | { by: 'portal'; refund: number }
   | { by: 'us'; refund?: number; finish?: ComplaintResult };
@@ -23,7 +23,7 @@ type Deed =
 /** The actions, after so many days, and the state of the order once the service has checked. */
 interface Phase {
   days?: number;
-  deeds: readonly Deed[];
+  actions: readonly Action[];
   standing: Standing;
 }
 
@@ -34,12 +34,12 @@ interface Course {
   phases: readonly Phase[];
 }
 
-const payer = (act: string, more: object = {}): Deed => ({ by: 'payer', act, more });
+const payer = (act: string, more: object = {}): Action => ({ by: 'payer', act, more });
 /** The payer claims 4 of 10; at Alipay the merchant has a long due date, so only the intended complaints become overdue. */
-const open = (more: object = {}): Deed => payer('open', { amount: 4, dueDays: 100, ...more });
-const answer: Deed = { by: 'us' };
-const finish = (result: ComplaintResult): Deed => ({ by: 'us', finish: result });
-const refund = (amount: number): Deed => ({ by: 'us', refund: amount });
+const open = (more: object = {}): Action => payer('open', { amount: 4, dueDays: 100, ...more });
+const answer: Action = { by: 'us' };
+const finish = (result: ComplaintResult): Action => ({ by: 'us', finish: result });
+const refund = (amount: number): Action => ({ by: 'us', refund: amount });
 
 const waits: Standing = { states: ['needs_answer'], refunded: 0n };
 const examined: Standing = { states: ['under_review'], refunded: 0n };
@@ -51,62 +51,62 @@ const WECHAT: readonly Omit<Course, 'payWay'>[] = [
   {
     name: 'answered and finished by us',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [answer], standing: examined },
-      { deeds: [finish('other')], standing: over },
+      { actions: [open()], standing: waits },
+      { actions: [answer], standing: examined },
+      { actions: [finish('other')], standing: over },
     ],
   },
   {
     name: 'finished in the console',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [payer('win')], standing: over },
+      { actions: [open()], standing: waits },
+      { actions: [payer('win')], standing: over },
     ],
   },
   {
     name: 'closed before the first search',
-    phases: [{ deeds: [open(), payer('review'), payer('win')], standing: over }],
+    phases: [{ actions: [open(), payer('review'), payer('win')], standing: over }],
   },
   {
     name: 'the payer writes again',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [answer], standing: examined },
-      { deeds: [payer('ask')], standing: waits },
-      { deeds: [answer, finish('agreed')], standing: over },
+      { actions: [open()], standing: waits },
+      { actions: [answer], standing: examined },
+      { actions: [payer('ask')], standing: waits },
+      { actions: [answer, finish('agreed')], standing: over },
     ],
   },
   {
     name: 'refunded in part by us',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [refund(4)], standing: back(waits, 400n) },
-      { deeds: [finish('refunded')], standing: back(over, 400n) },
+      { actions: [open()], standing: waits },
+      { actions: [refund(4)], standing: back(waits, 400n) },
+      { actions: [finish('refunded')], standing: back(over, 400n) },
     ],
   },
   {
     name: 'refunded in the portal',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [{ by: 'portal', refund: 10 }], standing: elsewhere(waits) },
-      { deeds: [payer('win')], standing: elsewhere(over) },
+      { actions: [open()], standing: waits },
+      { actions: [{ by: 'portal', refund: 10 }], standing: elsewhere(waits) },
+      { actions: [payer('win')], standing: elsewhere(over) },
     ],
   },
   {
     name: 'reopened after its end, and refunded',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [answer, finish('other')], standing: over },
-      { deeds: [payer('appeal')], standing: waits },
-      { deeds: [refund(10), finish('refunded')], standing: back(over, 1000n) },
+      { actions: [open()], standing: waits },
+      { actions: [answer, finish('other')], standing: over },
+      { actions: [payer('appeal')], standing: waits },
+      { actions: [refund(10), finish('refunded')], standing: back(over, 1000n) },
     ],
   },
   {
     name: 'reopened ten days later',
     phases: [
-      { deeds: [open(), payer('win')], standing: over },
-      { days: 10, deeds: [payer('appeal')], standing: waits },
-      { deeds: [payer('win')], standing: over },
+      { actions: [open(), payer('win')], standing: over },
+      { days: 10, actions: [payer('appeal')], standing: waits },
+      { actions: [payer('win')], standing: over },
     ],
   },
 ];
@@ -115,64 +115,64 @@ const ALIPAY: readonly Omit<Course, 'payWay'>[] = [
   {
     name: 'ended by our answer',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [answer], standing: over },
+      { actions: [open()], standing: waits },
+      { actions: [answer], standing: over },
     ],
   },
   {
     name: 'worked on, and finished by us',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [payer('review')], standing: examined },
-      { deeds: [finish('agreed')], standing: over },
+      { actions: [open()], standing: waits },
+      { actions: [payer('review')], standing: examined },
+      { actions: [finish('agreed')], standing: over },
     ],
   },
   {
     name: 'withdrawn',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [payer('cancel')], standing: over },
+      { actions: [open()], standing: waits },
+      { actions: [payer('cancel')], standing: over },
     ],
   },
-  { name: 'closed before the first search', phases: [{ deeds: [open(), payer('win')], standing: over }] },
+  { name: 'closed before the first search', phases: [{ actions: [open(), payer('win')], standing: over }] },
   {
     name: 'refunded in part by us',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [refund(4)], standing: back(waits, 400n) },
-      { deeds: [finish('refunded')], standing: back(over, 400n) },
+      { actions: [open()], standing: waits },
+      { actions: [refund(4)], standing: back(waits, 400n) },
+      { actions: [finish('refunded')], standing: back(over, 400n) },
     ],
   },
   {
     name: 'refunded in the portal',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [{ by: 'portal', refund: 10 }], standing: elsewhere(waits) },
-      { deeds: [finish('refunded')], standing: elsewhere(over) },
+      { actions: [open()], standing: waits },
+      { actions: [{ by: 'portal', refund: 10 }], standing: elsewhere(waits) },
+      { actions: [finish('refunded')], standing: elsewhere(over) },
     ],
   },
   {
     name: 'overdue, then answered',
     phases: [
-      { deeds: [open({ dueDays: 3 })], standing: waits },
-      { days: 10, deeds: [], standing: waits },
-      { deeds: [answer], standing: over },
+      { actions: [open({ dueDays: 3 })], standing: waits },
+      { days: 10, actions: [], standing: waits },
+      { actions: [answer], standing: over },
     ],
   },
   {
     name: 'overdue, then withdrawn',
     phases: [
-      { deeds: [open({ dueDays: 3 })], standing: waits },
-      { days: 10, deeds: [payer('cancel')], standing: over },
+      { actions: [open({ dueDays: 3 })], standing: waits },
+      { days: 10, actions: [payer('cancel')], standing: over },
     ],
   },
   {
     name: 'complained about twice',
     phases: [
-      { deeds: [open()], standing: waits },
-      { deeds: [finish('agreed')], standing: over },
-      { deeds: [open()], standing: { states: ['won', 'needs_answer'], refunded: 0n } },
-      { deeds: [refund(4), finish('refunded')], standing: { states: ['won', 'won'], refunded: 400n } },
+      { actions: [open()], standing: waits },
+      { actions: [finish('agreed')], standing: over },
+      { actions: [open()], standing: { states: ['won', 'needs_answer'], refunded: 0n } },
+      { actions: [refund(4), finish('refunded')], standing: { states: ['won', 'won'], refunded: 400n } },
     ],
   },
 ];
@@ -265,7 +265,7 @@ for (const [w, weather] of WEATHERS.entries()) {
       });
     }
     t.deepEqual(await unexplained(service), []);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
     const { proofs } = await proveBooks(service.app);
     t.deepEqual(
       proofs.filter(({ ok }) => !ok),
@@ -295,17 +295,17 @@ async function playPhase(t: ExecutionContext, stage: Stage, n: number): Promise<
   const days = Math.max(0, ...flights.map(({ course }) => course.phases[n]?.days ?? 0));
   if (days > 0) await pass(stage, days * 86_400);
   // The session expires as the hours pass.
-  const isClerkAsked = flights.some(({ course }) => course.phases[n]?.deeds.some(isOfClerk));
+  const isClerkAsked = flights.some(({ course }) => course.phases[n]?.actions.some(isOfClerk));
   const clerk = isClerkAsked ? await stage.clerk.logIn() : stage.clerk;
   for (const { course, orderNo } of flights) {
-    const deeds = course.phases[n]?.deeds ?? [];
+    const actions = course.phases[n]?.actions ?? [];
     const { fault, onRead } = weather;
     const rule = { payWay: course.payWay, fault, hangUpMs: 100, times: 1 };
-    if (fault && deeds.length > 0) {
+    if (fault && actions.length > 0) {
       await service.sim('/sim/faults', { ...rule, call: 'dispute', ...(onRead ? { orderNo } : {}) });
       await service.sim('/sim/faults', { ...rule, call: 'dispute-deed', orderNo });
     }
-    for (const deed of deeds) await act(t, { ...stage, clerk }, orderNo, deed, n);
+    for (const action of actions) await act(t, { ...stage, clerk }, orderNo, action, n);
   }
   if (!weather.deliver) return;
   for (const { course, orderNo } of flights) {
@@ -315,23 +315,24 @@ async function playPhase(t: ExecutionContext, stage: Stage, n: number): Promise<
   }
 }
 
-function isOfClerk(deed: Deed): boolean {
-  return deed.by === 'us' && deed.refund === undefined;
+function isOfClerk(action: Action): boolean {
+  return action.by === 'us' && action.refund === undefined;
 }
 
 async function act(
   t: ExecutionContext,
   { service, shop, clerk }: Stage,
   orderNo: string,
-  deed: Deed,
+  action: Action,
   n: number,
 ): Promise<void> {
-  if (deed.by === 'payer') return dispute(service, orderNo, deed.act, deed.more);
-  if (deed.by === 'portal') return void (await service.sim('/sim/refund-elsewhere', { orderNo, amount: deed.refund }));
-  if (deed.refund !== undefined)
-    return void (await service.app.payments.refund(shop.requester, { orderNo, refundAmount: deed.refund }));
+  if (action.by === 'payer') return dispute(service, orderNo, action.act, action.more);
+  if (action.by === 'portal')
+    return void (await service.sim('/sim/refund-elsewhere', { orderNo, amount: action.refund }));
+  if (action.refund !== undefined)
+    return void (await service.app.payments.refund(shop.requester, { orderNo, refundAmount: action.refund }));
   const { disputeNo } = (await disputeOf(service, orderNo))!;
-  const [path, body] = deed.finish ? ['finish', { result: deed.finish }] : ['answer', { text: 'It is on its way' }];
+  const [path, body] = action.finish ? ['finish', { result: action.finish }] : ['answer', { text: 'It is on its way' }];
   // As an operator does: repeats under the same key until the outcome is known.
   await until(`${path} of ${orderNo}`, async () => {
     const answer = await clerk.call('POST', `/api/v1/disputes/${disputeNo}/${path}`, body, {

@@ -4,7 +4,7 @@ import { wechatKind } from '../../server/channels/wechat/kind.ts';
 import type { SimulatedChannelConfig } from '../../server/simulator/channel-simulator.ts';
 import type { Delivery } from '../../server/simulator/notification.ts';
 import { type Admin, firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { count } from '../support/counts.ts';
 import { dispute, disputed, disputeOf, toldOf } from '../support/disputes.ts';
 import { freePort } from '../support/free-port.ts';
@@ -41,7 +41,7 @@ async function complainAtWechat(t: ExecutionContext, service: Service, { call }:
   const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
   t.is(order?.refunded, 400n, 'by the refund alone');
   t.is(await service.app.store.read((tx) => tx.exceptions.count({ orderNo, state: 'open' })), 0);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 }
 
 /** Opens a complaint at Alipay; it is found with its due date. */
@@ -72,7 +72,7 @@ async function complainAtAlipay(t: ExecutionContext, service: Service, { call }:
   const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
   t.is(order?.refunded, 400n, 'by the refund alone');
   t.is(await service.app.store.read((tx) => tx.exceptions.count({ orderNo, state: 'open' })), 0);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 }
 
 test.serial('a complaint that two replicas receive and search for at once is one dispute with one event', async (t) => {

@@ -10,8 +10,8 @@ import { serve } from '../support/free-port.ts';
 import { placeOrder } from '../support/orders.ts';
 import { type Merchant, type Service, startService, until } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
-import { PAY_WAYS, post } from './untold-notices.ts';
-import { withOrder } from './wrong-notices.ts';
+import { PAY_WAYS, post } from './unreceived-notifications.ts';
+import { withOrder } from './wrong-notifications.ts';
 
 const kind = 'payment_of_another_order';
 const KEY = 4711;
@@ -294,8 +294,8 @@ const UNIQUE: Readonly<Record<string, readonly [how: string, test?: string]>> = 
   ],
   orders_live_merchant_no: ['a new order gives way (on conflict), money is decided again', 'races/idempotency.test.ts'],
   disputes_pay_way_account_channel_dispute_no_unique: ['looked up, and decided again', 'races/disputes.test.ts'],
-  notifications_pkey: ['on conflict: the same message is a duplicate', 'races/notices.test.ts'],
-  order_exceptions_order_no_kind_dedupe_unique: ['on conflict: listed once', 'races/unmatched-notices.test.ts'],
+  notifications_pkey: ['on conflict: the same message is a duplicate', 'races/notifications.test.ts'],
+  order_exceptions_order_no_kind_dedupe_unique: ['on conflict: listed once', 'races/unmatched-notifications.test.ts'],
   events_object_no_type_dedupe_unique: ['on conflict: told once', 'races/events.test.ts'],
   events_pkey: ['the number is taken from a sequence'],
   events_id_unique: ['random'],

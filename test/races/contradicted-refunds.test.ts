@@ -6,7 +6,7 @@ import type { Ports } from '../../server/payments/ports.ts';
 import { refundLookups } from '../../server/payments/refunds/lookups.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { payOrder } from '../support/orders.ts';
 import { type Service, startService, until } from '../support/service.ts';
 
@@ -102,7 +102,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
       t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'an earlier success changes nothing');
       t.is((await on.resolve('failed_at_channel')).status, 200);
       t.deepEqual(await on.state(), ['failed']);
-      await assertBooksBalance(t, on.service);
+      await assertLedgersMatch(t, on.service);
     },
   );
 
@@ -112,7 +112,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
     await on.hand(await on.becomes('succeeded'));
     t.deepEqual(await on.state(), ['succeeded']);
-    await assertBooksBalance(t, on.service);
+    await assertLedgersMatch(t, on.service);
   });
 
   test.serial(
@@ -126,7 +126,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
       t.deepEqual(await on.state(), ['failed'], 'an earlier success changes nothing');
       await on.hand(await on.becomes('succeeded'));
       t.deepEqual(await on.state(), ['succeeded']);
-      await assertBooksBalance(t, on.service);
+      await assertLedgersMatch(t, on.service);
     },
   );
 }
@@ -138,7 +138,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     await on.hand(await on.becomes('succeeded'));
     await on.hand(back);
     t.deepEqual(await on.state(), ['succeeded'], 'the refund is queried, and its exception closes by itself');
-    await assertBooksBalance(t, on.service);
+    await assertLedgersMatch(t, on.service);
   });
 
   test.serial(
@@ -160,7 +160,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
       const seen = { action: 'acknowledge', reason: 'The payer sent it back' };
       t.is((await on.admin.call('POST', `/api/v1/exceptions/${listed.id}/resolve`, seen)).status, 200);
       t.deepEqual(await on.state(), ['succeeded']);
-      await assertBooksBalance(t, on.service);
+      await assertLedgersMatch(t, on.service);
     },
   );
 
@@ -176,7 +176,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     const [known] = await on.foreign();
     t.like(known, { state: 'succeeded', amount: 300n, elsewhere: true });
     t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
-    await assertBooksBalance(t, on.service);
+    await assertLedgersMatch(t, on.service);
   });
 }
 
@@ -198,7 +198,7 @@ test.serial('wechat: an answer from before the message is discarded, and the cha
   t.deepEqual([order?.refunded, order?.refunding], [0n, 400n], 'its money is reserved');
   await on.hand(await on.becomes('succeeded'));
   t.deepEqual(await on.state(), ['succeeded']);
-  await assertBooksBalance(t, on.service);
+  await assertLedgersMatch(t, on.service);
 });
 
 test.serial('wechat: a message that arrives during a query overrides the answer', async (t) => {
@@ -239,7 +239,7 @@ test.serial(
     const ending = operatorRepairs(late).resolveRefund(ADMIN, on.refundNo, 'failed_at_channel', 'closed');
     await t.throwsAsync(ending, { code: 'changed_meanwhile' });
     t.deepEqual(await on.state(), ['succeeded']);
-    await assertBooksBalance(t, on.service);
+    await assertLedgersMatch(t, on.service);
   },
 );
 
@@ -287,7 +287,7 @@ for (const payWay of ['wechat', 'paypal'] as const)
       t.is(released.body.code, 'refund_not_released', 'an unknown number at the channel proves nothing');
       t.is((await on.resolve('failed_at_channel', known!.refundNo)).status, 200);
       t.deepEqual(await on.state(), ['succeeded']);
-      await assertBooksBalance(t, service);
+      await assertLedgersMatch(t, service);
     },
   );
 

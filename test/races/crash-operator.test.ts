@@ -1,6 +1,6 @@
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { freePort } from '../support/free-port.ts';
 import { isOpenedByPayer, requestIn } from '../support/order-scenes.ts';
@@ -120,7 +120,7 @@ test('G1: kill -9 during account changes, portal refunds and operator retries lo
   }
   await runUntilQuiet(service, 30 * 3600, 1800);
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.true(done.changes === kills && done.portal > 0, JSON.stringify(done));
   t.log(
     `${kills} kills, ${acknowledged.length} acknowledged results in ${scenes.size} scenes, ${JSON.stringify(done)}: 0 lost`,

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { requestIn } from '../support/order-scenes.ts';
 import { stateOf } from '../support/orders.ts';
@@ -113,7 +113,7 @@ test.serial('G1: death at every checkpoint loses nothing and repeats nothing, in
   t.true(refunds.every(({ state }) => state === 'succeeded'));
   for (const { act, orderNo, title } of deaths)
     if (act === capture) t.is(await stateOf(service, orderNo), 'paid', title);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.log(
     `${deaths.length} deaths at ${DEATHS.length} checkpoints in ${RACED_SCENES.length} scenes: nothing lost, nothing twice`,
   );
@@ -188,7 +188,7 @@ test.serial(
         return (await stateOf(service, orderNo)) === 'paid';
       });
     }
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   },
 );
 
@@ -238,6 +238,6 @@ test.serial('G1: random kill -9 under load: no acknowledged result is lost, read
   }
   await runUntilQuiet(service, 12 * 3600, 1800);
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.log(`${kills} kills, ${acknowledged.length} acknowledged results in ${sold.size} scenes, 0 lost`);
 });

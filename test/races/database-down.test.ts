@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin, type Admin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { createDatabase } from '../support/database.ts';
 import { layCable, type Cable } from '../support/in-between.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
@@ -149,6 +149,6 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
       refunds.map(({ state }) => state),
       ['succeeded'],
     );
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 }

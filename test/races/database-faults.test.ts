@@ -1,15 +1,15 @@
 import test, { type ExecutionContext } from 'ava';
 import { isDeepStrictEqual } from 'node:util';
 import { count, inParallel, isLong } from '../support/counts.ts';
-import { type Deed, DEEDS, type Subject } from './sick-deeds.ts';
+import { type Operation, OPERATIONS, type Subject } from './database-fault-cases.ts';
 import { IMPATIENT, sickStage, factsAbout, type SickStage, STOCK, untilNothingIsOpen } from './sick-stage.ts';
 import { STATEMENT_FAULTS, type StatementFault } from '../support/statement-cable.ts';
-import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { until, type Answer } from '../support/service.ts';
 
 /** One statement of one action, and the fault that it meets. */
 interface Case {
-  deed: Deed;
+  operation: Operation;
   /** The channel, in turn. */
   turn: number;
   n: number;
@@ -22,7 +22,7 @@ interface Tally {
   statuses: Map<string, number>;
   /** The violated expectations. */
   violations: string[];
-  subjects: { which: string; deed: Deed; subject: Subject }[];
+  subjects: { which: string; operation: Operation; subject: Subject }[];
 }
 
 function newTally(): Tally {
@@ -38,17 +38,17 @@ const MOST_TRIES = 60;
  * The statements that an action sends without a fault. A replica loads more the first time, and the first time with each channel:
  * only statements seen twice in a row count, or those of the previous action.
  */
-function learner(stage: SickStage): (deed: Deed, turn: number) => Promise<readonly string[]> {
+function learner(stage: SickStage): (operation: Operation, turn: number) => Promise<readonly string[]> {
   const known = new Set<string>();
-  return async (deed, turn) => {
+  return async (operation, turn) => {
     for (let before = ''; ;) {
-      const subject = await deed.prepare(stage, `calm-${(serial += 1)}`, turn);
+      const subject = await operation.prepare(stage, `calm-${(serial += 1)}`, turn);
       stage.cable.count();
-      const answer = await deed.act(stage, subject);
+      const answer = await operation.act(stage, subject);
       // Some texts contain values.
       const seen = stage.cable.seen.map((text) => text.slice(0, 30));
-      await deed.follow?.(stage, subject);
-      const key = deed.isDone(answer) ? JSON.stringify([deed.name, seen]) : '';
+      await operation.follow?.(stage, subject);
+      const key = operation.isDone(answer) ? JSON.stringify([operation.name, seen]) : '';
       if (key !== '' && (key === before || known.has(key))) {
         known.add(key);
         return seen;
@@ -75,18 +75,18 @@ async function meetFault(
     if (await meetOnce(stage, { ...one, n }, tally)) return void (tally.sums.strikes += 1);
     if (tries % 3 === 0) n = Math.min(n, (await watch()).length);
   }
-  tally.violations.push(`${one.deed.name}, ${one.fault} at ${one.n}: it never struck`);
+  tally.violations.push(`${one.operation.name}, ${one.fault} at ${one.n}: it never struck`);
 }
 
 /** Returns whether the intended fault struck. */
 async function meetOnce(stage: SickStage, one: Case, tally: Tally): Promise<boolean> {
-  const { deed, turn, n, fault } = one;
+  const { operation, turn, n, fault } = one;
   const { cable } = stage;
-  const subject = await deed.prepare(stage, `case-${(serial += 1)}`, turn);
+  const subject = await operation.prepare(stage, `case-${(serial += 1)}`, turn);
   const told = (): string =>
-    `${deed.name} (${subject.payWay}), ${fault} at ${n}: ${cable.struck?.replaceAll(/\s+/g, ' ').slice(0, 60)}`;
+    `${operation.name} (${subject.payWay}), ${fault} at ${n}: ${cable.struck?.replaceAll(/\s+/g, ' ').slice(0, 60)}`;
   cable.strikeAt(n, fault);
-  const first = await judged(stage, deed, subject, told, tally, async () => {
+  const first = await judged(stage, operation, subject, told, tally, async () => {
     cable.mend();
     await untilNothingIsOpen(stage);
     cable.bury();
@@ -94,26 +94,26 @@ async function meetOnce(stage: SickStage, one: Case, tally: Tally): Promise<bool
   const struck = cable.struck !== undefined;
   const outcome = `${first.status} ${first.body?.code ?? ''}`.trim();
   tally.statuses.set(outcome, (tally.statuses.get(outcome) ?? 0) + 1);
-  const ahead = await repeat(stage, deed, subject, first, told, tally);
-  await deed.follow?.(stage, subject);
+  const ahead = await repeat(stage, operation, subject, first, told, tally);
+  await operation.follow?.(stage, subject);
   // Alipay refuses requests dated far ahead of its own clock.
   stage.calm.clock.advance(-ahead);
-  tally.subjects.push({ which: told(), deed, subject });
+  tally.subjects.push({ which: told(), operation, subject });
   return struck;
 }
 
 /** Runs an action and compares its answer with the stored rows. */
 async function judged(
   stage: SickStage,
-  deed: Deed,
+  operation: Operation,
   subject: Subject,
   told: () => string,
   { violations }: Tally,
   afterwards = async () => {},
 ): Promise<Answer> {
   const before = await factsAbout(stage, subject.tag, subject.orderNo);
-  const madeBefore = deed.makesNumber ? await deed.made(stage, subject) : [];
-  const answer = await deed.act(stage, subject);
+  const madeBefore = operation.makesNumber ? await operation.made(stage, subject) : [];
+  const answer = await operation.act(stage, subject);
   await afterwards();
   const { status, body } = answer;
   const violated = (why: string) => violations.push(`${told()}: ${status} ${show(body)}, ${why}`);
@@ -121,14 +121,14 @@ async function judged(
     const after = await factsAbout(stage, subject.tag, subject.orderNo);
     if (after !== before) violated(`but ${before} became ${after}`);
   }
-  if (deed.isDone(answer)) {
+  if (operation.isDone(answer)) {
     subject.wasDone = true;
-    const untruth = await deed.untruth(stage, subject, answer);
+    const untruth = await operation.untruth(stage, subject, answer);
     if (untruth !== undefined) violated(`but ${show(untruth)}`);
   } else if (status <= 500 && !(status === 409 && body.retryable === true)) {
     violated('which is about something else');
-  } else if (status > 500 && deed.makesNumber) {
-    for (const number of await deed.made(stage, subject))
+  } else if (status > 500 && operation.makesNumber) {
+    for (const number of await operation.made(stage, subject))
       if (!madeBefore.includes(number) && ![body.orderNo, body.refundNo].includes(number))
         violated(`which does not lead to ${number}`);
   }
@@ -142,7 +142,7 @@ function show(value: unknown): string {
 /** The merchant repeats until it succeeds, as documented; returns the seconds by which the clock was advanced. */
 async function repeat(
   stage: SickStage,
-  deed: Deed,
+  operation: Operation,
   subject: Subject,
   first: Answer,
   told: () => string,
@@ -150,9 +150,9 @@ async function repeat(
 ): Promise<number> {
   let heard = first;
   let ahead = 0;
-  if (deed.isDone(heard) && !deed.repeatable) return ahead;
+  if (operation.isDone(heard) && !operation.repeatable) return ahead;
   for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
-    if (!deed.repeatable) {
+    if (!operation.repeatable) {
       const found = await lookUp(stage, heard);
       if (found === 200) return ahead;
       if (found >= 500) continue;
@@ -162,9 +162,9 @@ async function repeat(
       ahead += 31;
       stage.calm.clock.advance(31);
     }
-    heard = await judged(stage, deed, subject, () => `${told()}, repeated`, tally);
+    heard = await judged(stage, operation, subject, () => `${told()}, repeated`, tally);
     tally.sums.repeats += 1;
-    if (deed.isDone(heard)) return ahead;
+    if (operation.isDone(heard)) return ahead;
   }
   tally.violations.push(`${told()}: never done, last ${heard.status} ${show(heard.body)}`);
   return ahead;
@@ -184,8 +184,8 @@ async function assertAllEnded(t: ExecutionContext, stage: SickStage, tally: Tall
     return (await Promise.all(Array.from({ length: 30 }, ask))).every(({ status }) => status === 200);
   });
   await runUntilQuiet(calm, 6 * 3600, 1800);
-  for (const { which, deed, subject } of tally.subjects) {
-    const { is, should } = await deed.outcome(stage, subject);
+  for (const { which, operation, subject } of tally.subjects) {
+    const { is, should } = await operation.outcome(stage, subject);
     if (!isDeepStrictEqual(is, should)) tally.violations.push(`${which}: in the end ${show(is)}, not ${show(should)}`);
   }
   t.deepEqual(tally.violations, []);
@@ -196,7 +196,7 @@ async function assertAllEnded(t: ExecutionContext, stage: SickStage, tally: Tall
   )) as [{ left: number; sold: number }];
   t.is(left + sold, STOCK, 'no unit is lost or sold twice');
   t.deepEqual(await unexplained(calm), []);
-  await assertBooksBalance(t, calm);
+  await assertLedgersMatch(t, calm);
   await untilNothingIsOpen(stage);
 }
 
@@ -251,18 +251,18 @@ for (const faults of GROUPS)
       const stage = await sickStage(t, isSlow(faults[0]!) ? { databaseTimeouts: IMPATIENT } : {});
       const own: Tally = { ...tally, subjects: [] };
       const statementsOf = learner(stage);
-      const learned = new Map<Deed, readonly string[]>();
+      const learned = new Map<Operation, readonly string[]>();
       for (const fault of faults)
-        for (const [turn, deed] of DEEDS.entries()) {
+        for (const [turn, operation] of OPERATIONS.entries()) {
           if (!meets(fault, turn)) continue;
           const salt = queueKey + STATEMENT_FAULTS.indexOf(fault) + turn;
           // In a short run an action has one channel per group and is watched once there, since watching costs as much as a fault.
           const channel = isLong ? salt : turn + GROUPS.indexOf(faults);
-          const watch = () => statementsOf(deed, channel);
-          const statements = (isLong ? undefined : learned.get(deed)) ?? (await watch());
-          learned.set(deed, statements);
+          const watch = () => statementsOf(operation, channel);
+          const statements = (isLong ? undefined : learned.get(operation)) ?? (await watch());
+          learned.set(operation, statements);
           for (const n of chosen(statements, salt, turn, fault))
-            await meetFault(stage, { deed, turn: channel, n, fault }, own, watch);
+            await meetFault(stage, { operation, turn: channel, n, fault }, own, watch);
         }
       await assertAllEnded(t, stage, own);
     });
@@ -270,7 +270,7 @@ for (const faults of GROUPS)
     const heard = [...statuses].map(([status, times]) => `${times} × ${status}`).join(', ');
     const seconds = ((performance.now() - start) / 1000).toFixed(1);
     t.log(
-      `${DEEDS.length} operations, ${sums.statements} statements met, ${sums.strikes} strikes, ${sums.repeats} repeats, ` +
+      `${OPERATIONS.length} operations, ${sums.statements} statements met, ${sums.strikes} strikes, ${sums.repeats} repeats, ` +
         `${violations.length} violations, ${seconds} s; first answers: ${heard}`,
     );
     t.is(sums.strikes, sums.statements, 'every fault struck');

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { fillDatabase } from '../support/tables.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
@@ -56,7 +56,7 @@ test('a full database disk answers writes with 503 database_full, serves reads, 
   t.regex(await service.app.metrics.registry.metrics(), /^database_full 0$/m);
   await runUntilQuiet(service, 10 * 3600, 1800);
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a disk that fills up between the channel call and its settlement returns the number, and nothing is lost', async (t) => {
@@ -91,7 +91,7 @@ test('a disk that fills up between the channel call and its settlement returns t
   });
   await runUntilQuiet(service, 10 * 3600, 1800);
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a disk can fill up and recover while readers of several tables run', async (t) => {

@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import type { DisputeState, PayWay } from '../../server/payments/channel.ts';
 import type { Requester } from '../../server/payments/ports.ts';
 import type { Delivery } from '../../server/simulator/notification.ts';
-import { ledgerOf } from '../support/books.ts';
+import { ledgerOf } from '../support/merchant-ledger.ts';
 import type { Service } from '../support/service.ts';
 
 /** The operator who works disputes, refunds and exceptions. */

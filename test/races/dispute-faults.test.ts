@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notification.ts';
-import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { count, isLong } from '../support/counts.ts';
 import { assertStands, CLERK, type Standing, tell } from './dispute-courses.ts';
 import { dispute } from '../support/disputes.ts';
@@ -12,45 +12,54 @@ import { ownSimulator } from '../support/simulator.ts';
 const HOUR = 3600;
 
 /** An action of the payer or PayPal, a refund by the service, or a check by the service. */
-type Deed = readonly [act: string, more?: object] | number | 'look';
+type Action = readonly [act: string, more?: object] | number | 'look';
 
 /** The actions about a payment of 10 in order, and the final state. */
 interface Course extends Standing {
   name: string;
-  deeds: readonly Deed[];
+  actions: readonly Action[];
 }
 
-const lose = (refund: 'told' | 'untold'): Deed => ['lose', { refund }];
+const lose = (refund: 'told' | 'untold'): Action => ['lose', { refund }];
 const won = (refunded = 0n) => ({ states: ['won'], refunded }) as const;
 const lost = (amount = 1000n) => ({ states: ['lost'], refunded: 1000n, lost: amount }) as const;
 
 const COURSES: readonly Course[] = [
-  { name: 'won', deeds: [['open'], ['escalate'], ['win']], ...won() },
-  { name: 'withdrawn', deeds: [['open'], ['cancel']], ...won() },
-  { name: 'lost', deeds: [['open'], ['escalate'], lose('told')], ...lost() },
-  { name: 'lost silently', deeds: [['open'], lose('untold')], ...lost() },
-  { name: 'a refund beside it, won', deeds: [['open'], 4, ['escalate'], ['win']], ...won(400n) },
-  { name: 'a refund beside it, the rest lost', deeds: [['open', { amount: 6 }], 4, lose('told')], ...lost(600n) },
-  { name: 'won, then lost after an appeal', deeds: [['open'], ['win'], ['appeal'], lose('told')], ...lost() },
-  { name: 'won, then lost', deeds: [['open'], ['win'], 'look', lose('untold')], ...lost() },
-  { name: 'lost, then won', deeds: [['open'], lose('untold'), 'look', ['win']], ...won() },
-  { name: 'lost, then won, told', deeds: [['open'], lose('told'), 'look', ['win']], ...won() },
-  { name: 'lost and won unseen', deeds: [['open'], lose('told'), ['appeal'], ['win']], ...won() },
+  { name: 'won', actions: [['open'], ['escalate'], ['win']], ...won() },
+  { name: 'withdrawn', actions: [['open'], ['cancel']], ...won() },
+  { name: 'lost', actions: [['open'], ['escalate'], lose('told')], ...lost() },
+  { name: 'lost silently', actions: [['open'], lose('untold')], ...lost() },
+  { name: 'a refund beside it, won', actions: [['open'], 4, ['escalate'], ['win']], ...won(400n) },
+  { name: 'a refund beside it, the rest lost', actions: [['open', { amount: 6 }], 4, lose('told')], ...lost(600n) },
+  { name: 'won, then lost after an appeal', actions: [['open'], ['win'], ['appeal'], lose('told')], ...lost() },
+  { name: 'won, then lost', actions: [['open'], ['win'], 'look', lose('untold')], ...lost() },
+  { name: 'lost, then won', actions: [['open'], lose('untold'), 'look', ['win']], ...won() },
+  { name: 'lost, then won, told', actions: [['open'], lose('told'), 'look', ['win']], ...won() },
+  { name: 'lost and won unseen', actions: [['open'], lose('told'), ['appeal'], ['win']], ...won() },
   {
     name: 'lost, won after an appeal, lost again',
-    deeds: [['open'], lose('untold'), 'look', ['appeal'], 'look', ['win'], 'look', lose('untold')],
+    actions: [['open'], lose('untold'), 'look', ['appeal'], 'look', ['win'], 'look', lose('untold')],
     ...lost(),
   },
   {
     name: 'two disputes with a refund between them, both lost',
-    deeds: [['open', { amount: 3 }], lose('told'), 'look', 4, ['open', { amount: 3 }], lose('untold')],
+    actions: [['open', { amount: 3 }], lose('told'), 'look', 4, ['open', { amount: 3 }], lose('untold')],
     states: ['lost', 'lost'],
     refunded: 1000n,
     lost: 600n,
   },
   {
     name: 'two disputes with a refund between them, the first won after all',
-    deeds: [['open', { amount: 3 }], lose('untold'), 'look', 4, ['win'], 'look', ['open', { amount: 6 }], lose('told')],
+    actions: [
+      ['open', { amount: 3 }],
+      lose('untold'),
+      'look',
+      4,
+      ['win'],
+      'look',
+      ['open', { amount: 6 }],
+      lose('told'),
+    ],
     states: ['won', 'lost'],
     refunded: 1000n,
     lost: 600n,
@@ -136,13 +145,13 @@ for (const [w, weather] of WEATHERS.entries()) {
     }
 
     // All courses advance together to the next check of each.
-    const stages = Math.max(...courses.map(({ deeds }) => partsOf(deeds).length));
+    const stages = Math.max(...courses.map(({ actions }) => partsOf(actions).length));
     for (let stage = 0; stage < stages; stage += 1) {
-      const flying = flights.filter(({ course }) => stage < partsOf(course.deeds).length);
+      const flying = flights.filter(({ course }) => stage < partsOf(course.actions).length);
       for (const { course, orderNo } of flying)
-        for (const deed of partsOf(course.deeds)[stage]!)
-          if (typeof deed === 'number') await refund(service, shop, orderNo, deed);
-          else await dispute(service, orderNo, ...deed);
+        for (const action of partsOf(course.actions)[stage]!)
+          if (typeof action === 'number') await refund(service, shop, orderNo, action);
+          else await dispute(service, orderNo, ...action);
       for (const { orderNo } of flying) {
         const genuine = weather.deliver ? await messagesOf(service, orderNo) : [];
         for (const message of weather.deliver?.(genuine) ?? []) {
@@ -160,7 +169,7 @@ for (const [w, weather] of WEATHERS.entries()) {
       await assertStands(t, service, orderNo, course.name, course);
     }
     t.deepEqual(await unexplained(service), []);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
     const { proofs } = await proveBooks(service.app);
     t.deepEqual(
       proofs.filter(({ ok }) => !ok),
@@ -170,14 +179,14 @@ for (const [w, weather] of WEATHERS.entries()) {
   });
 }
 
-type Act = Exclude<Deed, 'look'>;
+type Act = Exclude<Action, 'look'>;
 
 /** The actions between two checks. */
-function partsOf(deeds: readonly Deed[]): Act[][] {
+function partsOf(actions: readonly Action[]): Act[][] {
   const parts: Act[][] = [[]];
-  for (const deed of deeds)
-    if (deed === 'look') parts.push([]);
-    else parts.at(-1)!.push(deed);
+  for (const action of actions)
+    if (action === 'look') parts.push([]);
+    else parts.at(-1)!.push(action);
   return parts;
 }
 

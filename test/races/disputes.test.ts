@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { configure } from './changed-identity.ts';
 import { dispute, disputed, disputeOf, toldOf } from '../support/disputes.ts';
 import { freePort } from '../support/free-port.ts';
@@ -48,8 +48,8 @@ async function known({ app }: Service, orderNo: string) {
   }));
 }
 
-async function balanced(t: Parameters<typeof assertBooksBalance>[0], service: Service): Promise<void> {
-  await assertBooksBalance(t, service);
+async function balanced(t: Parameters<typeof assertLedgersMatch>[0], service: Service): Promise<void> {
+  await assertLedgersMatch(t, service);
   const books = await proveBooks(service.app);
   t.deepEqual(
     books.proofs.filter(({ ok }) => !ok),

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
 import { FAULTS, stageOf, type FaultName, type FaultRule } from '../../server/simulator/faults.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { inParallel, isLong } from '../support/counts.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until, type Answer, type Merchant, type Service } from '../support/service.ts';
@@ -88,7 +88,7 @@ test('every fault × every call × every channel: no internal error, no wrong st
   await runUntilQuiet(service, 20 * 3600, STEP);
   await runUntilQuiet(service, 8 * 86_400, LONG_STEP);
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   await assertNothingWrong(t, service);
 });
 
@@ -129,7 +129,7 @@ test('every notification fault × every channel: no wrong change, and the next v
       met += 1;
     });
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.log(`${met} notices with a fault, each followed by a good one: paid once`);
 });
 

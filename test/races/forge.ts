@@ -9,7 +9,7 @@ import type { Core } from '../../server/simulator/channel-simulator.ts';
 import type { Delivery, NotificationRecord } from '../../server/simulator/notification.ts';
 import { signedHeaders } from '../../server/simulator/paypal/notifications.ts';
 import { readMerchant } from '../../server/simulator/wechat/account.ts';
-import { sealNotification } from '../../server/simulator/wechat/notifications.ts';
+import { encryptNotification } from '../../server/simulator/wechat/notifications.ts';
 
 /** A notification as it is posted. */
 export interface Message {
@@ -79,7 +79,7 @@ const SIGN: Record<PayWay, Sign> = {
   alipay: (facts, { alipayKey = '' }, envelope) =>
     signAlipay(noCore, { alipayKey: createPrivateKey(alipayKey) } as never, recordOf(facts, envelope), undefined),
   wechat: (facts, secrets, envelope) =>
-    sealNotification(noCore, readMerchant({ secrets } as Account), recordOf(facts, envelope), undefined),
+    encryptNotification(noCore, readMerchant({ secrets } as Account), recordOf(facts, envelope), undefined),
   async paypal(facts, { privateKey = '', webhookId = '' }, { id = randomUUID(), at = new Date(), certUrl = '' }) {
     const body = Buffer.from(JSON.stringify(facts));
     return { body, headers: signedHeaders(body, { id, time: at.toISOString(), webhookId, certUrl }, privateKey) };

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { postgresDatabase } from '../support/database.ts';
 import { readTexts } from '../../server/db/queries/messages.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { runUntilQuiet } from '../support/books.ts';
+import { runUntilQuiet } from '../support/merchant-ledger.ts';
 import { orderRow } from '../support/core-rows.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';

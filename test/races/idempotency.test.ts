@@ -1,6 +1,6 @@
 import test from 'ava';
 import { claimKey, createWithKey, type KeyClaim } from '../../server/payments/idempotency.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { isOpenedByPayer, requestIn } from '../support/order-scenes.ts';
 import { postgresDatabase } from '../support/database.ts';
@@ -21,9 +21,9 @@ test('G5: a key makes one order, one refund and one close under any repeats, at 
   const keys = count(200, 2 * RACED_SCENES.length);
   let replayed = 0;
 
-  const repeat = async (deed: string, body: (index: number) => unknown, path = (_index: number) => deed) =>
+  const repeat = async (action: string, body: (index: number) => unknown, path = (_index: number) => action) =>
     inParallel(keys, 4, async (index) => {
-      const headers = { 'idempotency-key': `${deed}-${index}` };
+      const headers = { 'idempotency-key': `${action}-${index}` };
       const sent = body(index);
       const shop = shopOf(sceneOf(index));
       const call = (at: string) => shop.callAt(at, 'POST', `/api/v2/payment/${path(index)}`, sent, headers);
@@ -33,7 +33,7 @@ test('G5: a key makes one order, one refund and one close under any repeats, at 
       t.true(
         [...pair, ...later].every(({ status, body: said }) => status < 300 || said.code === 'idempotency_in_progress'),
       );
-      const about = `${deed} ${sceneOf(index).title}`;
+      const about = `${action} ${sceneOf(index).title}`;
       t.true(finished.length >= 4, `${about}: ${finished.length} of 5 answered`);
       t.is(new Set(finished.map(({ body: said }) => JSON.stringify(said))).size, 1, `${about}: byte for byte the same`);
       replayed += finished.filter(({ headers: said }) => said.get('idempotent-replayed') === 'true').length;
@@ -65,7 +65,7 @@ test('G5: a key makes one order, one refund and one close under any repeats, at 
   const closes = await service.app.store.read((tx) => tx.events.count({ type: 'order.closed' }));
   t.is(closes, keys);
   t.log(`${keys} keys × 5 tries for pay, refund and close: ${replayed} replays, nothing twice`);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a key with another body or for another order is refused', async (t) => {

@@ -23,7 +23,7 @@ import {
 } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
 import { addSkill, callSkill, paidSkill } from '../support/skillpay.ts';
-import { withOrder } from './wrong-notices.ts';
+import { withOrder } from './wrong-notifications.ts';
 import { fixture, publicOf } from '../unit/credentials/material.ts';
 import { insertOrder } from '../unit/credentials/service.ts';
 

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { settle } from '../../server/payments/settle.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { count, inParallel, untilTaken } from '../support/counts.ts';
 import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';
@@ -83,7 +83,7 @@ test.serial('orders of uneven amounts never exceed the limit while other orders 
   t.is(await usedBy(service, shop, 'day'), ordered, 'the count equals the stored orders');
   t.is(await usedBy(service, shop, 'month'), ordered);
   t.is(await usedBy(service, shop, 'hour'), BigInt(answers.filter(({ status }) => status === 201).length));
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('racing refunds of several orders stay within the daily refund limit', async (t) => {
@@ -103,7 +103,7 @@ test.serial('racing refunds of several orders stay within the daily refund limit
   );
   t.is(requireOnly(t, answers, 200), 28);
   t.is(await usedBy(service, shop, 'refunds'), 2100n);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('a replica that dies after storing the intent has counted it once under any repeats', async (t) => {

@@ -4,7 +4,7 @@ import { Method } from 'mppx';
 import { Mppx } from 'mppx/client';
 import { z } from 'zod/mini';
 import { payBill, takeAgents, takeWeixinAgents } from '../support/agents.ts';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { giveCoins } from '../support/coins.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { openCutter } from './cutter.ts';
@@ -178,7 +178,7 @@ test.serial('lost responses to every kind of client cause no double payment and 
   t.deepEqual([paid, done, coinCalls], [expected, expected, calls - expected]);
   t.is(account?.balance, BigInt(expected));
   await runUntilQuiet(service, 60);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.true(cutter.cuts() > calls / 4);
   t.log(`${calls} calls of ${names.join(', ')}: ${cutter.cuts()} lost answers, 0 second charges, 0 contents lost`);
 });

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { PATIENT } from '../support/database.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
-import { runUntilQuiet } from '../support/books.ts';
+import { runUntilQuiet } from '../support/merchant-ledger.ts';
 import { startService, until, type Service } from '../support/service.ts';
 
 const SLOW = 4711;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { accept, configureAs, type Shop } from './changed-identity.ts';
 import { disputed, disputeOf } from '../support/disputes.ts';
 import { scenesOf } from '../support/order-scenes.ts';
@@ -64,7 +64,7 @@ for (const mode of ['certificate', 'public-key'] as const) {
       t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
       t.is(await stateOf(service, orderNo), 'paid');
     }
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
 
     const foreign = { mode: 'simulator', subMchId: '1900000999', subAppId: null };
     await admin.call('POST', '/api/v1/payment/config/wechat', foreign);

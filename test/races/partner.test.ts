@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { accept, configureAs, deliver, messageAbout, paidUntold, post, type Shop } from './changed-identity.ts';
 import { createForger, type Facts } from './forge.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
-import { withOrder } from './wrong-notices.ts';
+import { withOrder } from './wrong-notifications.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 /** A shop whose administrator can make it a direct merchant or a partner's sub-merchant; the test delivers notifications. */
@@ -106,7 +106,7 @@ test('orders in flight keep their merchant across changes between direct, partne
   const ledger = await ledgerOf(service);
   for (const { told, asked, paid, closing } of flights)
     for (const orderNo of [told, asked, paid, closing]) t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('one app serves two sub-merchants: a notification of one pays and refunds no order of the other', async (t) => {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
-import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { count, inParallel, untilTaken } from '../support/counts.ts';
 import { type Answer, until, startService, type Merchant, type Service } from '../support/service.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
@@ -53,8 +53,8 @@ async function rowOf({ one }: ButtonShop, orderNo: string): Promise<OrderRow> {
 /** The calls of an application about an order at one replica; failed ones are repeated. */
 function callAt({ shop }: ButtonShop, at: Service, orderNo: string, key?: string) {
   const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
-  const post = (deed: string): Promise<Answer> =>
-    untilTaken(() => shop.callAt(at.url, 'POST', `/api/v2/payment/${deed}/${orderNo}`, undefined, headers));
+  const post = (action: string): Promise<Answer> =>
+    untilTaken(() => shop.callAt(at.url, 'POST', `/api/v2/payment/${action}/${orderNo}`, undefined, headers));
   return {
     capture: () => post('capture'),
     close: () => post('close'),
@@ -155,7 +155,7 @@ async function assertEnds(t: ExecutionContext, on: ButtonShop, ends: ReadonlyMap
     );
   }
   t.deepEqual(await unexplained(one), []);
-  t.is(await assertBooksBalance(t, one), ends.size);
+  t.is(await assertLedgersMatch(t, one), ends.size);
   return [...ledger.values()].filter(({ refunded }) => refunded > 0).length;
 }
 

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until, type Service } from '../support/service.ts';
 
@@ -91,7 +91,7 @@ test('a chargeback without a visible refund at PayPal opens an exception and sto
   t.is(refused.status, 409, JSON.stringify(refused.body));
   await admin.call('POST', `/api/v1/orders/${orderNo}/sync`, {});
   t.is((await find()).length, 1, 'a capture that is still completed resolves nothing');
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test("a reversal message is requested again if PayPal's refund query fails", async (t) => {

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until, type Service } from '../support/service.ts';
 import { CAPTURE_ISSUES, REFUND_ISSUES } from '../unit/channels/paypal/issue-table.ts';
@@ -70,7 +70,7 @@ test('a payer whose card is declined is redirected to PayPal, and captured only 
   await comeBack(service, orderNo);
   t.like(await rowOf(service, orderNo), { state: 'paid', captures: 2, captureReason: null });
   t.is((await ledgerOf(service)).get(orderNo)?.payments, 1);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('another approval is also learned from its webhook, but not from the first one', async (t) => {
@@ -108,7 +108,7 @@ test('the payer is asked at most three times; then the order closes with the rea
   ]);
   await runUntilQuiet(service, 2 * 86_400, 3600);
   t.is((await ledgerOf(service)).get(orderNo)?.paid, 0);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a refused capture is not retried after the expiry, whether or not the payer approves again', async (t) => {
@@ -123,7 +123,7 @@ test('a refused capture is not retried after the expiry, whether or not the paye
   t.is((await rowOf(service, orderNo)).captures, 1);
   await look(on, 5);
   t.like(await rowOf(service, orderNo), { state: 'closed', closeReason: 'expired', captures: 1 });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('an order whose capture is finally refused closes at once with the reason in every response', async (t) => {
@@ -144,7 +144,7 @@ test('an order whose capture is finally refused closes at once with the reason i
   await look(on, 3, 400);
   for (const { state, captures } of await service.app.store.read((tx) => tx.orders.list({})))
     t.deepEqual([state, captures], ['closed', 1]);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a payment that waits for the merchant is listed with its reason, and ends when the merchant accepts it', async (t) => {
@@ -176,7 +176,7 @@ test('a payment that waits for the merchant is listed with its reason, and ends 
   await admin.call('POST', `/api/v1/orders/${kept}/sync`, {});
   t.is(await stateOf(service, kept), 'paid');
   t.deepEqual(await listed(), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a finally refused refund fails at once and frees its amount', async (t) => {
@@ -191,7 +191,7 @@ test('a finally refused refund fails at once and frees its amount', async (t) =>
   }
   const events = await service.app.store.read((tx) => tx.events.list({ type: 'refund.failed' }));
   t.is(events.length, REFUND_ISSUES.final.length);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a refund of an order that PayPal no longer stores is confirmed by repeating the call', async (t) => {
@@ -207,5 +207,5 @@ test('a refund of an order that PayPal no longer stores is confirmed by repeatin
   const [refund] = await service.app.store.read((tx) => tx.refunds.list({ orderNo }));
   t.like(refund, { state: 'succeeded', attempt: 1 });
   t.like((await ledgerOf(service)).get(orderNo), { refunds: 1, refunded: 400 });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startVictim } from '../support/replica.ts';
 import { startService, until, type Service } from '../support/service.ts';
@@ -49,7 +49,7 @@ for (const payWay of CHANNELS) {
       t.deepEqual(await known(service, orderNo), { refunded: 500n, refunds: [400n], unexplained: 0 }, fault);
       await service.sim('/sim/reset-faults', {});
     }
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 }
 
@@ -107,7 +107,7 @@ test.serial('a replica that dies after accepting the notification of a portal re
   await runUntilQuiet(service, 2 * HOUR, 600);
   for (const orderNo of numbers)
     t.deepEqual(await known(service, orderNo), { refunded: 400n, refunds: [400n], unexplained: 0 });
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial(
@@ -170,7 +170,7 @@ test.serial(
       const refunds = payWay === 'alipay' ? [200n, 400n] : [400n];
       const refunded = payWay === 'alipay' ? 700n : 500n;
       t.deepEqual(await known(service, orderNo), { refunded, refunds, unexplained: 0 }, payWay);
-      await assertBooksBalance(t, service);
+      await assertLedgersMatch(t, service);
     }
   },
 );

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { inParallel } from '../support/counts.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
@@ -28,7 +28,7 @@ test('50 concurrent orders sell a stock of 10 exactly, and expiry returns the st
   await runUntilQuiet(service, 1800, 120);
   t.is((await call('GET', '/api/v1/products/mug')).body.data.stock, 10);
   t.is((await buy()).status, 201);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a coin package that is paid and notified five times is credited once, and a refund takes the coins back', async (t) => {

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { count, inParallel, untilTaken } from '../support/counts.ts';
 import { openShops, ordersIn, paidIn, racedOf, RACED_SCENES, SAMPLED_SCENES, type Shops } from './scenes.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -31,7 +31,7 @@ test('G4: exactly one of many refunds of 60 % is accepted, in every scene of eve
     return answers.length - refused.length;
   });
   await runUntilQuiet(service, 7200, 600);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   const sum = taken.reduce((a, b) => a + b, 0);
   t.log(`${orders.length} orders in ${RACED_SCENES.length} scenes × ${MANY} refunds of 60 from 100: ${sum} taken`);
 });
@@ -64,7 +64,7 @@ test('G4: exactly 14 of twenty refunds of 7 from 100 at two replicas succeed, in
   await runUntilQuiet(service, 7200, 60);
   for (const [at, orderNo] of numbers.entries())
     await isRefunded(t, service, orderNo, 9800n, SAMPLED_SCENES[at]!.title);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a refund whose answer was lost happens once under any repeats, in every scene that differs', async (t) => {
@@ -77,7 +77,7 @@ test('a refund whose answer was lost happens once under any repeats, in every sc
   await runUntilQuiet(service, 3600, 600);
   for (const [at, orderNo] of numbers.entries())
     await isRefunded(t, service, orderNo, 2000n, SAMPLED_SCENES[at]!.title);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 /** The channel made the refund, its answer is lost, and the merchant repeats the request. */

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { RefundOutcome } from '../../server/payments/channel.ts';
 import { refundPayment } from '../../server/payments/refunds/refund.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { payOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 
@@ -42,5 +42,5 @@ test('an answer that arrives after its refund failed and was repeated does not a
   await runUntilQuiet(service, 3600, 60);
   t.like(await rowOf(), { state: 'succeeded', attempt: 2 });
   t.is((await ledgerOf(service)).get(orderNo)?.refunded, 400);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { Agent, createServer, request } from 'node:http';
-import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startReplica, type Replica } from '../support/replica.ts';
 import { freePort, listenOnFreePort } from '../support/free-port.ts';
@@ -135,7 +135,7 @@ test('G10: rolling restarts of two replicas behind a balancer, notified or by he
   await service.sim('/sim/reset-faults', {});
   await runUntilQuiet(service, 10 * 3600, 1800);
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   const sum = Object.entries(answered).map(([what, times]) => `${times} ${what}`);
   t.log(`${restarts} restarts: ${sum.join(', ')}; 0 failed; every exit 0`);
 });

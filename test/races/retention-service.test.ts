@@ -2,7 +2,7 @@ import test from 'ava';
 import { stats } from '../../server/catalog/stats.ts';
 import { listEvents } from '../../server/db/queries/events.ts';
 import { skillStats } from '../../server/db/queries/skillpay.ts';
-import { runUntilQuiet } from '../support/books.ts';
+import { runUntilQuiet } from '../support/merchant-ledger.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';
 import { type Service, startService, until } from '../support/service.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { disputed } from '../support/disputes.ts';
 import { payOrder } from '../support/orders.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
@@ -70,7 +70,7 @@ test('a refund that WeChat Pay pays out to the merchant ends as made elsewhere, 
   t.true(JSON.stringify(told).includes('own account'), JSON.stringify(told));
   const done = { action: 'acknowledge', reason: 'Paid by bank transfer' };
   t.is((await admin.call('POST', `/api/v1/exceptions/${listed!.id}/resolve`, done)).status, 200);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 for (const [what, settings, amount] of [
@@ -91,7 +91,7 @@ for (const [what, settings, amount] of [
     const [listed, ...others] = await open(service, orderNo);
     t.deepEqual(others, []);
     t.like(listed, { kind: 'refund_after_delivery', refundNo });
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 
 test('a failed refund that succeeds after all revokes the claim to the content', async (t) => {
@@ -126,5 +126,5 @@ for (const lost of ['told', 'untold'] as const)
       await disputed(service, one, 'lose', 'lost', { amount: '1.00', refund: lost });
     t.is((await redeemAt(service.url, shop, orderNo)).body.code, 'order_refunded');
     t.is((await redeemAt(service.url, shop, delivered)).status, 200, 'delivered content is returned again');
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { join } from 'node:path';
 import { PAY_WAYS } from '../../server/payments/channel.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { layMigrated } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
@@ -35,5 +35,5 @@ test('pay, query, refund and close of each channel work on the embedded database
     const late = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
     t.is(late.body.code, 'order_already_paid');
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });

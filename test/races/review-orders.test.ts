@@ -1,5 +1,5 @@
 import test from 'ava';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 
@@ -22,7 +22,7 @@ test('a payment for a closing order whose merchantOrderNo was reused is refunded
   );
   t.is(refund.origin, 'late');
   t.is(await stateOf(service, second), 'pending');
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('an order that is polled continuously still expires', async (t) => {
@@ -70,5 +70,5 @@ test('an approved order with a stale flag of a pending capture is captured', asy
   await service.app.sweep.once();
   t.is(await stateOf(service, orderNo), 'paid');
   await runUntilQuiet(service, 600, 300);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });

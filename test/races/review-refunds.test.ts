@@ -9,7 +9,7 @@ import type { Ports } from '../../server/payments/ports.ts';
 import { refundPayment, sendRefund } from '../../server/payments/refunds/refund.ts';
 import { settle } from '../../server/payments/settle.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, unexplained } from '../support/merchant-ledger.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -42,7 +42,7 @@ test('a refund of another amount waits for an operator, stays listed, and can be
   await repairs.resolveRefund(ADMIN, refundNo, 'paid_elsewhere', 'counted by hand');
   t.is((await refundOf(service, refundNo)).state, 'succeeded');
   t.is(await service.app.store.read((tx) => tx.exceptions.count({ orderNo, state: 'open' })), 0);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a claim that was rolled back does not finish the key of the following request', async (t) => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { billedShop } from '../support/billed-shop.ts';
 import { payOrder } from '../support/orders.ts';
-import { runUntilQuiet } from '../support/books.ts';
+import { runUntilQuiet } from '../support/merchant-ledger.ts';
 import { type Merchant, request, type Service, startService, until } from '../support/service.ts';
 
 const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { createLogger } from '../../server/http/logger.ts';
 import { testSecrets } from '../../server/identity/api-app-rows.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { runUntilQuiet } from '../support/books.ts';
+import { runUntilQuiet } from '../support/merchant-ledger.ts';
 import { certTexts } from '../cli/cert-files.ts';
 import { createForger } from './forge.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';

@@ -7,8 +7,8 @@ import { newPayCode } from '../support/order-scenes.ts';
 import { placeOrder } from '../support/orders.ts';
 import { type Merchant, type Service, startService } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
-import { PAY_WAYS, post } from './untold-notices.ts';
-import { withOrder } from './wrong-notices.ts';
+import { PAY_WAYS, post } from './unreceived-notifications.ts';
+import { withOrder } from './wrong-notifications.ts';
 
 const kind = 'payment_of_another_order';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { request, startService, until, type Service } from '../support/service.ts';
 import { addSkill, offerSkill, redeemAt } from '../support/skillpay.ts';
@@ -48,7 +48,7 @@ test.serial('a payer who pays at one channel and switches at the same moment kee
     t.deepEqual(answer.body.data.content, { sky: 'blue' });
   });
   await runUntilQuiet(service, 7200);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   const orders = await ordersOf(service);
   const kept = orders.filter(({ paid, refunded }) => paid > refunded);
   t.is(kept.length, rounds, 'each call is paid once: second payments were refunded');

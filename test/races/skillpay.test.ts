@@ -3,7 +3,7 @@ import { claimWork } from '../../server/skillpay/claim.ts';
 import { skillEffects } from '../../server/skillpay/effects.ts';
 import { resumeFulfilment } from '../../server/skillpay/fulfil.ts';
 import { serve } from '../support/free-port.ts';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startVictim } from '../support/replica.ts';
 import { startService, until, type Answer, type Merchant, type Service } from '../support/service.ts';
@@ -99,7 +99,7 @@ test.serial(
       await assertFulfilledOnce(t, service, outTradeNo);
       t.like(await rowOf(service, outTradeNo), { attempts: 1, fencing: 1 });
     }
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   },
 );
 
@@ -164,7 +164,7 @@ test.serial(
       t.is(answer.body.data.content, `${outTradeNo} execution ${executions}`);
       t.true(answer.body.data.alreadyFulfilled);
     }
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   },
 );
 
@@ -220,7 +220,7 @@ test.serial('a result after its lease is dropped if another claim or a refund ca
     await service.app.sweep.once();
     t.is((await callSkill(shop, undefined, refunded)).status, 410);
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('work that died before its refund is not polled forever', async (t) => {
@@ -236,7 +236,7 @@ test.serial('work that died before its refund is not polled forever', async (t) 
     await service.app.sweep.once();
     t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', nextAttemptAt: null, leasedUntil: null });
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('work that pauses while its refund fails is due again', async (t) => {
@@ -337,7 +337,7 @@ test.serial('G13: fulfilment against refund never gives both content and refund'
   t.log(`${races} races: ${JSON.stringify(seen)}`);
   t.true(seen.content > 0 && seen.refund > 0);
   await runUntilQuiet(service, 7200);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('a partial refund prevents a later delivery, where refunds after delivery are allowed', async (t) => {
@@ -381,7 +381,7 @@ test.serial('a partial refund prevents a later delivery, where refunds after del
   t.log(`${races} races: ${JSON.stringify(seen)}`);
   t.true(seen.refundFirst > 0 && seen.contentFirst + seen.refused > 0);
   await runUntilQuiet(service, 7200);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test.serial('a payment that races the repeat and the expiry delivers content if paid and none if closed', async (t) => {
@@ -404,5 +404,5 @@ test.serial('a payment that races the repeat and the expiry delivers content if 
     const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
     t.is(answer.status, order?.state === 'paid' ? 200 : 402, `${orderNo} ${order?.state}`);
   }
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { RefundRow } from '../../server/db/entities/refunds.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet } from '../support/merchant-ledger.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until, type Service } from '../support/service.ts';
 
@@ -55,7 +55,7 @@ test('a refund without any report is listed within four days, and each way to re
   await runUntilQuiet(service, 3600, 60);
   t.is((await refundOf(service, refundNo)).state, 'succeeded');
   t.is((await ledgerOf(service)).get(orderNo)?.refunded, 400);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('an operator resends an overdue refund under its number, and its exception ends when the refund succeeds', async (t) => {
@@ -74,7 +74,7 @@ test('an operator resends an overdue refund under its number, and its exception 
   t.is(done.state, 'succeeded');
   t.is(done.attempt, 1);
   t.deepEqual(await openKinds(service, orderNo), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a late payment whose refund the channel closed is refunded under another number, and its exception reopens if that fails too', async (t) => {
@@ -162,5 +162,5 @@ test('a paid order that WeChat Pay does not find for a while is refunded once', 
   t.is((await refundOf(service, refundNo)).state, 'succeeded');
   t.is((await ledgerOf(service)).get(orderNo)?.refunded, 400);
   t.deepEqual(await openKinds(service, orderNo), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });

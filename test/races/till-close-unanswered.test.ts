@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import test from 'ava';
-import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';
 import { startService, type Merchant, type Service } from '../support/service.ts';
@@ -57,7 +57,7 @@ for (const payWay of ['alipay', 'wechat'] as const)
         );
         t.deepEqual(await service.app.store.read((tx) => tx.exceptions.list({ state: 'open' })), []);
         t.deepEqual(await unexplained(service), []);
-        await assertBooksBalance(t, service);
+        await assertLedgersMatch(t, service);
         const { proofs } = await proveBooks(service.app);
         t.deepEqual(
           proofs.filter(({ ok }) => !ok).map(({ check, examples }) => ({ check, examples })),

@@ -6,7 +6,7 @@ import { type Attack, type Way, WAYS } from './key-forgery.ts';
 import { isLong } from '../support/counts.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { request, startService, type Merchant, type Service } from '../support/service.ts';
-import { withOrder } from './wrong-notices.ts';
+import { withOrder } from './wrong-notifications.ts';
 import { ownSimulator } from '../support/simulator.ts';
 import { fixture, publicOf } from '../unit/credentials/material.ts';
 

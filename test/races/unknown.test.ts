@@ -1,5 +1,5 @@
 import test from 'ava';
-import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { assertLedgersMatch, ledgerOf, runUntilQuiet, unexplained } from '../support/merchant-ledger.ts';
 import { count, inParallel, isLong } from '../support/counts.ts';
 import { requestIn } from '../support/order-scenes.ts';
 import { openShops, ordersIn, payIn, RACED_SCENES } from './scenes.ts';
@@ -50,7 +50,7 @@ test('G2 G3 G7: with silent channels and lost notifications every order ends as 
   await service.sim('/sim/reset-faults', {});
   await runUntilQuiet(service, 8 * 86_400, LONG_STEP);
   t.deepEqual(await unexplained(service), []);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   const failed = await service.app.store.read((tx) => tx.events.list({ type: ['order.failed', 'refund.failed'] }));
   const ledger = await ledgerOf(service);
   for (const { objectNo, type } of failed) t.true(type !== 'order.failed' || (ledger.get(objectNo)?.paid ?? 0) === 0);

@@ -12,7 +12,7 @@ import { startReceiver } from '../support/receiver.ts';
 import { startService, until } from '../support/service.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { startSimulator } from '../../server/simulator/simulator.ts';
-import type { Facts } from '../fixtures/release-0.1.0/deeds.ts';
+import type { Facts } from '../fixtures/release-0.1.0/contents.ts';
 
 const fixtures = new URL('../fixtures/release-0.1.0/', import.meta.url);
 

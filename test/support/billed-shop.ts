@@ -128,7 +128,7 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
       await service.app.bills.sweep.once();
     },
     async refetch() {
-      await repairs().askForBill(merchant.requester, { project: 'default', payWay, day });
+      await repairs().requestBill(merchant.requester, { project: 'default', payWay, day });
       await service.app.bills.sweep.once();
     },
     states: (orders) => Promise.all(orders.map((orderNo) => stateOf(service, orderNo))),

@@ -1,7 +1,7 @@
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { readAuditPlace, verifyAuditChain } from '../../server/identity/audit-proof.ts';
 import type { Identity } from '../../server/identity/identity.ts';
-import { type BookCheckResult, checkLedger } from '../../server/payments/ledger-check.ts';
+import { type LedgerCheckResult, checkLedger } from '../../server/payments/ledger-check.ts';
 import { auditKeysOf } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';
 
@@ -9,7 +9,7 @@ import type { TestDatabase } from './database.ts';
 interface Proven {
   ok: boolean;
   pages: number;
-  proofs: BookCheckResult[];
+  proofs: LedgerCheckResult[];
 }
 
 /** Checks the ledgers page by page and joins the pages; the audit log of a service under its own keys. */

@@ -235,15 +235,15 @@ export async function runScreen(context: Context, feed: LiveFeed, stopsByItself:
   function onKey(key: Key): void {
     const pressed = press(state, key, visibleSections());
     ({ state } = pressed);
-    if (pressed.wish) grant(pressed.wish);
+    if (pressed.sideEffect) grant(pressed.sideEffect);
     draw();
   }
 
-  function grant(wish: SideEffect): void {
-    if (wish.kind === 'quit') quit.resolve();
-    else if (wish.kind === 'suspend') screen?.suspend();
-    else if (wish.kind === 'help') show({ title: 'payctl top', render: helpLines, top: 0 });
-    else void explain(wish.orderNo);
+  function grant(sideEffect: SideEffect): void {
+    if (sideEffect.kind === 'quit') quit.resolve();
+    else if (sideEffect.kind === 'suspend') screen?.suspend();
+    else if (sideEffect.kind === 'help') show({ title: 'payctl top', render: helpLines, top: 0 });
+    else void explain(sideEffect.orderNo);
   }
 
   function show(page: Page): void {

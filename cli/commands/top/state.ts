@@ -40,16 +40,16 @@ export const BEGINNING: State = { section: 'events', chosen: {}, filter: '', isT
 const PAGE_STEP = 10;
 
 /** Returns the state after a key, and the action that the key requests. */
-export function press(state: State, key: Key, sections: readonly Section[]): { state: State; wish?: SideEffect } {
-  if (key.ctrl && key.name === 'c') return { state, wish: { kind: 'quit' } };
-  if (key.ctrl && key.name === 'z') return { state, wish: { kind: 'suspend' } };
+export function press(state: State, key: Key, sections: readonly Section[]): { state: State; sideEffect?: SideEffect } {
+  if (key.ctrl && key.name === 'c') return { state, sideEffect: { kind: 'quit' } };
+  if (key.ctrl && key.name === 'z') return { state, sideEffect: { kind: 'suspend' } };
   const calm = { ...state, notice: '' };
   if (calm.page) return onPage(calm, calm.page, key);
   if (calm.isTyping) return { state: type(calm, key) };
   return onBoard(calm, key, sections);
 }
 
-function onPage(state: State, page: Page, { name, text }: Key): { state: State; wish?: SideEffect } {
+function onPage(state: State, page: Page, { name, text }: Key): { state: State; sideEffect?: SideEffect } {
   if (name === 'escape' || name === 'q' || name === 'left' || name === 'backspace' || name === 'return')
     return { state: { ...state, page: undefined } };
   const last = Math.max(0, (page.lines?.length ?? 1) - 1);
@@ -82,9 +82,9 @@ function onBoard(
   state: State,
   { name, shift, text }: Key,
   sections: readonly Section[],
-): { state: State; wish?: SideEffect } {
-  if (name === 'q') return { state, wish: { kind: 'quit' } };
-  if (text === '?' || name === 'f1') return { state, wish: { kind: 'help' } };
+): { state: State; sideEffect?: SideEffect } {
+  if (name === 'q') return { state, sideEffect: { kind: 'quit' } };
+  if (text === '?' || name === 'f1') return { state, sideEffect: { kind: 'help' } };
   if (text === '/') return { state: { ...state, isTyping: true } };
   if (name === 'escape') return { state: { ...state, filter: '', chosen: {} } };
   if (name === 'tab' || name === 'right' || name === 'left')
@@ -123,12 +123,12 @@ function choose(state: State, { name, rows, id }: Section, wanted: number): Stat
   return { ...state, chosen: row ? { ...chosen, [name]: String(row[id]) } : chosen };
 }
 
-function open(state: State, section: Section): { state: State; wish?: SideEffect } {
+function open(state: State, section: Section): { state: State; sideEffect?: SideEffect } {
   const orderNo = orderOf(section.rows[chosenAt(state, section)]);
   if (orderNo === undefined) return { state: { ...state, notice: 'There is no order on this row.' } };
   return {
     state: { ...state, page: { title: `payctl explain ${orderNo}`, top: 0 } },
-    wish: { kind: 'explain', orderNo },
+    sideEffect: { kind: 'explain', orderNo },
   };
 }
 

@@ -6,7 +6,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from '../../payments/channel.ts';
 import { majorText, readMajorText } from '../../money.ts';
-import { CODE, type Reply, type Said, type Unknown, unknown, unknownRefusal } from './reply.ts';
+import { CODE, type Reply, type SignedAnswer, type Unknown, unknown, unknownRefusal } from './reply.ts';
 import type { AlipayCall } from './requests.ts';
 import { requestText, signRsa2 } from './signature.ts';
 
@@ -27,7 +27,7 @@ export interface AgentSeller {
 interface Needs {
   seller: AgentSeller;
   key: KeyObject;
-  ask: (call: AlipayCall, about: { orderNo?: string }) => Promise<Reply>;
+  request: (call: AlipayCall, about: { orderNo?: string }) => Promise<Reply>;
   now: () => Date;
 }
 
@@ -35,22 +35,22 @@ interface Needs {
  * Creates the adapter for agent payments (`AgentDesk`): it writes bills for agents and verifies their proofs of
  * payment.
  */
-export function alipayAgents({ seller, key, ask, now }: Needs): AgentDesk {
+export function alipayAgents({ seller, key, request, now }: Needs): AgentDesk {
   return {
     bill: (order) => billText(seller, key, order),
     async verify(proof) {
       const { paymentProof, tradeNo, clientSession } = proof;
       const session = clientSession === undefined ? {} : { client_session: clientSession };
       const content = { payment_proof: paymentProof, trade_no: tradeNo, ...session };
-      const reply = await ask({ method: VERIFY, content }, {});
-      return reply.kind === 'said' ? readVerified(reply.said, proof, now()) : reply;
+      const reply = await request({ method: VERIFY, content }, {});
+      return reply.kind === 'answered' ? readVerified(reply.answer, proof, now()) : reply;
     },
     async confirm(tradeNo, { orderNo }) {
-      const reply = await ask({ method: CONFIRM, content: { trade_no: tradeNo } }, { orderNo });
-      if (reply.kind !== 'said') return reply;
-      const { code, subCode, message } = reply.said;
+      const reply = await request({ method: CONFIRM, content: { trade_no: tradeNo } }, { orderNo });
+      if (reply.kind !== 'answered') return reply;
+      const { code, subCode, message } = reply.answer;
       if (code === CODE.ok) return { kind: 'done' };
-      return unknownRefusal(reply.said) ?? { kind: 'refused', code: subCode || code, reason: message };
+      return unknownRefusal(reply.answer) ?? { kind: 'refused', code: subCode || code, reason: message };
     },
   };
 }
@@ -97,9 +97,9 @@ async function billText(
  * Reads Alipay's response to the verification of a payment proof. The response contains no seller. The payment belongs
  * to this account, because Alipay signs the response to a request of this account.
  */
-function readVerified(said: Said, proof: AgentProof, receivedAt: Date): AgentVerdict | Unknown {
-  const { content, code, subCode, message } = said;
-  if (code !== CODE.ok) return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
+function readVerified(answer: SignedAnswer, proof: AgentProof, receivedAt: Date): AgentVerdict | Unknown {
+  const { content, code, subCode, message } = answer;
+  if (code !== CODE.ok) return unknownRefusal(answer) ?? { kind: 'refused', code: subCode || code, reason: message };
   const { active, amount: yuan, out_trade_no: orderNo, trade_no: tradeNo, resource_id: resourceId } = content;
   if (active !== true && active !== 'true')
     return { kind: 'refused', code: 'not_active', reason: 'Alipay reports that the payment proof is not active.' };

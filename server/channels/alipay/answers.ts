@@ -18,7 +18,7 @@ import {
   DISCORDANT,
   NOT_EXIST,
   NO_REFUND_TRADE,
-  type Said,
+  type SignedAnswer,
   TRADE_STATUS,
   type Unknown,
   isBusinessRefusal,
@@ -30,7 +30,7 @@ import {
 import { type CertificateFile, type Measure, isIssuedBy, leadsTo } from './settings.ts';
 import { certSerial, readCertificates } from './signature.ts';
 
-type Content = Said['content'];
+type Content = SignedAnswer['content'];
 /** The fields of a refund that `readRefunded` needs. */
 type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
 
@@ -39,13 +39,13 @@ type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
  * from the amount of the order; payments/core compares the two amounts. `receivedAt` is used if Alipay reports no time
  * of payment.
  */
-export function readQueried(said: Said, order: OrderRef, receivedAt: Date, sellerId = ''): Outcome {
-  const { content, code, subCode } = said;
+export function readQueried(answer: SignedAnswer, order: OrderRef, receivedAt: Date, sellerId = ''): Outcome {
+  const { content, code, subCode } = answer;
   if (code !== CODE.ok) {
     if (subCode === NOT_EXIST && code === CODE.business) return { kind: 'absent' };
-    return unknownRefusal(said) ?? rejected(said);
+    return unknownRefusal(answer) ?? rejected(answer);
   }
-  if (content.out_trade_no !== order.orderNo) return otherThing(content);
+  if (content.out_trade_no !== order.orderNo) return otherOrder(content);
   if (sellerId !== '' && content.seller_id !== undefined && content.seller_id !== sellerId) {
     return unknown('mismatch', `The trade belongs to seller ${String(content.seller_id)}.`);
   }
@@ -82,11 +82,11 @@ export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, e
  * Reads the response to alipay.trade.close. If Alipay refuses the close with a business error, the caller queries the
  * order immediately.
  */
-export function readClosed(said: Said, order: OrderRef): CloseOutcome {
-  const { content, code, subCode, message } = said;
-  if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherThing(content);
+export function readClosed(answer: SignedAnswer, order: OrderRef): CloseOutcome {
+  const { content, code, subCode, message } = answer;
+  if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherOrder(content);
   if (code === CODE.business && subCode === NOT_EXIST) return { kind: 'absent' };
-  return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
+  return unknownRefusal(answer) ?? { kind: 'refused', code: subCode || code, reason: message };
 }
 
 /**
@@ -94,14 +94,14 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
  * `action` is `close` if the trade was unpaid, or `refund` if Alipay returned the money. A success without `action`
  * means that the trade does not exist. `retry_flag=Y` means that the same cancel must be sent again.
  */
-export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): CloseOutcome {
-  const { content, code, subCode, message } = said;
+export function readCancelled(answer: SignedAnswer, order: OrderRef, receivedAt: Date): CloseOutcome {
+  const { content, code, subCode, message } = answer;
   if (code !== CODE.ok) {
     if (code === CODE.business && subCode === NOT_EXIST) return { kind: 'absent' };
-    return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
+    return unknownRefusal(answer) ?? { kind: 'refused', code: subCode || code, reason: message };
   }
   const { action, retry_flag: again, trade_no: tradeNo, gmt_refund_pay: refundedAt } = content;
-  if (content.out_trade_no !== order.orderNo) return otherThing(content);
+  if (content.out_trade_no !== order.orderNo) return otherOrder(content);
   if (again === 'Y') return unknown('busy', 'The same cancel must be sent again (retry_flag).');
   if (action === 'close') return { kind: 'closed' };
   if (action === undefined || action === '') return { kind: 'absent' };
@@ -118,15 +118,15 @@ export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): Cl
  * refund again. `refund_fee` is the sum of all refunds of the order, so it is checked only as a bound and is not the
  * amount of this refund.
  */
-export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date): RefundOutcome {
-  const { content, code, subCode, message } = said;
+export function readRefunded(answer: SignedAnswer, refund: RefundFacts, receivedAt: Date): RefundOutcome {
+  const { content, code, subCode, message } = answer;
   if (code !== CODE.ok) {
     if (subCode === DISCORDANT) return unknown('mismatch', `${subCode} ${message}`, subCode);
-    const unknownResult = unknownRefusal(said);
+    const unknownResult = unknownRefusal(answer);
     if (unknownResult) return unknownResult;
-    return isBusinessRefusal(said) ? { kind: 'refused', code: subCode, reason: message } : rejected(said);
+    return isBusinessRefusal(answer) ? { kind: 'refused', code: subCode, reason: message } : rejected(answer);
   }
-  if (content.out_trade_no !== refund.orderNo) return otherThing(content);
+  if (content.out_trade_no !== refund.orderNo) return otherOrder(content);
   if (content.fund_change !== 'Y') return unknown('in_progress', 'This call moved no money (fund_change is not Y).');
   const sum = readMajorText(content.refund_fee, 'CNY');
   if (!sum || sum.minor < refund.refundAmount.minor || sum.minor > refund.amount.minor) {
@@ -142,21 +142,21 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
  * not in the documents is pending.
  */
 export function readRefundQueried(
-  said: Said,
+  answer: SignedAnswer,
   refund: Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'>,
   receivedAt: Date,
 ): RefundOutcome {
-  const { content, code, subCode } = said;
+  const { content, code, subCode } = answer;
   if (code !== CODE.ok) {
     if (NO_REFUND_TRADE.has(subCode) && code === CODE.business) return { kind: 'absent' };
-    return unknownRefusal(said) ?? rejected(said);
+    return unknownRefusal(answer) ?? rejected(answer);
   }
   const { refund_status: status, refund_amount: written } = content;
   if (isOther(content.out_trade_no, refund.orderNo) || isOther(content.out_request_no, refund.refundNo)) {
-    return otherThing(content);
+    return otherOrder(content);
   }
   if (status === undefined) return { kind: 'absent' };
-  if (content.out_trade_no === undefined || content.out_request_no === undefined) return otherThing(content);
+  if (content.out_trade_no === undefined || content.out_request_no === undefined) return otherOrder(content);
   if (status !== 'REFUND_SUCCESS') return { kind: 'pending' };
   const amount = readMajorText(written, 'CNY');
   if (!amount) return unknown('mismatch', `refund_amount "${String(written)}" is not an amount.`);
@@ -173,14 +173,14 @@ export function readRefundQueried(
  * amount with the order.
  */
 export function readRefundLookedUp(
-  said: Said,
+  answer: SignedAnswer,
   refund: Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'>,
   receivedAt: Date,
 ): RefundOutcome {
-  const { trade_no: channelNo } = said.content;
-  const amount = readMajorText(said.content.total_amount, 'CNY');
-  if (!hasText(channelNo) || !amount) return readRefundQueried(said, refund, receivedAt);
-  const outcome = readRefundQueried(said, { ...refund, amount }, receivedAt);
+  const { trade_no: channelNo } = answer.content;
+  const amount = readMajorText(answer.content.total_amount, 'CNY');
+  if (!hasText(channelNo) || !amount) return readRefundQueried(answer, refund, receivedAt);
+  const outcome = readRefundQueried(answer, { ...refund, amount }, receivedAt);
   return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
 }
 
@@ -195,11 +195,11 @@ export function readChinaTime(text: unknown): Date | undefined {
 }
 
 /** Builds the unknown outcome of a response about a different order. */
-function otherThing(content: Content): Unknown {
+function otherOrder(content: Content): Unknown {
   return unknown('mismatch', `The response is about order ${String(content.out_trade_no)}.`);
 }
 
-function rejected({ code, subCode, message }: Said) {
+function rejected({ code, subCode, message }: SignedAnswer) {
   return unknown('rejected', `${code} ${subCode} ${message}`.trim(), subCode);
 }
 
@@ -279,9 +279,9 @@ function createDoubt(subCode: string): RefusalDoubt {
 }
 
 /** Reads the response to alipay.trade.precreate. A success is a pending order with the text of the QR code. */
-export function readCode(said: Said, order: PlaceOrder): Outcome {
-  const { content } = said;
-  const refused = refusalOf(said, order);
+export function readCode(answer: SignedAnswer, order: PlaceOrder): Outcome {
+  const { content } = answer;
+  const refused = refusalOf(answer, order);
   if (refused) return refused;
   if (typeof content.qr_code !== 'string' || content.qr_code === '')
     return unknown('unparsable', 'The response has no qr_code.');
@@ -292,19 +292,19 @@ export function readCode(said: Said, order: PlaceOrder): Outcome {
  * Returns Alipay's message. If the product is not signed for, a hint to test the configuration is added, because
  * Alipay's message does not name the product.
  */
-function reasonOf(said: Said): string {
-  if (!saysNoProduct(said)) return said.message;
-  return `${said.message} The merchant has not signed for the product of this scene; test the configuration to find out which one.`;
+function reasonOf(answer: SignedAnswer): string {
+  if (!saysNoProduct(answer)) return answer.message;
+  return `${answer.message} The merchant has not signed for the product of this scene; test the configuration to find out which one.`;
 }
 
 /**
  * Reads the response to alipay.trade.create of a mini program. A success is a pending order with the trade number that
  * the mini program passes to Alipay's `tradePay`.
  */
-export function readCreated(said: Said, order: PlaceOrder): Outcome {
-  const refused = refusalOf(said, order);
+export function readCreated(answer: SignedAnswer, order: PlaceOrder): Outcome {
+  const refused = refusalOf(answer, order);
   if (refused) return refused;
-  const { trade_no: tradeNO } = said.content;
+  const { trade_no: tradeNO } = answer.content;
   if (!hasText(tradeNO)) return unknown('unparsable', 'The response has no trade_no.');
   return { kind: 'pending', pay: { type: 'jsapi', params: { tradeNO } } };
 }
@@ -314,10 +314,10 @@ export function readCreated(said: Said, order: PlaceOrder): Outcome {
  * payer must still confirm. The outcome contains the amount that Alipay reports, even if it differs from the amount of
  * the order; payments/core compares the two amounts.
  */
-export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date): Outcome {
-  const { content, code } = said;
-  if (code === CODE.waiting) return content.out_trade_no === order.orderNo ? { kind: 'pending' } : otherThing(content);
-  const refused = refusalOf(said, order);
+export function readPaidByCode(answer: SignedAnswer, order: PlaceOrder, receivedAt: Date): Outcome {
+  const { content, code } = answer;
+  if (code === CODE.waiting) return content.out_trade_no === order.orderNo ? { kind: 'pending' } : otherOrder(content);
+  const refused = refusalOf(answer, order);
   if (refused) return refused;
   const amount = readMajorText(content.total_amount, 'CNY');
   if (!amount) return unknown('mismatch', `total_amount "${String(content.total_amount)}" is not an amount.`);
@@ -332,14 +332,14 @@ export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date):
  * can be paid) only if its code is listed, or if it comes from the gateway, which refuses a request before a trade is
  * created.
  */
-function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
-  const { content, code, subCode } = said;
+function refusalOf(answer: SignedAnswer, order: PlaceOrder): Outcome | undefined {
+  const { content, code, subCode } = answer;
   if (code === '') return unknown('unparsable', 'The response has no code.');
-  if (code === CODE.ok) return content.out_trade_no === order.orderNo ? undefined : otherThing(content);
-  const unknownResult = unknownRefusal(said);
+  if (code === CODE.ok) return content.out_trade_no === order.orderNo ? undefined : otherOrder(content);
+  const unknownResult = unknownRefusal(answer);
   if (unknownResult && unknownResult.cause !== 'misconfigured') return unknownResult;
   const definite = unknownResult ? subCode.startsWith('isv.') : code === CODE.business && isRefusedForGood(subCode);
-  const refused = { kind: 'declined', code: subCode || code, reason: reasonOf(said), definite } as const;
+  const refused = { kind: 'declined', code: subCode || code, reason: reasonOf(answer), definite } as const;
   return definite ? refused : { ...refused, doubt: createDoubt(subCode) };
 }
 

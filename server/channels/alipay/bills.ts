@@ -18,7 +18,7 @@ const METHOD = 'alipay.data.dataservice.bill.downloadurl.query';
 
 /** The functions and settings that fetch an Alipay bill. */
 interface BillCalls {
-  ask: (call: AlipayCall) => Promise<Reply>;
+  request: (call: AlipayCall) => Promise<Reply>;
   download: Download;
   mode: Mode;
   gateway: string;
@@ -45,15 +45,15 @@ export function alipayBills(calls: BillCalls): BillDesk {
 async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   const gone = goneDay(day, ALIPAY_BILLS, calls.now());
   if (gone) return gone;
-  const reply = await calls.ask({ method: METHOD, content: { bill_type: 'trade', bill_date: day } });
+  const reply = await calls.request({ method: METHOD, content: { bill_type: 'trade', bill_date: day } });
   if (reply.kind === 'unknown') return reply;
-  const { code, subCode, message, content } = reply.said;
+  const { code, subCode, message, content } = reply.answer;
   if (code !== CODE.ok) {
     if (NO_BILL.test(subCode))
       return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
     // A missing permission for bills does not mean that the keys are wrong, and a retry does not help. So it is a
     // refusal and not an unknown result.
-    const unknownReply = code === CODE.permission ? undefined : unknownRefusal(reply.said);
+    const unknownReply = code === CODE.permission ? undefined : unknownRefusal(reply.answer);
     return unknownReply ?? { kind: 'refused', code: subCode || code, reason: message };
   }
   const url = content['bill_download_url'];

@@ -47,7 +47,7 @@ import {
 } from './requests.ts';
 import { readNotification } from './notification.ts';
 import { probe } from './probe.ts';
-import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
+import { readReply, unknown, unknownFrom, type Reply, type SignedAnswer, type Unknown } from './reply.ts';
 import { requestText, signRsa2 } from './signature.ts';
 
 /** The gateway URL of each mode. It is fixed here, so that no configuration can send requests to another host. */
@@ -84,13 +84,14 @@ export function createAlipay(input: ChannelInput): Channel {
     close: (order, again = false) =>
       order.scene === 'code'
         ? cancel(context, order, again)
-        : ask(context, closeCall(order), order, (said) => readClosed(said, order)),
-    refund: (refund) => ask(context, refundCall(refund), refund, (said) => readRefunded(said, refund, now())),
+        : requestAndRead(context, closeCall(order), order, (answer) => readClosed(answer, order)),
+    refund: (refund) =>
+      requestAndRead(context, refundCall(refund), refund, (answer) => readRefunded(answer, refund, now())),
     queryRefund: (refund) =>
-      ask(context, refundQueryCall(refund), refund, (said) => readRefundQueried(said, refund, now())),
+      requestAndRead(context, refundQueryCall(refund), refund, (answer) => readRefundQueried(answer, refund, now())),
     lookUpRefund: (order, refundNo, others = []) => lookUpRefund(context, { ...order, refundNo }, others),
     disputes: alipayComplaints({
-      ask: (call) => send(context, call, {}, now()),
+      request: (call) => send(context, call, {}, now()),
       upload: (file) => upload(context, file, now()),
       sellerId: caller.sellerId,
     }),
@@ -98,13 +99,13 @@ export function createAlipay(input: ChannelInput): Channel {
       agents: alipayAgents({
         seller: agentSeller,
         key: keys.appKey,
-        ask: (call, about) => send(context, call, about, now()),
+        request: (call, about) => send(context, call, about, now()),
         now,
       }),
     }),
     ...(downloadFile && {
       bills: alipayBills({
-        ask: (call) => send(context, call, {}, now()),
+        request: (call) => send(context, call, {}, now()),
         download: downloadFile,
         mode,
         gateway: context.gateway,
@@ -119,7 +120,7 @@ export function createAlipay(input: ChannelInput): Channel {
       contentType: 'text/plain; charset=utf-8',
       body: verdict === 'accepted' ? 'success' : 'fail',
     }),
-    probe: (request) => probe({ ask: (call) => send(context, call, {}, now()), keys, ...seller, now }, request),
+    probe: (request) => probe({ request: (call) => send(context, call, {}, now()), keys, ...seller, now }, request),
   };
 }
 
@@ -157,7 +158,9 @@ function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
  * The function that reads the response to a create, by scene. Scenes that are not listed send no create to Alipay: the
  * payer's app or browser gets a signed request.
  */
-const READ: Readonly<Partial<Record<PlaceOrder['scene'], (said: Said, order: PlaceOrder, now: Date) => Outcome>>> = {
+const READ: Readonly<
+  Partial<Record<PlaceOrder['scene'], (answer: SignedAnswer, order: PlaceOrder, now: Date) => Outcome>>
+> = {
   qr: readCode,
   jsapi: readCreated,
   mini: readCreated,
@@ -174,7 +177,7 @@ async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
   const call = placeCall(order, scene, context.seller);
   const at = createTime(order.sentAt, now());
   const read = READ[scene];
-  if (read) return ask(context, call, order, (said) => read(said, order, now()), at);
+  if (read) return requestAndRead(context, call, order, (answer) => read(answer, order, now()), at);
   const form = encodeForm(await signed(context, call, at));
   if (scene === 'app') return { kind: 'pending', pay: { type: 'app', params: { orderString: form } } };
   return { kind: 'pending', pay: { type: 'redirect', url: `${context.gateway}?${form}` } };
@@ -182,7 +185,9 @@ async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
 
 function query(context: Context, order: OrderRef): Promise<Outcome> {
   const { caller, input } = context;
-  return ask(context, queryCall(order), order, (said) => readQueried(said, order, input.now(), caller.sellerId));
+  return requestAndRead(context, queryCall(order), order, (answer) =>
+    readQueried(answer, order, input.now(), caller.sellerId),
+  );
 }
 
 /**
@@ -199,7 +204,7 @@ async function lookUpRefund(
   for (const paymentNo of new Set([refund.channelTradeNo, ...others, null])) {
     const call = refundQueryCall({ ...refund, channelTradeNo: paymentNo });
     if (outcome.kind === 'absent')
-      outcome = await ask(context, call, refund, (one) => readRefundLookedUp(one, refund, now()));
+      outcome = await requestAndRead(context, call, refund, (one) => readRefundLookedUp(one, refund, now()));
   }
   return outcome;
 }
@@ -209,7 +214,9 @@ async function lookUpRefund(
  * a repeated cancel does not report that, so the service also queries the order.
  */
 async function cancel(context: Context, order: OrderRef, again: boolean): Promise<CloseOutcome> {
-  const outcome = await ask(context, cancelCall(order), order, (one) => readCancelled(one, order, context.input.now()));
+  const outcome = await requestAndRead(context, cancelCall(order), order, (one) =>
+    readCancelled(one, order, context.input.now()),
+  );
   if (!again || outcome.kind !== 'closed' || outcome.returned) return outcome;
   const after = await query(context, order);
   if (after.kind === 'closed' || after.kind === 'absent' || after.kind === 'unknown')
@@ -221,15 +228,15 @@ async function cancel(context: Context, order: OrderRef, again: boolean): Promis
   return { kind: 'closed', returned: { channelNo: after.channelNo, at: after.at } };
 }
 
-async function ask<T>(
+async function requestAndRead<T>(
   context: Context,
   call: AlipayCall,
   about: About,
-  read: (said: Said) => T,
+  read: (answer: SignedAnswer) => T,
   at = context.input.now(),
 ): Promise<T | Unknown> {
   const reply = await send(context, call, about, at);
-  if (reply.kind === 'said') return read(reply.said);
+  if (reply.kind === 'answered') return read(reply.answer);
   return unknown(reply.cause, reply.detail);
 }
 

@@ -11,7 +11,7 @@ import type {
 import { readMajorText } from '../../money.ts';
 import { type TypedFile, typedFiles } from '../evidence.ts';
 import { readChinaTime } from './answers.ts';
-import { CODE, type Reply, type Said, type Unknown, unknown, unknownRefusal } from './reply.ts';
+import { CODE, type Reply, type SignedAnswer, type Unknown, unknown, unknownRefusal } from './reply.ts';
 import { type AlipayCall, type AlipayUpload, chinaTime } from './requests.ts';
 
 const METHOD = 'alipay.security.risk.complaint';
@@ -60,7 +60,7 @@ const Uploaded = z.object({ file_key: z.string().min(1), file_url: z.string().mi
 
 /** The functions and settings for the complaint calls. */
 interface ComplaintCalls {
-  ask: (call: AlipayCall) => Promise<Reply>;
+  request: (call: AlipayCall) => Promise<Reply>;
   upload: (file: AlipayUpload) => Promise<Reply>;
   /** The merchant whose complaints are read; empty = the complaints of every merchant of the app. */
   sellerId: string;
@@ -71,14 +71,14 @@ interface ComplaintCalls {
  * the merchant returns money, it is reported as a refund. Alipay accepts one result per complaint and then closes it,
  * so the merchant's reply also closes the complaint.
  */
-export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): DisputeDesk {
+export function alipayComplaints({ request, upload, sellerId }: ComplaintCalls): DisputeDesk {
   return { read, list, answer, finish: (id, result) => finish(id, PROCESS_CODES[result]) };
 
   async function read(id: string): Promise<DisputeOutcome> {
-    const reply = await ask({ method: `${METHOD}.info.query`, content: { complain_id: id } });
+    const reply = await request({ method: `${METHOD}.info.query`, content: { complain_id: id } });
     const content = contentOf(reply);
     if ('kind' in content) return unknownFor(content);
-    const found = Complaint.safeParse(content.said).data;
+    const found = Complaint.safeParse(content.answer).data;
     if (!found) return unknown('unparsable', 'The response is not a complaint.');
     if (found.id !== id) return unknown('mismatch', 'The complaint has a different number.');
     const isOther = sellerId !== '' && found.opposite_pid !== undefined && found.opposite_pid !== sellerId;
@@ -90,9 +90,9 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
   /** Lists the complaints that were made at or after `since`. */
   async function list(since: Date, page = '1'): Promise<DisputePage> {
     const query = { current_page_num: Number(page), page_size: PAGE, gmt_complaint_start: chinaTime(since) };
-    const content = contentOf(await ask({ method: `${METHOD}.info.batchquery`, content: query }));
+    const content = contentOf(await request({ method: `${METHOD}.info.batchquery`, content: query }));
     if ('kind' in content) return unknownFor(content);
-    const read = Page.safeParse(content.said).data;
+    const read = Page.safeParse(content.answer).data;
     if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
     const disputes = read.complaint_list.map(({ id, status, gmt_process: at, gmt_overdue: due }) => ({
       channelDisputeNo: id,
@@ -122,7 +122,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
       }),
     );
     if ('kind' in content) return content;
-    return Uploaded.safeParse(content.said).data ?? unknown('unparsable', 'The response names no file.');
+    return Uploaded.safeParse(content.answer).data ?? unknown('unparsable', 'The response names no file.');
   }
 
   async function finish(id: string, code: string, more: object = {}): Promise<DisputeAction> {
@@ -130,9 +130,9 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
     // text.
     const number = Number.isSafeInteger(Number(id)) ? Number(id) : id;
     const call = { method: `${METHOD}.process.finish`, content: { id_list: [number], process_code: code, ...more } };
-    const content = contentOf(await ask(call));
+    const content = contentOf(await request(call));
     if ('kind' in content) return content;
-    return content.said['complaint_process_success'] === true
+    return content.answer['complaint_process_success'] === true
       ? { kind: 'done' }
       : unknown('in_progress', 'Alipay did not confirm the result of the complaint (complaint_process_success).');
   }
@@ -183,11 +183,11 @@ function disputeOf(found: Complaint): ChannelDispute | string {
 
 type Refused = Extract<DisputeAction, { kind: 'refused' }>;
 
-function contentOf(reply: Reply): { said: Said['content'] } | Refused | Unknown {
+function contentOf(reply: Reply): { answer: SignedAnswer['content'] } | Refused | Unknown {
   if (reply.kind === 'unknown') return reply;
-  const { code, subCode, message, content } = reply.said;
-  if (code === CODE.ok) return { said: content };
-  return unknownRefusal(reply.said) ?? { kind: 'refused', code: subCode || code, reason: message };
+  const { code, subCode, message, content } = reply.answer;
+  if (code === CODE.ok) return { answer: content };
+  return unknownRefusal(reply.answer) ?? { kind: 'refused', code: subCode || code, reason: message };
 }
 
 /**

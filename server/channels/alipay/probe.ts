@@ -4,14 +4,14 @@ import { type ProbeCheck, type ProbeResult, type ProbeRequest, type Scene, verdi
 import {
   type Fault,
   type Subject,
-  askedOnce,
+  sharedCall,
   credentialChecks,
   notReached,
   passed,
   traced,
   wanting,
 } from '../checks.ts';
-import { CODE, NOT_EXIST, type Reply, type Said, blamedField, saysNoProduct } from './reply.ts';
+import { CODE, NOT_EXIST, type Reply, type SignedAnswer, blamedField, saysNoProduct } from './reply.ts';
 import { type AlipayCall, QR_PRODUCTS, type Seller, cancelCall, chinaTime, compact, queryCall } from './requests.ts';
 import { type AlipayKeys, KINDS } from './settings.ts';
 
@@ -23,7 +23,7 @@ const INVENTED_PAYER = 'nobody@test';
 
 /** The input of a configuration test: the call to Alipay, the keys, and the configured seller. */
 interface Prober extends Seller {
-  ask: (call: AlipayCall) => Promise<Reply>;
+  request: (call: AlipayCall) => Promise<Reply>;
   keys: Pick<AlipayKeys, 'certificateMode'>;
   now: () => Date;
 }
@@ -35,7 +35,7 @@ type UnseenCodes = (product: string) => Promise<Reply>;
 function unseenCodes(prober: Prober): UnseenCodes {
   const made = new Map<string, () => Promise<Reply>>();
   return (product) => {
-    const code = made.get(product) ?? askedOnce(() => tryAndCancel(prober, unseenCode(prober, product)));
+    const code = made.get(product) ?? sharedCall(() => tryAndCancel(prober, unseenCode(prober, product)));
     made.set(product, code);
     return code();
   };
@@ -74,7 +74,9 @@ function productName(scene: Scene, qrProductCode: string): string {
  * any other response.
  */
 function productRefusal(reply: Reply): string | undefined {
-  return reply.kind === 'said' && saysNoProduct(reply.said) ? reply.said.subCode || reply.said.code : undefined;
+  return reply.kind === 'answered' && saysNoProduct(reply.answer)
+    ? reply.answer.subCode || reply.answer.code
+    : undefined;
 }
 
 /** The call that creates a test QR code. Alipay creates no trade before a payer scans the code. */
@@ -103,10 +105,10 @@ function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]>
 async function testSeller(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck> {
   const name = 'Seller ID';
   const reply = await codes(qrProductOf(prober));
-  if (reply.kind === 'said' && reply.said.code === CODE.ok) return passed('credential', name);
-  if (reply.kind !== 'said')
+  if (reply.kind === 'answered' && reply.answer.code === CODE.ok) return passed('credential', name);
+  if (reply.kind !== 'answered')
     return wanting('credential', name, 'unproven', { code: reply.cause, message: reply.detail });
-  const { subCode, code, message } = reply.said;
+  const { subCode, code, message } = reply.answer;
   const isBlamed = blamedField(subCode) === 'sellerId';
   const why = isBlamed ? message : `Cannot be tested without QR codes: ${message}`;
   const note = { field: isBlamed ? 'sellerId' : null, code: subCode || code, message: why };
@@ -117,10 +119,11 @@ async function testProduct(prober: Prober, codes: UnseenCodes, scene: Scene): Pr
   const name = productName(scene, prober.qrProductCode);
   const reply = await tryScene(prober, codes, scene);
   if (!reply) return wanting('product', name, 'unproven', { message: NEEDS_PAYMENT });
-  if (reply.kind !== 'said') return wanting('product', name, 'failed', { code: reply.cause, message: reply.detail });
-  const { code, subCode, message } = reply.said;
+  if (reply.kind !== 'answered')
+    return wanting('product', name, 'failed', { code: reply.cause, message: reply.detail });
+  const { code, subCode, message } = reply.answer;
   if (code === CODE.ok) return passed('product', name);
-  if (saysNoProduct(reply.said)) {
+  if (saysNoProduct(reply.answer)) {
     const remedy =
       scene === 'qr'
         ? `Sign for it at Alipay, or set qrProductCode to ${QR_PRODUCTS.join(' or ')}.`
@@ -160,10 +163,10 @@ async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promi
  * Sends a create call and cancels the order unless Alipay refused it. If no payer has scanned the QR code, Alipay
  * responds to the cancel that there is no trade.
  */
-async function tryAndCancel({ ask }: Prober, call: AlipayCall): Promise<Reply> {
-  const reply = await ask(call);
-  const isRefused = reply.kind === 'said' && reply.said.code !== CODE.ok;
-  if (!isRefused) await ask(cancelCall({ orderNo: String(call.content['out_trade_no']) }));
+async function tryAndCancel({ request }: Prober, call: AlipayCall): Promise<Reply> {
+  const reply = await request(call);
+  const isRefused = reply.kind === 'answered' && reply.answer.code !== CODE.ok;
+  if (!isRefused) await request(cancelCall({ orderNo: String(call.content['out_trade_no']) }));
   return reply;
 }
 
@@ -204,9 +207,9 @@ function subjectsOf({ keys: { certificateMode } }: Prober): Subject[] {
   ];
 }
 
-async function testCredentials({ ask, keys }: Prober): Promise<Fault> {
-  const reply = await ask(queryCall({ orderNo: UNKNOWN_ORDER }));
-  if (reply.kind === 'said') return faultIn(reply.said);
+async function testCredentials({ request, keys }: Prober): Promise<Fault> {
+  const reply = await request(queryCall({ orderNo: UNKNOWN_ORDER }));
+  if (reply.kind === 'answered') return faultIn(reply.answer);
   const { cause, detail, subCode } = reply;
   if (subCode) return { field: blamedField(subCode), code: subCode, message: detail };
   const byVerifyKey = cause === 'signature_invalid' || cause === 'serial_unknown';
@@ -214,18 +217,18 @@ async function testCredentials({ ask, keys }: Prober): Promise<Fault> {
   return { field: byVerifyKey ? verifyKey : null, code: cause, message: detail };
 }
 
-function faultIn({ code, subCode, message }: Said): Fault {
+function faultIn({ code, subCode, message }: SignedAnswer): Fault {
   if (code === CODE.ok || subCode === NOT_EXIST) return undefined;
   return { field: blamedField(subCode), code: subCode || code, message };
 }
 
 function unclear(name: string, reply: Reply): ProbeCheck {
   const { code, message } =
-    reply.kind === 'said' ? refusalOf(reply.said) : { code: reply.cause, message: reply.detail };
+    reply.kind === 'answered' ? refusalOf(reply.answer) : { code: reply.cause, message: reply.detail };
   return wanting('product', name, 'unproven', { code, message });
 }
 
-function refusalOf({ code, subCode, message }: Said) {
+function refusalOf({ code, subCode, message }: SignedAnswer) {
   return { code: subCode || code, message };
 }
 
@@ -240,7 +243,9 @@ function testQrCodes(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> 
     const reply = await codes(used);
     const refusal = productRefusal(reply);
     if (!refusal)
-      return [reply.kind === 'said' && reply.said.code === CODE.ok ? passed('product', name) : unclear(name, reply)];
+      return [
+        reply.kind === 'answered' && reply.answer.code === CODE.ok ? passed('product', name) : unclear(name, reply),
+      ];
     const other = QR_PRODUCTS.find((product) => product !== used)!;
     const isOtherRefused = productRefusal(await codes(other)) !== undefined;
     const remedy = isOtherRefused

@@ -95,7 +95,7 @@ export function blamedField(subCode: string): string | null {
 }
 
 /** The content of a signed response. */
-export interface Said {
+export interface SignedAnswer {
   code: string;
   subCode: string;
   message: string;
@@ -112,7 +112,7 @@ export interface Unknown {
 }
 
 /** The result of a call: a verified response, or unknown. */
-export type Reply = { kind: 'said'; said: Said } | Unknown;
+export type Reply = { kind: 'answered'; answer: SignedAnswer } | Unknown;
 
 /**
  * Reads a response. The checks run in this sequence: HTTP status 200, one JSON object, a valid signature over the
@@ -149,7 +149,7 @@ export function unknown(cause: UnknownCause, detail: string, subCode?: string): 
  * Returns the unknown outcome of a signed refusal that says nothing about the trade: Alipay is busy, or the clock or
  * the configuration is wrong. Returns undefined for any other refusal.
  */
-export function unknownRefusal({ code, subCode, message }: Said): Unknown | undefined {
+export function unknownRefusal({ code, subCode, message }: SignedAnswer): Unknown | undefined {
   const detail = `${code} ${subCode} ${message}`.trim();
   if (subCode === 'isv.invalid-timestamp') return unknown('clock_skew', detail, subCode);
   if (code === CODE.unknown || isBusy(subCode)) return unknown('busy', detail, subCode);
@@ -164,11 +164,11 @@ async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
   const judgement = await judgeAnswer(keys, envelope.signed, envelope.sign, envelope.certSerial);
   if (judgement === 'serial_unknown') return unknown(judgement, `alipay_cert_sn "${envelope.certSerial}" is unknown.`);
   if (judgement === 'signature_invalid') return unknown(judgement, "The signature does not match Alipay's key.");
-  const said = contentOf(envelope);
+  const answer = contentOf(envelope);
   // The signature does not cover the name of the response field. So an attacker could rename the field to
   // `error_response`, and an `error_response` with a success code is rejected.
-  if (envelope.isError && said.code === CODE.ok) return unknown('unparsable', 'error_response with a success code.');
-  return { kind: 'said', said };
+  if (envelope.isError && answer.code === CODE.ok) return unknown('unparsable', 'error_response with a success code.');
+  return { kind: 'answered', answer };
 }
 
 /** Alipay's certificate serial is an MD5 digest in hexadecimal. */
@@ -198,8 +198,8 @@ function unsigned(envelope: Envelope): Unknown {
   return unknown(blamedField(subCode) === null ? 'unsigned' : 'misconfigured', detail, subCode);
 }
 
-function contentOf({ text: said }: Envelope): Said {
-  const content = JSON.parse(said) as Record<string, unknown>;
+function contentOf({ text: answer }: Envelope): SignedAnswer {
+  const content = JSON.parse(answer) as Record<string, unknown>;
   const text = (name: string): string => (typeof content[name] === 'string' ? content[name] : '');
   return { code: text('code'), subCode: text('sub_code'), message: text('sub_msg') || text('msg'), content };
 }

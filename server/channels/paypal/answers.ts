@@ -90,7 +90,7 @@ export interface Expected {
  */
 export function orderOutcome(order: PaypalOrder, expected: Expected, settings: PaypalSettings): Outcome {
   const [unit] = order.purchase_units;
-  const foreign = strangerIn(order, expected, settings);
+  const foreign = orderMismatch(order, expected, settings);
   if (foreign) return unknown('mismatch', foreign);
   const capture = decisiveCapture(unit.payments.captures);
   if (capture && captureMeaning(capture.status) !== 'declined') {
@@ -166,7 +166,7 @@ function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly
 }
 
 /** Returns why a capture does not belong to the expected order; undefined if it belongs to it. */
-export function strangerCapture(
+export function captureMismatch(
   capture: PaypalCapture,
   expected: Expected,
   settings: PaypalSettings,
@@ -182,7 +182,7 @@ export function strangerCapture(
  * Returns why a response does not belong to the expected order; undefined if it belongs to it. A response to a capture
  * call has some fields only inside the capture, so the fields of the captures are checked too.
  */
-function strangerIn(order: PaypalOrder, expected: Expected, { merchantId }: PaypalSettings): string | undefined {
+function orderMismatch(order: PaypalOrder, expected: Expected, { merchantId }: PaypalSettings): string | undefined {
   const [unit] = order.purchase_units;
   const parts = [unit, ...unit.payments.captures];
   const isOnly = (values: (string | undefined)[], wanted: string) => {

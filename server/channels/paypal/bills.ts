@@ -212,7 +212,7 @@ async function readBalances(
     headers: { accept: 'application/json' },
     about: { call: 'bill' },
   });
-  if (reply.kind === 'unknown' && isOfWire(reply.cause)) throw new NoPages(reply);
+  if (reply.kind === 'unknown' && isTransportError(reply.cause)) throw new NoPages(reply);
   const report = reply.kind === 'ok' ? Balances.safeParse(reply.body).data : undefined;
   // If PayPal has no balances for the requested time, it returns those of an earlier time ("the last date and time when
   // the balances can be served"). These are not used.
@@ -241,7 +241,7 @@ function instantText(at: number): string {
 }
 
 /** Whether the cause is a transport error: no response, or a response that is too large. */
-function isOfWire(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
+function isTransportError(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
   return cause === 'timeout' || cause === 'network' || cause === 'too_large';
 }
 
@@ -367,6 +367,6 @@ function lines(values: readonly object[]): Uint8Array {
 /** Converts NoPages in the middle of a bill to TransportFailed, so that it is handled like an interrupted download. */
 function failure({ answer }: NoPages): TransportFailed {
   if (answer.kind !== 'unknown') return new TransportFailed('network', `PayPal stopped with ${answer.code}.`);
-  const why = isOfWire(answer.cause) ? answer.cause : 'network';
+  const why = isTransportError(answer.cause) ? answer.cause : 'network';
   return new TransportFailed(why, answer.detail ?? answer.cause);
 }

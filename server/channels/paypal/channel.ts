@@ -33,7 +33,7 @@ import {
   refundOutcome,
   refundState,
   refusesForCertain,
-  strangerCapture,
+  captureMismatch,
 } from './answers.ts';
 import { paypalBills } from './bills.ts';
 import { paypalDisputes } from './disputes.ts';
@@ -119,7 +119,7 @@ async function refundById(
   const answer = await call(getCaptureRequest(settings, captureId));
   if (answer.kind === 'unknown') return answer;
   const capture = answer.kind === 'ok' ? readCapture(answer.body) : undefined;
-  const stranger = capture && strangerCapture(capture, order, settings);
+  const stranger = capture && captureMismatch(capture, order, settings);
   const paid = capture && captureOutcome(capture);
   if (stranger || paid?.kind !== 'paid')
     return unknown('mismatch', stranger ?? 'The capture of the refund is not a payment.');
@@ -176,7 +176,11 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     rawBody: Buffer,
     budget?: FetchBudget,
   ): Promise<Notification> {
-    const verifier = { webhookId: settings.webhookId, findKey: (url: string) => findKey(url, budget), askPaypal };
+    const verifier = {
+      webhookId: settings.webhookId,
+      findKey: (url: string) => findKey(url, budget),
+      verifyAtPaypal,
+    };
     const { notificationId, isTest, isChained } = await verifyWebhook(headers, rawBody, verifier);
     const { refundId, ...named } = readEvent(rawBody);
     const known = { notificationId, account: settings.clientId, isShared: true } as const;
@@ -197,7 +201,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
    * Lets PayPal verify the signature of a webhook. This is needed if the certificate comes from PayPal's URL but
    * intermediate certificates up to a root are missing.
    */
-  async function askPaypal(sent: Transmission, body: Buffer): Promise<boolean> {
+  async function verifyAtPaypal(sent: Transmission, body: Buffer): Promise<boolean> {
     const reply = await call(requests.verifyWebhookRequest(settings, sent, body));
     const status = reply.kind === 'ok' ? readVerification(reply.body) : undefined;
     if (status === undefined) throw new NotificationUndecided('PayPal returned no result for the webhook signature.');
@@ -235,7 +239,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (reply.kind === 'unknown') return reply;
     const found = readCapture(reply.body);
     if (!found) return unknown('unparsable', 'The response is not a capture.');
-    const stranger = strangerCapture(found, order, settings);
+    const stranger = captureMismatch(found, order, settings);
     return stranger ? unknown('mismatch', stranger) : captureOutcome(found);
   }
 

@@ -129,7 +129,7 @@ interface Verifier {
   webhookId: string;
   findKey(certificateUrl: string): Promise<WebhookKey>;
   /** Lets PayPal verify the webhook. Throws NotificationUndecided if PayPal returns no result. */
-  askPaypal(transmission: Transmission, body: Buffer): Promise<boolean>;
+  verifyAtPaypal(transmission: Transmission, body: Buffer): Promise<boolean>;
 }
 
 /** The result of a verified webhook. */
@@ -149,7 +149,7 @@ interface Verified {
 export async function verifyWebhook(
   headers: Record<string, string | undefined>,
   body: Buffer,
-  { webhookId, findKey, askPaypal }: Verifier,
+  { webhookId, findKey, verifyAtPaypal }: Verifier,
 ): Promise<Verified> {
   const sent: Transmission = {
     id: header(headers, 'paypal-transmission-id', /^[\w-]{1,50}$/),
@@ -171,7 +171,7 @@ export async function verifyWebhook(
   if (signedFor === undefined)
     throw new NotificationNotGenuine('signature_invalid', 'The signature does not match the body and webhookId.');
   const isTest = signedFor !== webhookId;
-  if (!isChained && !isTest && !(await askPaypal(sent, body)))
+  if (!isChained && !isTest && !(await verifyAtPaypal(sent, body)))
     throw new NotificationNotGenuine(
       'chain_incomplete',
       'The certificate chain is incomplete, and PayPal did not confirm the signature.',

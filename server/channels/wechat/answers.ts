@@ -123,7 +123,7 @@ function readRevoked(members: Members, amount: Money | undefined, receivedAt: Da
  * partner mode, the numbers of both merchants ("撤销", sp_mchid and sub_mchid).
  */
 export function readReversed(reply: Reply, account: Account, order: OrderRef): CloseOutcome {
-  if (reply.kind !== 'said') return readClosed(reply);
+  if (reply.kind !== 'answered') return readClosed(reply);
   const whose = account.sub ? merchantOf(account) : {};
   const stranger = strangerIn(reply.members, { ...whose, out_trade_no: order.orderNo });
   return stranger ? unknown('mismatch', stranger) : { kind: 'closed' };
@@ -135,7 +135,7 @@ export function readReversed(reply: Reply, account: Account, order: OrderRef): C
  */
 export function readClosed(reply: Reply): CloseOutcome {
   if (reply.kind === 'unknown') return reply;
-  if (reply.kind === 'said') {
+  if (reply.kind === 'answered') {
     return reply.status === 204 ? { kind: 'closed' } : unknown('http_status', `HTTP ${reply.status} instead of 204.`);
   }
   const { code, message } = reply;
@@ -148,7 +148,7 @@ export function readClosed(reply: Reply): CloseOutcome {
 /**
  * The refund that a response must belong to. `refundAmount` is absent if the refund was not made through this service.
  */
-type Asked = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
+type ExpectedRefund = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
 
 /**
  * Reads the response to a refund. WeChat Pay sometimes does not find an existing payment and finds it shortly after, so
@@ -168,14 +168,14 @@ export function readRefundMade(reply: Reply, refund: RefundOrder, receivedAt: Da
  * Reads the response to a refund or to its retry. HTTP 200 means only that WeChat Pay accepted the refund; its result
  * is in `status`.
  */
-export function readRefunded(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
+export function readRefunded(reply: Reply, refund: ExpectedRefund, receivedAt: Date): RefundOutcome {
   if (reply.kind === 'unknown') return reply;
-  if (reply.kind === 'said') return readRefundOf(reply.members, refund, receivedAt);
+  if (reply.kind === 'answered') return readRefundOf(reply.members, refund, receivedAt);
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
 /** Reads the response to a refund query. */
-export function readRefundQueried(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
+export function readRefundQueried(reply: Reply, refund: ExpectedRefund, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
   return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
 }
@@ -185,8 +185,8 @@ export function readRefundQueried(reply: Reply, refund: Asked, receivedAt: Date)
  * refunded payment (`transaction_id`), because an order may have been paid twice. The caller compares the payment and
  * its amount with the order.
  */
-export function readRefundLookedUp(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
-  if (reply.kind !== 'said') return readRefundQueried(reply, refund, receivedAt);
+export function readRefundLookedUp(reply: Reply, refund: ExpectedRefund, receivedAt: Date): RefundOutcome {
+  if (reply.kind !== 'answered') return readRefundQueried(reply, refund, receivedAt);
   const channelNo = textIn(reply.members, 'transaction_id');
   const amount = readFen(objectIn(reply.members, 'amount'), 'total');
   if (!channelNo || !amount) return readRefundQueried(reply, refund, receivedAt);
@@ -239,7 +239,7 @@ export function strangerIn(members: Members, expected: Readonly<Record<string, s
   return name === undefined ? undefined : `${name} is ${String(members[name])}.`;
 }
 
-function readRefundOf(members: Members, refund: Asked, receivedAt: Date): RefundOutcome {
+function readRefundOf(members: Members, refund: ExpectedRefund, receivedAt: Date): RefundOutcome {
   const stranger = strangerIn(members, { out_trade_no: refund.orderNo, out_refund_no: refund.refundNo });
   if (stranger) return unknown('mismatch', stranger);
   const written = objectIn(members, 'amount');

@@ -82,9 +82,9 @@ async function fetchSure(calls: BillCalls, day: string): Promise<BillAnswer> {
 async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   const gone = goneDay(day, WECHAT_BILLS, calls.now());
   if (gone) return gone;
-  const all = await askFor(calls, day, 'ALL');
+  const all = await requestBill(calls, day, 'ALL');
   const isMore = calls.settings.refundFunds !== undefined && (all.kind === 'offered' || all.kind === 'empty');
-  const more = isMore ? await askFor(calls, day, 'RECHARGE_REFUND') : undefined;
+  const more = isMore ? await requestBill(calls, day, 'RECHARGE_REFUND') : undefined;
   // Only documents of the older API describe the second bill. So if WeChat Pay refuses the second bill, the first one
   // is used alone.
   if (more === undefined || more.kind === 'empty' || more.kind === 'refused') return downloaded(calls, all);
@@ -99,7 +99,7 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
  * "下载交易账单", bill_type); they have a second bill. WeChat Pay's documents suggest that these are the refunds with
  * `funds_account` AVAILABLE.
  */
-async function askFor(
+async function requestBill(
   { ask, settings, now }: BillCalls,
   day: string,
   type: 'ALL' | 'RECHARGE_REFUND',
@@ -138,7 +138,7 @@ const LINE_END = '\r\n';
 /** Joins two bills into one file. The second bill begins on a new line. Two GZIP files can be joined byte by byte. */
 async function* joined(
   first: AsyncIterable<Uint8Array>,
-  askSecond: () => Promise<BillAnswer>,
+  requestSecond: () => Promise<BillAnswer>,
 ): AsyncGenerator<Uint8Array> {
   let begin: Uint8Array = Buffer.alloc(0);
   for await (const piece of first) {
@@ -146,7 +146,7 @@ async function* joined(
     yield piece;
   }
   const isPacked = isGzip(begin);
-  const second = await askSecond();
+  const second = await requestSecond();
   if (second.kind !== 'bill')
     throw new TransportFailed('network', 'The second bill (refunds) could not be downloaded.');
   yield isPacked ? gzipSync(LINE_END) : Buffer.from(LINE_END);

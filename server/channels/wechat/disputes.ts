@@ -78,7 +78,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   async function read(id: string): Promise<DisputeOutcome> {
     const reply = await ask(get(`${PATH}/${encodeURIComponent(id)}`));
     if (reply.kind === 'refused' && reply.status === 404 && reply.signed) return { kind: 'absent' };
-    if (reply.kind !== 'said') return unknownFor(reply);
+    if (reply.kind !== 'answered') return unknownFor(reply);
     const found = Complaint.safeParse(reply.members).data;
     if (!found) return unknown('unparsable', 'The response is not a complaint.');
     if (found.complaint_id !== id) return unknown('mismatch', 'The complaint has a different number.');
@@ -95,7 +95,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     const whose: Record<string, string> = account.sub ? { complainted_mchid: mchid } : {};
     const query = new URLSearchParams({ limit: String(PAGE), offset: page, ...days, ...whose });
     const reply = await ask(get(`${PATH}?${query.toString()}`));
-    if (reply.kind !== 'said') return unknownFor(reply);
+    if (reply.kind !== 'answered') return unknownFor(reply);
     const read = Page.safeParse(reply.members).data;
     if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
     const disputes = read.data.map(({ complaint_id: channelDisputeNo, ...words }) => ({
@@ -136,7 +136,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     ]);
     const about = { call: 'dispute image' };
     const reply = await ask({ method: 'POST', target: UPLOAD, body: meta, form, about });
-    if (reply.kind === 'said')
+    if (reply.kind === 'answered')
       return Uploaded.safeParse(reply.members).data?.media_id ?? unknown('unparsable', 'The response names no image.');
     return reply.kind === 'unknown' ? reply : refusal(reply);
   }
@@ -150,7 +150,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     const body = JSON.stringify({ complainted_mchid: mchid, ...members });
     const target = `${PATH}/${encodeURIComponent(id)}/${verb}`;
     const reply = await ask({ method: 'POST', target, body, about: { call: `dispute ${verb}` } });
-    if (reply.kind === 'said') return { kind: 'done' };
+    if (reply.kind === 'answered') return { kind: 'done' };
     if (reply.kind === 'unknown') return reply;
     return refusal(reply);
   }

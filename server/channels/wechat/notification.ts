@@ -195,7 +195,7 @@ export async function registerComplaintNotifications({
   const method = known.url === null ? 'POST' : 'PUT';
   const body = JSON.stringify({ url: notifyUrl });
   const reply = await ask({ method, target: TARGET, body, about: { call: 'webhooks' } });
-  return reply.kind === 'said' ? { ok: true, fields: {} } : notKnown(reply);
+  return reply.kind === 'answered' ? { ok: true, fields: {} } : notKnown(reply);
 }
 
 const ADDRESS = 'Address for complaints';
@@ -227,12 +227,12 @@ async function readUrl(ask: Ask): Promise<{ url: string | null } | Extract<Notif
   const reply = await ask({ method: 'GET', target: TARGET, about: { call: 'webhooks' } });
   // WeChat Pay's document states HTTP 400 for this code. The status is not checked, only the code.
   if (reply.kind === 'refused' && reply.code === 'RESOURCE_NOT_EXISTS') return { url: null };
-  if (reply.kind !== 'said') return notKnown(reply);
+  if (reply.kind !== 'answered') return notKnown(reply);
   const url = Registered.safeParse(reply.members).data?.url;
   return url === undefined ? failed('unparsable', "WeChat Pay's response has no URL.") : { url };
 }
 
-function notKnown(reply: Exclude<Reply, { kind: 'said' }>): Extract<NotificationsRegistered, { ok: false }> {
+function notKnown(reply: Exclude<Reply, { kind: 'answered' }>): Extract<NotificationsRegistered, { ok: false }> {
   if (reply.kind === 'unknown') return failed(reply.cause, reply.detail ?? 'WeChat Pay did not respond.');
   return failed(reply.code, `WeChat Pay refused: ${reply.message}`);
 }

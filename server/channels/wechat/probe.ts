@@ -158,7 +158,7 @@ async function tryOrder({ settings, ask, notifyUrl, now }: Prober, scene: Scene,
   if (reply.kind === 'refused') return { kind: 'refused', refused: reply };
   const closed = await ask(closeRequest(settings, { orderNo: order.orderNo }));
   if (reply.kind === 'unknown') return { kind: 'silent', cause: reply.cause, detail: reply.detail };
-  const isClosed = closed.kind === 'said' || (closed.kind === 'refused' && closed.code === 'ORDER_CLOSED');
+  const isClosed = closed.kind === 'answered' || (closed.kind === 'refused' && closed.code === 'ORDER_CLOSED');
   const left = `The order ${order.orderNo} of the test could not be closed; its code was not given out, and it expires at ${order.expiresAt.toISOString()}.`;
   return { kind: 'made', left: isClosed ? null : left };
 }
@@ -258,7 +258,7 @@ async function testApiV3Key(settings: Settings, send: SendSigned, now: () => Dat
 }
 
 function faultOf(reply: Reply, settings: Settings): Fault {
-  if (reply.kind === 'said') return undefined;
+  if (reply.kind === 'answered') return undefined;
   if (reply.kind === 'unknown') return wrong(fieldOfDoubt(reply.cause, settings), reply.cause, reply.detail);
   const { status, code, message } = reply;
   if (code === 'ORDER_NOT_EXIST') return undefined;

@@ -216,7 +216,7 @@ export interface Refused {
  * The result of a call: a verified 2xx response, a refusal, or unknown. A 204 has no fields. A 202 has the trade of a
  * payment by payer's code; without a trade it is unknown.
  */
-export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unknown;
+export type Reply = { kind: 'answered'; status: number; members: Members } | Refused | Unknown;
 
 /**
  * Reads a response. Redirects and 5xx are unknown. Every 2xx must have a valid signature; a 4xx may be unsigned, but
@@ -245,7 +245,7 @@ function readUnfinished(answer: WireAnswer): Reply {
   const again = unknown('in_progress', 'HTTP 202: the same request must be repeated.');
   if (answer.body.length === 0) return again;
   const reply = readMembers(answer);
-  return reply.kind === 'said' && textIn(reply.members, 'trade_state') === '' ? again : reply;
+  return reply.kind === 'answered' && textIn(reply.members, 'trade_state') === '' ? again : reply;
 }
 
 /**
@@ -292,7 +292,7 @@ async function readRefusal(answer: WireAnswer, judge: Judge): Promise<Reply> {
 function readMembers(answer: WireAnswer): Reply {
   try {
     const members = answer.status === 204 ? {} : readObject(answer.body);
-    return { kind: 'said', status: answer.status, members };
+    return { kind: 'answered', status: answer.status, members };
   } catch (error) {
     if (error instanceof UnreadableJson) return unknown(error.why, error.message);
     throw error;

@@ -340,7 +340,7 @@ export type NotificationRow = RowOf<typeof NotificationEntity>;
 export type IdempotencyKeyRow = RowOf<typeof IdempotencyKeyEntity>;
 
 /** The route and the Idempotency-Key of a request. */
-export type AskedKey = Pick<IdempotencyKeyRow, 'route' | 'key'>;
+export type RequestKey = Pick<IdempotencyKeyRow, 'route' | 'key'>;
 
 /** The stored columns that are needed to respond to a repeated request. */
 export type KeptKey = Pick<IdempotencyKeyRow, 'fingerprint' | 'intentNo' | 'state' | 'leasedUntil' | 'status' | 'body'>;

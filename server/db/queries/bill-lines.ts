@@ -171,7 +171,7 @@ function monthTable(day: string): string {
  * Analyzes the table with the lines of a day's month. Without current statistics, PostgreSQL would plan for ten lines
  * instead of a million. If the database role does not own the table, PostgreSQL only emits a warning.
  */
-export async function countLines(store: Store, day: string): Promise<void> {
+export async function analyzeLines(store: Store, day: string): Promise<void> {
   for (const name of [monthTable(day), 'bill_lines_rest'])
     if (await isThere(store, name)) await store.autocommit((tx) => tx.sql`analyze ${sql.table(name)}`);
 }

@@ -186,7 +186,7 @@ export async function noteRefusedNotifications(
 }
 
 /** Whether there is an open order whose configuration version contains this certificate. */
-export async function openOrdersWith(
+export async function hasOpenOrders(
   tx: ReadTx,
   { id, project, payWay }: { id: string; project: string; payWay: PayWay },
 ): Promise<boolean> {
@@ -311,7 +311,7 @@ interface EncryptedColumn {
 }
 
 /** All columns that contain encrypted texts. */
-const SEALED: readonly EncryptedColumn[] = [
+const ENCRYPTED_COLUMNS: readonly EncryptedColumn[] = [
   { table: 'channel_configs', key: 'id', column: 'encrypted', version: 'version' },
   { table: 'certs', key: 'id', column: 'encrypted' },
   { table: 'webhooks', key: 'client_id', column: 'encrypted_secret', as: 'secret' },
@@ -336,8 +336,8 @@ export interface EncryptedText {
 /**
  * Locks the tables with encrypted texts against writes until the transaction ends, and returns every encrypted text.
  */
-export async function holdEncryptedTexts(tx: Tx): Promise<EncryptedText[]> {
-  const tables = [...new Set(SEALED.map(({ table }) => table))].toSorted();
+export async function lockEncryptedTexts(tx: Tx): Promise<EncryptedText[]> {
+  const tables = [...new Set(ENCRYPTED_COLUMNS.map(({ table }) => table))].toSorted();
   await tx.sql`lock table ${sql.join(tables.map((table) => sql.table(table)))} in share row exclusive mode`;
   return listEncryptedTexts(tx);
 }
@@ -345,7 +345,7 @@ export async function holdEncryptedTexts(tx: Tx): Promise<EncryptedText[]> {
 /** Returns every encrypted text of the database, without locks. */
 export async function listEncryptedTexts(tx: ReadTx): Promise<EncryptedText[]> {
   const texts: EncryptedText[] = [];
-  for (const { table, key, column, as = column, version: versioned } of SEALED) {
+  for (const { table, key, column, as = column, version: versioned } of ENCRYPTED_COLUMNS) {
     const [id, text] = [sql.ref(key), sql.ref(column)];
     const rows = await tx.sql<{ id: string; encrypted: string; version: number }>`
       select ${id}::text as id, ${text} as encrypted, ${versioned === undefined ? sql`1` : sql.ref(versioned)} as version
@@ -368,7 +368,7 @@ export async function replaceEncryptedText(
   { table, column, id }: EncryptedText,
   encrypted: string,
 ): Promise<void> {
-  const place = SEALED.find((one) => one.table === table && one.column === column);
+  const place = ENCRYPTED_COLUMNS.find((one) => one.table === table && one.column === column);
   if (!place) throw new TypeError(`${table}.${column} is not a column with encrypted texts.`);
   await tx.sql`update ${sql.table(place.table)} set ${sql.ref(place.column)} = ${encrypted} where ${sql.ref(place.key)}::text = ${id}`;
 }

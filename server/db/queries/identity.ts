@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Role } from '../../domain.ts';
 import type { AdminRow, ApiAppRow, AuditRow, LimitUseRow, SessionRow } from '../entities/identity.ts';
-import type { AskedKey, KeptKey } from '../entities/orders.ts';
+import type { RequestKey, KeptKey } from '../entities/orders.ts';
 import type { ReadTx, Store, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
@@ -81,7 +81,7 @@ export interface IdentityQueries extends SessionQueries {
    * Reads the state of an application. With `requestKey`, also the stored result for this Idempotency-Key of the
    * application.
    */
-  appState(tx: ReadTx, clientId: string, jti: string, requestKey?: AskedKey): Promise<AppState | undefined>;
+  appState(tx: ReadTx, clientId: string, jti: string, requestKey?: RequestKey): Promise<AppState | undefined>;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
   loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
   apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]>;
@@ -142,7 +142,7 @@ async function appState(
   tx: ReadTx,
   clientId: string,
   jti: string,
-  requestKey?: AskedKey,
+  requestKey?: RequestKey,
 ): Promise<AppState | undefined> {
   const kept = requestKey
     ? sql`(select json_build_object('fingerprint', k.fingerprint, 'intentNo', k.intent_no, 'state', k.state,

@@ -37,7 +37,7 @@ interface KeyRange {
 type Within = (column: string) => Sql;
 
 /** One check of the ledger, with the statements that find violations of an invariant. */
-interface BookCheck {
+interface LedgerStatements {
   /** The name of the invariant (payments/core/invariants.ts). */
   check: string;
   /**
@@ -242,7 +242,7 @@ export const BOOK_CHECKS = [
           and not exists (select 1 from order_exceptions e where e.order_no = r.order_no and e.state = 'open')`,
     },
   },
-] as const satisfies readonly BookCheck[];
+] as const satisfies readonly LedgerStatements[];
 
 /** One row that violates a check. */
 export interface Violation {
@@ -292,7 +292,7 @@ export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<Bills
 }
 
 /** The statement of a check for one table and key range; undefined if the check does not read the table. */
-export function checkStatement({ in: statements }: BookCheck, walk: WalkName, range: KeyRange): Sql | undefined {
+export function checkStatement({ in: statements }: LedgerStatements, walk: WalkName, range: KeyRange): Sql | undefined {
   return statements[walk]?.(inRange(walk, range));
 }
 
@@ -309,7 +309,7 @@ function inRange(walk: WalkName, { after, upTo }: KeyRange): Within {
 /** Finds the violations of a check in one table and key range. Returns their number and the first examples. */
 export async function findViolations(
   tx: ReadTx,
-  check: BookCheck,
+  check: LedgerStatements,
   walk: WalkName,
   range: KeyRange,
 ): Promise<{ count: number; examples: Violation[] }> {

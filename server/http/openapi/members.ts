@@ -3,7 +3,7 @@ import { catalogWords } from './glossary/catalog.ts';
 import { identityWords } from './glossary/identity.ts';
 import { operationsWords } from './glossary/operations.ts';
 import { paymentWords } from './glossary/payments.ts';
-import { type Entry, type Glossary, type Json, LEFT_OUT, isJson } from './schemas.ts';
+import { type Entry, type Glossary, type Json, NO_EXAMPLE, isJson } from './schemas.ts';
 
 /**
  * Gives every field and every parameter the description from the glossary, unless it has its own. The glossary lists a
@@ -124,7 +124,7 @@ function ofParts(schema: Json, schemas: Schemas, { owner, member }: Place): unkn
   const within = member === undefined ? owner : `${owner}.${member}`;
   if (properties) {
     const members = Object.entries(properties as Record<string, Json>).filter(
-      ([name]) => entryOf(within, name)?.[1] !== LEFT_OUT,
+      ([name]) => entryOf(within, name)?.[1] !== NO_EXAMPLE,
     );
     return Object.fromEntries(
       members.map(([name, part]) => [name, exampleOf(part, schemas, { owner: within, member: name })]),

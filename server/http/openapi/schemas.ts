@@ -147,7 +147,7 @@ export function problemOf(codes: readonly ErrorCode[]): Json {
 export type Entry = readonly [words: string, example?: unknown];
 
 /** Used as the example of a field that generated examples must not contain. */
-export const LEFT_OUT: unique symbol = Symbol('left out');
+export const NO_EXAMPLE: unique symbol = Symbol('left out');
 
 /**
  * Glossary entries by owner. A key may list several owners that share its entries, separated by blanks. An owner is a

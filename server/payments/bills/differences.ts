@@ -6,7 +6,7 @@ import type { ReadTx, Tx } from '../../db/store.ts';
 import { NotFound } from '../../errors.ts';
 import { callChannel, refundRef } from '../call-channel.ts';
 import { later } from '../core/plan.ts';
-import { askForDisputes } from '../disputes/sync.ts';
+import { queryDisputes } from '../disputes/sync.ts';
 import { jsonable, addAuditEntry, raiseException } from '../side-effects.ts';
 import { numberAtChannel } from '../numbers.ts';
 import { refreshOrder } from '../orders/order.ts';
@@ -38,7 +38,7 @@ type Answer = { kind: string } & Record<string, unknown>;
 export function healDifference(ports: BillPorts) {
   const refresh = refreshOrder(ports);
   const lookup = refundLookups(ports);
-  const disputesOf = askForDisputes(ports);
+  const disputesOf = queryDisputes(ports);
 
   return async (id: string): Promise<void> => {
     const difference = await ports.store.read((tx) => tx.billDifferences.find({ id }));

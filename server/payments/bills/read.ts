@@ -319,7 +319,7 @@ interface LongWork {
 
 /** The operations on bills; each change returns the changed bill. */
 export function billOperations(ports: BillPorts & LongWork) {
-  const { askForBill, importBill, rerunBill } = billRepairs(ports);
+  const { requestBill, importBill, rerunBill } = billRepairs(ports);
   const { quietAccount, unquietAccount } = createQuietAccounts(ports);
   const reading = readBills(ports);
   const shown =
@@ -328,7 +328,7 @@ export function billOperations(ports: BillPorts & LongWork) {
       reading.bill((await act(...args)).billNo);
   return {
     ...reading,
-    askForBill: shown(askForBill),
+    requestBill: shown(requestBill),
     importBill: (...given: Parameters<typeof importBill>) => ports.patiently(() => shown(importBill)(...given)),
     rerunBill: shown(rerunBill),
     quietAccount: shown(quietAccount),

@@ -298,10 +298,10 @@ class BillRefused extends NotAllowed {
 
 /** The actions of administrators on bills: fetch, import, and compare again. */
 export function billRepairs(ports: BillPorts) {
-  return { askForBill, importBill, rerunBill };
+  return { requestBill, importBill, rerunBill };
 
   /** Schedules the fetch of a day's bill immediately, independent of the regular schedule. */
-  async function askForBill(requester: Requester, of: BillOf): Promise<BillRow> {
+  async function requestBill(requester: Requester, of: BillOf): Promise<BillRow> {
     const account = await accountOf(of);
     return ports.store.transaction(async (tx) => {
       const { billNo } = await ensureBill(tx, account, of.day);

@@ -1,5 +1,5 @@
 import type { BillRow } from '../../db/entities/bills.ts';
-import { countLines, forgetInLines, nameOrders, removeOldLines, removeReading } from '../../db/queries/bill-lines.ts';
+import { analyzeLines, forgetInLines, nameOrders, removeOldLines, removeReading } from '../../db/queries/bill-lines.ts';
 import { type Matched, matchBill } from '../../db/queries/bill-matching.ts';
 import { isIncomplete } from '../../db/queries/bills.ts';
 import { SAME_ACCOUNT } from '../../db/queries/payees.ts';
@@ -243,7 +243,7 @@ export async function compareBill(ports: BillPorts, billNo: string): Promise<voi
     // Old lines are removed before the comparison. If the process crashed after the comparison, no later step would
     // remove them.
     await removeOldLines(ports.store, billNo);
-    await countLines(patient.store, found.day);
+    await analyzeLines(patient.store, found.day);
     await nameOrders(patient.store, found);
     await forgetInLines(patient.store, found);
     const rates = ratesOf(await requestersOf(ports, found));

@@ -321,10 +321,15 @@ export function applyOrderOutcome(order: OrderRow, facts: OrderFacts, report: Or
   return STEPS[decision]({ order, facts, outcome: report.outcome, cause: report.cause, now } as never);
 }
 
-function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: OrderReport, now: Date): Decision {
+function decisionOf(
+  order: OrderRow,
+  facts: OrderFacts,
+  { outcome, isFirstResponse }: OrderReport,
+  now: Date,
+): Decision {
   if (outcome.kind === 'paid' && facts.owner) return 'refuse';
   const decision = DECISIONS[order.state][outcome.kind];
-  if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';
+  if (decision === 'fail' && !(isFirstResponse && outcome.kind === 'declined' && outcome.definite)) return 'note';
   // An approval that was refused before, or that arrives too late, is stored but not captured.
   if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
   if (decision !== 'pay' && decision !== 'late') return decision;
@@ -437,10 +442,10 @@ function pay(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
  */
 function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<'paid'>>): Change {
   const raise = [ofAnother(facts.owner!, outcome)];
-  const isAsked = cause !== 'notice';
-  if (isAsked && isOpen(order.state))
+  const isOwnQuery = cause !== 'notice';
+  if (isOwnQuery && isOpen(order.state))
     return { rule: null, order: { checkedAt: now, ...planAfter(order, cause, now) }, raise };
-  return { rule: null, order: isAsked ? { checkedAt: now } : soon(order, now), raise };
+  return { rule: null, order: isOwnQuery ? { checkedAt: now } : soon(order, now), raise };
 }
 
 /** Handles a payment that arrived after the order ended: a mismatch if the amount differs, otherwise a late payment. */

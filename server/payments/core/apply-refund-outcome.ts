@@ -57,7 +57,7 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (context: OutcomeContex
  * (failed, abnormal, or paid another way). If so, the channel is queried. A reported failure never counts as old; it
  * opens an exception (a case for an operator) immediately.
  */
-export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolean {
+export function mayBeOutdated(refund: RefundRow, { kind }: RefundOutcome): boolean {
   const { state } = refund;
   if (kind === 'pending') return state === 'failed';
   return kind === 'succeeded' && (state === 'failed' || state === 'abnormal' || wasPaidByPerson(refund));

@@ -323,12 +323,12 @@ function accept(
 
 function refundReceivedPayment(
   order: OrderRow,
-  asked: Command<'refund_payment'>,
+  requested: Command<'refund_payment'>,
   now: Date,
   { owner }: OrderFacts,
 ): Change | Refusal {
   if (owner) return refusedAsAnothers(owner);
-  const { received, paymentNo, reason, refundNo, actor } = asked;
+  const { received, paymentNo, reason, refundNo, actor } = requested;
   const intent: RefundIntent = {
     refundNo,
     paymentNo,

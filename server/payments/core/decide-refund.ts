@@ -133,19 +133,19 @@ interface NewRefundFacts extends RefundFacts {
  * A requested refund. `mayRepeat`: the request has neither an Idempotency-Key nor a refund number, so it may be a
  * retry.
  */
-type RefundAsked = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
+type RequestedRefund = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
 
 /** Checks a new refund and reserves its amount. The sequence of the checks decides which error the caller receives. */
 export function decideNewRefund(
   order: OrderRow,
   { blockedBy, limits, earlier }: NewRefundFacts,
-  { mayRepeat, ...asked }: RefundAsked,
+  { mayRepeat, ...requested }: RequestedRefund,
   now: Date,
 ): Change | Refusal {
   const refusal = refundsRefused(order, blockedBy);
   if (refusal) return refusal;
-  if (asked.amount > refundableOf(order)) return { refuse: { code: 'refund_exceeds_refundable' } };
-  const twin = mayRepeat ? earlier.find((one) => isUndecidedTwin(one, asked.amount)) : undefined;
+  if (requested.amount > refundableOf(order)) return { refuse: { code: 'refund_exceeds_refundable' } };
+  const twin = mayRepeat ? earlier.find((one) => isUndecidedTwin(one, requested.amount)) : undefined;
   if (twin) return { refuse: { code: 'refund_in_progress', refundNo: twin.refundNo } };
   const { maxRefundsPerOrder: most, refundWindowDays: days } = limits;
   if (most !== null && earlier.filter(({ state }) => state !== 'failed').length >= most)
@@ -160,15 +160,15 @@ export function decideNewRefund(
       },
     };
   const dueAt = firstSlot(earlier, limits.refundSpacingSeconds, now);
-  return { rule: null, open: newRefund(order, { ...asked, dueAt, sentByCaller: true }, now) };
+  return { rule: null, open: newRefund(order, { ...requested, dueAt, sentByCaller: true }, now) };
 }
 
 /**
  * Whether this refund is in progress and has the requested amount. Without an Idempotency-Key, the new request may be a
  * retry of this refund.
  */
-function isUndecidedTwin({ amount, state }: RefundRow, asked: bigint): boolean {
-  return amount === asked && (state === 'pending' || state === 'processing');
+function isUndecidedTwin({ amount, state }: RefundRow, requested: bigint): boolean {
+  return amount === requested && (state === 'pending' || state === 'processing');
 }
 
 /**

@@ -106,7 +106,7 @@ export interface OrderReport {
   /** The call or message that brought the outcome: place, query, capture, check, notice … */
   readonly cause: string;
   /** Whether the outcome answers the first call about the order. */
-  readonly firstWord?: boolean;
+  readonly isFirstResponse?: boolean;
 }
 
 /** An outcome with the order, facts and time that the decision uses. */

@@ -18,7 +18,7 @@ export interface LedgerView {
 /** The channel's records of an order, in minor units of the order's currency. */
 export interface ChannelLedgerView {
   /** The amount that the payer paid; refunds are not subtracted. */
-  readonly came: bigint;
+  readonly received: bigint;
   /** Refunds that succeeded at the channel. */
   readonly refunds: readonly ChannelLedgerRefund[];
 }
@@ -28,7 +28,7 @@ interface ChannelLedgerRefund {
   readonly intent: string | null;
   readonly amount: bigint;
   /** Whether the refund succeeded and was reversed later, so that the merchant has the money again. */
-  readonly cameBack?: boolean;
+  readonly reversed?: boolean;
 }
 
 /** An invariant. `promise`: the sentence that reports print. */
@@ -37,7 +37,7 @@ interface Promised {
 }
 
 /** Returns the violation, or false. */
-type Breach = (book: LedgerView) => string | false;
+type Breach = (ledger: LedgerView) => string | false;
 
 const RESERVED: readonly RefundState[] = ['pending', 'processing', 'abnormal'];
 const ENDED: readonly OrderState[] = ['paid', 'closed', 'failed'];
@@ -185,8 +185,8 @@ export const STEP_INVARIANTS = {
 export const CHANNEL_INVARIANTS = {
   'money-came': {
     promise: 'an order has a paid amount only if the channel has a payment',
-    breach: ({ order }: LedgerView, { came }: ChannelLedgerView) =>
-      order.paid > 0n && came === 0n && 'the channel has no payment',
+    breach: ({ order }: LedgerView, { received }: ChannelLedgerView) =>
+      order.paid > 0n && received === 0n && 'the channel has no payment',
   },
   'refund-happened': {
     promise: 'a refund has succeeded only if the channel made it',
@@ -207,7 +207,7 @@ export const CHANNEL_INVARIANTS = {
   'money-out': {
     promise: 'the channel refunds no more than the payer paid',
     breach: (_book: LedgerView, channel: ChannelLedgerView) =>
-      sum(kept(channel)) > channel.came && `${sum(kept(channel))} of ${channel.came} refunded`,
+      sum(kept(channel)) > channel.received && `${sum(kept(channel))} of ${channel.received} refunded`,
   },
 } as const;
 
@@ -221,12 +221,13 @@ export const END_INVARIANTS = {
   },
   'same-money': {
     promise: "the paid amount is the channel's, except money that an administrator left at the channel",
-    breach: (book: LedgerView, channel: ChannelLedgerView) => {
-      const { paid } = book.order;
-      const { came } = channel;
+    breach: (ledger: LedgerView, channel: ChannelLedgerView) => {
+      const { paid } = ledger.order;
+      const { received } = channel;
       // An unpaid order may have a payment at the channel that was refunded in full.
-      const isNothingLeft = paid === 0n && came === sum(kept(channel)) + givenElsewhere(book.refunds) + leftThere(book);
-      return paid !== came && !isNothingLeft && `has ${paid}, the channel ${came}`;
+      const isNothingLeft =
+        paid === 0n && received === sum(kept(channel)) + givenElsewhere(ledger.refunds) + leftThere(ledger);
+      return paid !== received && !isNothingLeft && `has ${paid}, the channel ${received}`;
     },
   },
   'same-refunds': {
@@ -276,19 +277,19 @@ export interface Reported {
  * exception.
  */
 export const ANSWER_INVARIANTS = {
-  'told-paid': {
+  'reported-paid': {
     promise: 'an order that was reported as paid has a paid amount',
     breach: ({ order }: LedgerView, reported: Reported) => reported.paid && order.paid === 0n && 'was reported as paid',
   },
-  'told-closed': {
+  'reported-closed': {
     promise:
       'an order that was reported as closed keeps no money, except money that an administrator left at the channel',
-    breach: (book: LedgerView, reported: Reported, channel: ChannelLedgerView) => {
-      const isEmpty = channel.came === sum(kept(channel)) + givenElsewhere(book.refunds) + leftThere(book);
-      return reported.closed && (book.order.state !== 'closed' || !isEmpty) && 'was reported as closed';
+    breach: (ledger: LedgerView, reported: Reported, channel: ChannelLedgerView) => {
+      const isEmpty = channel.received === sum(kept(channel)) + givenElsewhere(ledger.refunds) + leftThere(ledger);
+      return reported.closed && (ledger.order.state !== 'closed' || !isEmpty) && 'was reported as closed';
     },
   },
-  'told-refund': {
+  'reported-refund': {
     promise: 'a refund in a response exists',
     breach: ({ refunds }: LedgerView, reported: Reported) =>
       ofEach(
@@ -312,7 +313,7 @@ function leftThere({ refunds, exceptions }: LedgerView): bigint {
 
 /** The channel's refunds that were not reversed. */
 function kept({ refunds }: ChannelLedgerView): readonly ChannelLedgerRefund[] {
-  return refunds.filter(({ cameBack }) => !cameBack);
+  return refunds.filter(({ reversed }) => !reversed);
 }
 
 /** The amount that administrators returned outside the channel, for example after a reversed refund. */

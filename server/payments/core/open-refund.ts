@@ -12,7 +12,7 @@ import { queueKeyOf, later } from './plan.ts';
 const NEVER = new Date('9000-01-01T00:00:00.000Z');
 
 /** Whether a merchant or administrator requested the refund. Refunds that the service itself owes need no approval. */
-function isAsked({ origin }: Pick<RefundRow, 'origin'>): boolean {
+function isRequested({ origin }: Pick<RefundRow, 'origin'>): boolean {
   return origin === 'merchant' || origin === 'admin';
 }
 
@@ -30,7 +30,7 @@ export interface GivenBack {
 
 /** The amount of an order that was returned without a second administrator, in minor units of the order's currency. */
 export function unapprovedOf({ refunds, accepted }: GivenBack): bigint {
-  const ofRefunds = refunds.filter((one) => isAsked(one) && one.state !== 'failed' && one.approval === null);
+  const ofRefunds = refunds.filter((one) => isRequested(one) && one.state !== 'failed' && one.approval === null);
   const ofDisputes = accepted.filter(({ approved, state }) => !approved && state !== 'won');
   return [
     ...ofRefunds.map(({ amount }) => amount),
@@ -43,8 +43,12 @@ export function unapprovedOf({ refunds, accepted }: GivenBack): bigint {
  * Whether a refund needs a second administrator. All unapproved amounts of the order are added up, so that partial
  * refunds cannot avoid the approval.
  */
-export function needsApproval(before: GivenBack, asked: Pick<RefundRow, 'amount' | 'origin'>, above: bigint): boolean {
-  return isAsked(asked) && unapprovedOf(before) + asked.amount > above;
+export function needsApproval(
+  before: GivenBack,
+  request: Pick<RefundRow, 'amount' | 'origin'>,
+  above: bigint,
+): boolean {
+  return isRequested(request) && unapprovedOf(before) + request.amount > above;
 }
 
 /** A refund to create. */
@@ -106,9 +110,9 @@ export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): Ope
 
 /** The side effects of a new refund on coins and content. They may reject a requested refund, but never a refund that the service owes. */
 export function reservation({ sequence }: OrderRow, { refundNo, origin }: RefundRow): EffectRun {
-  const isAsked = origin === 'merchant' || origin === 'admin';
+  const isRequested = origin === 'merchant' || origin === 'admin';
   const name = `refund-reserved:${refundNo}:${sequence + 1}`;
-  return { name, run: ['refundReserved'], ...(isAsked ? { mayRefuse: true } : {}) };
+  return { name, run: ['refundReserved'], ...(isRequested ? { mayRefuse: true } : {}) };
 }
 
 /** The side effects if the channel makes a failed refund after all. No side effect may reject the refund. */

@@ -170,7 +170,7 @@ type DisputesAnswer =
 const MOST_PAGES_OF_A_PAYMENT = 20;
 
 /** Queries all disputes about the payment of an order and stores each answer; stops at the first unusable answer. */
-export function askForDisputes(ports: Ports) {
+export function queryDisputes(ports: Ports) {
   return async (order: OrderRow): Promise<DisputesAnswer> => {
     const { channelTradeNo } = order;
     // Without a payment number the channel cannot be queried; another job finds the payment first.

@@ -15,7 +15,7 @@ import {
   type RefundOutcome,
 } from '../channel.ts';
 import { isOwnPayment, unanswered } from '../core/decide-refund.ts';
-import { isReversal, mayBeOldNews } from '../core/apply-refund-outcome.ts';
+import { isReversal, mayBeOutdated } from '../core/apply-refund-outcome.ts';
 import { later } from '../core/plan.ts';
 import { applyDisputeHint } from '../disputes/sync.ts';
 import { listUnmatched, raiseException } from '../side-effects.ts';
@@ -361,7 +361,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     const known = own ?? (await findKnown(tx, orderNo, [number, refundNumberIn(outcome)]));
     const refund = known && (await tx.refunds.lock({ refundNo: known.refundNo }));
     if (refund) {
-      const isOld = mayBeOldNews(refund, outcome);
+      const isOld = mayBeOutdated(refund, outcome);
       const named = { number: own || number === null ? numberAtChannel(refund) : number };
       const isDoubtful = isOld || isReversal(refund, outcome);
       const lookup = isDoubtful ? await openLookup(ports, tx, order, named) : undefined;
@@ -378,7 +378,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Reports a verified notification to `noticed`. If its account differs from the account of the order or dispute, the
+   * Reports a verified notification to `onNotification`. If its account differs from the account of the order or dispute, the
    * notification counts as refused.
    */
   function noted(
@@ -388,7 +388,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   ): void {
     // A test message is not signed for a webhook of this service, so it proves nothing about real notifications.
     if (notification.isTest) return;
-    if (result !== 'not_genuine') return ports.noticed?.(of, null);
+    if (result !== 'not_genuine') return ports.onNotification?.(of, null);
     const { account, orderNo, disputeId } = notification;
     const detail = `It was verified with the keys of account ${account}, but ${orderNo ?? disputeId ?? 'its order'} belongs to another account.`;
     reportRefused(of, { why: 'wrong_account', detail });
@@ -398,7 +398,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     const change = changeFor(ports.channels.kindOf(of.payWay), refusal.why);
     ports.log('warn', 'a notification was refused', { ...of, ...refusal, change });
     // Anyone can post to the address of a project that does not exist, so nothing is stored for it.
-    if (refusal.why !== 'not_configured') ports.noticed?.(of, refusal);
+    if (refusal.why !== 'not_configured') ports.onNotification?.(of, refusal);
   }
 
   function refuse(

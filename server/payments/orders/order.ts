@@ -110,7 +110,7 @@ export function capturePayment(ports: Ports) {
     const { order, mine } = await recordCaptureIntent(orderNo, via, agreed);
     if (!mine) return isDoubtful(order, ports.now()) ? settleDoubt(order, via) : order;
     ports.checkpoint('capture.intent');
-    const outcome = await askForMoney(order);
+    const outcome = await captureAtChannel(order);
     ports.checkpoint('capture.asked');
     const answer = { command: 'settle_capture', captures: order.captures, outcome } as const;
     return settle(ports, orderNo, answer, { ...via, cause: 'capture' });
@@ -131,7 +131,7 @@ export function capturePayment(ports: Ports) {
     });
   }
 
-  function askForMoney(order: OrderRow): Promise<Outcome> {
+  function captureAtChannel(order: OrderRow): Promise<Outcome> {
     const call = { ...orderRef(order), captureNo: `${order.orderNo}-c${order.captures}` };
     return callChannel(ports, order, async (channel): Promise<Outcome> =>
       channel.capture ? channel.capture(call) : { kind: 'unknown', cause: 'misconfigured' },

@@ -205,7 +205,7 @@ export function placePayment(ports: Ports): PlacePayment {
       const create = (channel: Channel) => (fresh ? channel.place(call) : createAgain(channel, order, call));
       const outcome = await callChannel(ports, order, create, fresh ? active.channel : undefined);
       ports.checkpoint('place.asked');
-      const report = { outcome, firstWord: fresh };
+      const report = { outcome, isFirstResponse: fresh };
       const via = { cause: 'place', actor: payee.actor };
       const settled = await settle(ports, order.orderNo, report, via);
       ports.checkpoint('place.settled');

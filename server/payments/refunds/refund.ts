@@ -149,7 +149,7 @@ async function openNew(
   // If the order cannot be refunded at all, this error is reported before a wrong amount.
   const refusal = refundsRefused(order, facts.blockedBy);
   if (refusal) throw refusalFor(refusal, order);
-  const asked = {
+  const intent = {
     refundNo: refundNo ?? newNumber('R', now),
     amount: amountOf(order, request),
     origin: origin ?? (requester.owner === 'any' ? ('admin' as const) : ('merchant' as const)),
@@ -162,14 +162,14 @@ async function openNew(
   };
   const earlier = await tx.refunds.list({ orderNo: order.orderNo });
   const above = approvalAbove(ports, order);
-  asked.waits = above !== null && needsApproval(await givenBackOf(tx, order.orderNo), asked, above);
-  if (asked.waits) requester.confirmed?.();
-  const change = permitted(decideNewRefund(order, { ...facts, earlier }, asked, now), order);
-  if (claim) await claimKey(tx, claim, asked.refundNo, now);
-  const { order: after, refund } = await apply(ports, tx, { order }, change, asked);
-  if (asked.waits) await tx.approvals.insert(waiting(order, refund!));
-  const app = asked.origin === 'merchant' ? await tx.apps.find({ clientId: order.clientId }) : undefined;
-  if (app?.limits) await countRefund(tx, app.limits, order, asked.amount, now).catch(givingUp(claim));
+  intent.waits = above !== null && needsApproval(await givenBackOf(tx, order.orderNo), intent, above);
+  if (intent.waits) requester.confirmed?.();
+  const change = permitted(decideNewRefund(order, { ...facts, earlier }, intent, now), order);
+  if (claim) await claimKey(tx, claim, intent.refundNo, now);
+  const { order: after, refund } = await apply(ports, tx, { order }, change, intent);
+  if (intent.waits) await tx.approvals.insert(waiting(order, refund!));
+  const app = intent.origin === 'merchant' ? await tx.apps.find({ clientId: order.clientId }) : undefined;
+  if (app?.limits) await countRefund(tx, app.limits, order, intent.amount, now).catch(givingUp(claim));
   return { pair: { order: after, refund: refund! }, due: refund!.sentAt! <= now };
 }
 

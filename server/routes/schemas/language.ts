@@ -28,20 +28,20 @@ export interface PageLanguage {
  * Returns the language of a payer page: from the parameter `lang`, else from the cookie of an earlier `lang`, else from
  * Accept-Language.
  */
-export function payerLanguage(asked: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): PageLanguage {
+export function payerLanguage(requested: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): PageLanguage {
   const [kept] = readCookies(textOf(headers['cookie']), LANGUAGE_COOKIE);
   const accepted = textOf(headers['accept-language']);
-  const language = chooseLanguage({ asked, kept, accepted });
+  const language = chooseLanguage({ requested, kept, accepted });
   return {
     language,
     headers: { ...languageHeaders(language), vary: 'Accept-Language, Cookie' },
-    cookies: named(asked) === undefined ? [] : keep(language, { kept, own: chooseLanguage({ accepted }) }),
+    cookies: named(requested) === undefined ? [] : keep(language, { kept, own: chooseLanguage({ accepted }) }),
   };
 }
 
 /** The language of a page whose links all have the parameter `lang`, so that it needs no cookie. */
-export function pageLanguage(asked: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): Language {
-  return chooseLanguage({ asked, accepted: textOf(headers['accept-language']) });
+export function pageLanguage(requested: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): Language {
+  return chooseLanguage({ requested, accepted: textOf(headers['accept-language']) });
 }
 
 /** The headers of a page in a language. */

@@ -14,7 +14,7 @@ import { CANCELLED } from './trades.ts';
  * Sends a notification of a payment, or with `refund` of a refund, to the trade's notify_url. A trade without a
  * notify_url gets no notification.
  */
-export function tell(core: Core, trade: Trade, account: AlipayAccount, refund?: Refund): void {
+export function sendNotification(core: Core, trade: Trade, account: AlipayAccount, refund?: Refund): void {
   const payment = paymentOf(trade);
   if (trade.notifyUrl === null || payment === undefined) return;
   const status = tradeStatus(trade, core.clock.now());

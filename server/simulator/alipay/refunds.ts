@@ -5,10 +5,10 @@ import { moveRefund } from '../refunds.ts';
 import { paymentOf, type Refund, refundableMinor, type Trade } from '../trade.ts';
 import { chinaTime, refused, success } from './answers.ts';
 import { type AlipayRequest, readText, readYuan, refundedSum, tradeNoOf, tradeStatus, yuan } from './requests.ts';
-import { existing, facts, type Said } from './trades.ts';
+import { existing, facts, type CallResult } from './trades.ts';
 
 /** alipay.trade.refund: refunds a part of a paid trade. A repeated refund number moves no money again. */
-export function refund(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
+export function refund(core: Core, request: AlipayRequest, fault: FaultName | undefined): CallResult {
   const trade = existing(core, request);
   const minor = readYuan(request.content['refund_amount'], 'refund_amount');
   const refundNo = readRefundNo(request, trade, minor);
@@ -28,7 +28,13 @@ export function refund(core: Core, request: AlipayRequest, fault: FaultName | un
  * Handles a refund request with a known refund number. It moves no money and returns fund_change=N, unless the first
  * attempt failed.
  */
-function repeatRefund(core: Core, trade: Trade, known: Refund, minor: number, fault: FaultName | undefined): Said {
+function repeatRefund(
+  core: Core,
+  trade: Trade,
+  known: Refund,
+  minor: number,
+  fault: FaultName | undefined,
+): CallResult {
   if (known.minor !== minor)
     throw refused('DISCORDANT_REPEAT_REQUEST', 'The refund number was already used with another amount.');
   const again = known.state === 'failed';
@@ -49,7 +55,7 @@ function checkRefundable(core: Core, trade: Trade, minor: number): void {
     throw refused('REFUND_AMT_NOT_EQUAL_TOTAL', 'The refund amount is more than can still be refunded.');
 }
 
-function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined): Said {
+function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined): CallResult {
   const fee = yuan(trade, refundedSum(trade) + (fault === 'wrong-amount' ? 1 : 0));
   const at = trade.refunds.findLast((each) => each.doneAt !== null)?.doneAt;
   const done = at ? { gmt_refund_pay: chinaTime(at) } : {};
@@ -62,7 +68,7 @@ function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined
  * alipay.trade.fastpay.refund.query: returns one refund by its number. For an unknown refund Alipay returns a success
  * without fields.
  */
-export function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
+export function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | undefined): CallResult {
   const trade = existing(core, request);
   const refundNo = readText(request.content['out_request_no'], 'out_request_no', /^\w{1,64}$/);
   const options = readOptions(request, QUERY_OPTIONS);

@@ -11,7 +11,7 @@ import { type AgentPaid, cashier, confirmDelivery, payBill, verifyProof } from '
 import { AlipayRefusal, contentText, refused, signAnswer, success, unsignedAnswer } from './answers.ts';
 import { BILL_PATH, queryBill, serveBill } from './bills.ts';
 import { actOnComplaint, COMPLAINT_METHODS } from './disputes.ts';
-import { signNotification, tell, notifyBank } from './notifications.ts';
+import { signNotification, sendNotification, notifyBank } from './notifications.ts';
 import { refund, refundQuery } from './refunds.ts';
 import {
   type AlipayRequest,
@@ -23,9 +23,18 @@ import {
   readText,
   tradeNoOf,
 } from './requests.ts';
-import { cancel, close, createForMiniProgram, openPage, payByCode, precreate, query, type Said } from './trades.ts';
+import {
+  cancel,
+  close,
+  createForMiniProgram,
+  openPage,
+  payByCode,
+  precreate,
+  query,
+  type CallResult,
+} from './trades.ts';
 
-type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => Said;
+type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => CallResult;
 
 /** The gateway methods that return JSON. `call` is the call name for which a fault can be set. */
 const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
@@ -78,7 +87,7 @@ export const alipaySimulator: ChannelSimulator = {
   pay(core, trade) {
     core.trades.scan(trade);
     core.trades.pay(trade, { number: tradeNoOf(trade) });
-    tell(core, trade, keysOf(core).byName(trade.account));
+    sendNotification(core, trade, keysOf(core).byName(trade.account));
   },
   detailsOfAnother: (core, { details }) => ({ ...details, tradeNo: newTradeNo(core) }),
   decline(core, trade) {
@@ -87,7 +96,7 @@ export const alipaySimulator: ChannelSimulator = {
   },
   open: (core, payUrl) => openSigned(core, payUrl),
   notifyRefund(core, trade, refund) {
-    if (refund.state === 'succeeded') tell(core, trade, keysOf(core).byName(trade.account), refund);
+    if (refund.state === 'succeeded') sendNotification(core, trade, keysOf(core).byName(trade.account), refund);
   },
   notifyBank: (core, trade, refund) => notifyBank(core, trade, keysOf(core).byName(trade.account), refund),
   dispute: actOnComplaint,
@@ -119,7 +128,7 @@ async function serve(core: Core, ctx: Context): Promise<void> {
 }
 
 /** Performs a checked request. A business refusal is returned as an ordinary response. */
-function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, word?: string): Said {
+function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, word?: string): CallResult {
   try {
     if (fault === 'refused' && word !== undefined)
       throw refused(word, 'The simulator refuses the call because of a fault that was set.');
@@ -138,7 +147,7 @@ function perform(core: Core, request: AlipayRequest, fault: FaultName | undefine
  * Returns one of Alipay's certificates for this app, as base64 of the PEM file. Alipay's code for an unknown serial
  * number is not documented.
  */
-function downloadCertificate(_core: Core, { account, content }: AlipayRequest): Said {
+function downloadCertificate(_core: Core, { account, content }: AlipayRequest): CallResult {
   const pem = account.alipayCerts.get(readText(content['alipay_cert_sn'], 'alipay_cert_sn', /^[0-9a-f]{32}$/));
   if (pem === undefined) throw refused('INVALID_PARAMETER', 'This app has no certificate with this alipay_cert_sn.');
   return { content: success({ alipay_cert_content: Buffer.from(pem).toString('base64') }) };

@@ -298,13 +298,13 @@ export function cancel(core: Core, request: AlipayRequest): { content: Content }
 export const CANCELLED = 'cancel_';
 
 /** The response of a call. `silent` = the call took effect, but the caller gets no response. */
-export interface Said {
+export interface CallResult {
   content: Content;
   silent?: boolean;
 }
 
 /** alipay.trade.query: the trade's current state, or an earlier one with the fault `query-lag`. */
-export function query(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
+export function query(core: Core, request: AlipayRequest, fault: FaultName | undefined): CallResult {
   const trade = existing(core, request);
   const payment = fault === 'query-lag' ? undefined : paymentOf(trade);
   const total = fault === 'wrong-amount' ? trade.minor + 1 : (payment?.minor ?? trade.minor);
@@ -327,7 +327,7 @@ export function query(core: Core, request: AlipayRequest, fault: FaultName | und
 }
 
 /** alipay.trade.close: closes an unpaid trade. */
-export function close(core: Core, request: AlipayRequest): Said {
+export function close(core: Core, request: AlipayRequest): CallResult {
   const trade = existing(core, request);
   if (trade.state === 'paid' || trade.state === 'closed')
     throw refused('TRADE_STATUS_ERROR', 'The trade is already paid or closed.');

@@ -7,7 +7,7 @@ import { SimulatorRefusal, isOfKind, rawBodyOf, readParts } from '../requests.ts
 import { type DisputeAction, type Trade, disputedMinor, majorOf, paymentOf, refundableMinor } from '../trade.ts';
 import { newPaypalId } from './account.ts';
 import { apiUrlOf, notFound, refuse, sceneryOf } from './answers.ts';
-import { tell } from './notifications.ts';
+import { sendEvent } from './notifications.ts';
 import { type AddRoute, type Request, json } from './requests.ts';
 
 /** A dispute, stored in the details of its trade. Times are milliseconds of the simulated clock. */
@@ -55,7 +55,7 @@ function emitDisputeEvent(
   dispute: SimulatedDispute,
   what: 'CREATED' | 'UPDATED' | 'RESOLVED',
 ): void {
-  tell(core, trade, `CUSTOMER.DISPUTE.${what}`, `Case # ${dispute.id}`, presentDispute(core, trade, dispute));
+  sendEvent(core, trade, `CUSTOMER.DISPUTE.${what}`, `Case # ${dispute.id}`, presentDispute(core, trade, dispute));
 }
 
 /**

@@ -37,7 +37,7 @@ const TRY_OUT = 'WEBHOOK_ID';
  * Sends an event to every webhook of the account that is subscribed to it. The configured webhook uses the order's
  * notify URL, if the order has one.
  */
-export function tell(
+export function sendEvent(
   core: Core,
   trade: Trade,
   eventType: string,

@@ -2,8 +2,8 @@ import type { Account } from '../accounts.ts';
 import type { Core } from '../channel-simulator.ts';
 import type { FaultName } from '../faults.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
-import { type Books, ripen } from './trades.ts';
-import { tell } from './notifications.ts';
+import { type TradeIndex, ripen } from './trades.ts';
+import { sendEvent } from './notifications.ts';
 import { readAmount, type RefundRequest } from './requests.ts';
 import { notFound, presentRefund, refuse, sceneryOf } from './answers.ts';
 
@@ -43,16 +43,16 @@ export function makeRefund(
 }
 
 /** Returns the trade of a capture, for `captures/{id}` and the paths below it; throws PaypalRefusal. */
-export function tradeOfCapture(core: Core, books: Books, account: Account, captureId: string): Trade {
-  const trade = books.byNumber(account, captureId);
+export function tradeOfCapture(core: Core, index: TradeIndex, account: Account, captureId: string): Trade {
+  const trade = index.byNumber(account, captureId);
   if (!trade?.payments.some(({ number }) => number === captureId)) throw notFound();
   ripen(core, trade);
   return trade;
 }
 
 /** `GET /v2/payments/refunds/{id}`: returns a refund; throws PaypalRefusal if the refund is unknown. */
-export function getRefund(books: Books, account: Account, refundId: string): FoundRefund {
-  const trade = books.byNumber(account, refundId);
+export function getRefund(index: TradeIndex, account: Account, refundId: string): FoundRefund {
+  const trade = index.byNumber(account, refundId);
   const refund = trade?.refunds.find(({ number }) => number === refundId);
   if (!trade || !refund) throw notFound();
   return { trade, refund, repeated: false };
@@ -67,7 +67,7 @@ export function notifyRefund(core: Core, trade: Trade, refund: Refund): void {
     abnormal: 'PAYMENT.REFUND.FAILED',
   } as const;
   const resource = presentRefund(trade, refund, sceneryOf(core, trade));
-  tell(core, trade, events[refund.state], `Refund ${refund.number}`, resource);
+  sendEvent(core, trade, events[refund.state], `Refund ${refund.number}`, resource);
 }
 
 function checkRefund(core: Core, trade: Trade, request: RefundRequest): number {

@@ -29,45 +29,45 @@ import {
 } from './answers.ts';
 import { addReports } from './bills.ts';
 import { actOnPaypalDispute, addDisputes } from './disputes.ts';
-import { addNotifications, signNotification, tell } from './notifications.ts';
+import { addNotifications, signNotification, sendEvent } from './notifications.ts';
 import { type FoundRefund, getRefund, makeRefund, notifyRefund, tradeOfCapture } from './refunds.ts';
 import { type AddRoute, type Request, type Route, json, readOrderRequest, readRefundRequest } from './requests.ts';
 import {
-  type Books,
+  type TradeIndex,
   type Done,
   captureOrder,
   createOrder,
   getOrder,
   moveCapture,
-  openBooks,
+  openTradeIndex,
   takeMoney,
 } from './trades.ts';
 
 /** Adds the calls about orders, captures and refunds. */
-function addCheckout(add: AddRoute, core: Core, books: Books): void {
+function addCheckout(add: AddRoute, core: Core, index: TradeIndex): void {
   const idOf = ({ params }: Request) => params['id'] ?? '';
-  const orderNo = (request: Request) => books.byNumber(request.account, idOf(request))?.orderNo;
+  const orderNo = (request: Request) => index.byNumber(request.account, idOf(request))?.orderNo;
 
   add('post', '/v2/checkout/orders', {
     call: 'create',
     orderNo: ({ body }) => numberIn(body),
     act(request, fault) {
       const headers = { requestId: request.requestId, notifyUrl: request.header('simulator-notify-url') ?? null };
-      const done = createOrder(core, books, request.account, readOrderRequest(request.body), headers);
+      const done = createOrder(core, index, request.account, readOrderRequest(request.body), headers);
       return { ...answerDone(core, done, request, fault, minimal), silent: done.silent };
     },
   });
   add('get', '/v2/checkout/orders/:id', {
     call: 'query',
     orderNo,
-    act: (request, fault) => json(200, show(core, getOrder(core, books, request.account, idOf(request)), fault)),
+    act: (request, fault) => json(200, show(core, getOrder(core, index, request.account, idOf(request)), fault)),
   });
   add('post', '/v2/checkout/orders/:id/capture', {
     call: 'capture',
     orderNo,
     act(request, fault, word) {
       const capture = { id: idOf(request), requestId: request.requestId, fault, word };
-      const done = captureOrder(core, books, request.account, capture);
+      const done = captureOrder(core, index, request.account, capture);
       return answerDone(core, done, request, fault, minimalOfCaptured);
     },
   });
@@ -75,7 +75,7 @@ function addCheckout(add: AddRoute, core: Core, books: Books): void {
     call: 'query',
     orderNo,
     act(request, fault) {
-      const trade = seen(tradeOfCapture(core, books, request.account, idOf(request)), fault);
+      const trade = seen(tradeOfCapture(core, index, request.account, idOf(request)), fault);
       const payment = trade.payments.find(({ number }) => number === idOf(request));
       if (!payment) throw notFound();
       return json(200, presentCapture(trade, payment, sceneryOf(core, trade)));
@@ -85,7 +85,7 @@ function addCheckout(add: AddRoute, core: Core, books: Books): void {
     call: 'refund',
     orderNo,
     act(request, fault) {
-      const trade = tradeOfCapture(core, books, request.account, idOf(request));
+      const trade = tradeOfCapture(core, index, request.account, idOf(request));
       const found = makeRefund(core, trade, readRefundRequest(request.body), request.requestId, fault);
       if (fault === 'same-id-concurrent-refusal') throw inProgress();
       const shown = showRefund(core, found, fault);
@@ -97,7 +97,7 @@ function addCheckout(add: AddRoute, core: Core, books: Books): void {
     orderNo,
     act(request, fault) {
       if (fault === 'query-lag') throw notFound();
-      return json(200, showRefund(core, getRefund(books, request.account, idOf(request)), fault));
+      return json(200, showRefund(core, getRefund(index, request.account, idOf(request)), fault));
     },
   });
 }
@@ -173,12 +173,12 @@ function numberIn(body: unknown): string | undefined {
 
 /** Adds the simulated part of PayPal's REST API, below `/paypal`. */
 function mountPaypal(router: Router, core: Core): void {
-  const books = openBooks(core);
+  const index = openTradeIndex(core);
   const add: AddRoute = (method, path, route) => {
     router[method](`/paypal${path}`, (ctx) => answer(core, ctx, route));
   };
   router.post('/paypal/v1/oauth2/token', (ctx) => answerToken(core, ctx));
-  addCheckout(add, core, books);
+  addCheckout(add, core, index);
   addDisputes(add, core);
   addNotifications(router, add, core);
   addReports(add, core);
@@ -318,7 +318,7 @@ export const paypalSimulator: ChannelSimulator = {
     return { id: core.trades.newNumber(newPaypalId), details: kept };
   },
   moveCapture,
-  sendEvent: (core, trade, { type, resource, isTest }) => tell(core, trade, type, type, resource, isTest),
+  sendEvent: (core, trade, { type, resource, isTest }) => sendEvent(core, trade, type, type, resource, isTest),
   decline: (core, trade) => core.trades.decline(trade),
   notifyRefund,
   dispute: actOnPaypalDispute,
@@ -335,7 +335,7 @@ function approve(core: Core, trade: Trade): void {
   trade.details['approvedAt'] = core.clock.now();
   core.trades.approve(trade);
   const order = presentOrder(trade, sceneryOf(core, trade));
-  tell(core, trade, 'CHECKOUT.ORDER.APPROVED', 'An order has been approved by buyer', order);
+  sendEvent(core, trade, 'CHECKOUT.ORDER.APPROVED', 'An order has been approved by buyer', order);
 }
 
 function pick(from: Record<string, string>, names: readonly string[]): Record<string, string> {

@@ -6,7 +6,7 @@ import type { Payment, Trade } from '../trade.ts';
 import { fixedOutcome } from '../trades.ts';
 import { newPaypalId } from './account.ts';
 import { notFound, presentCapture, refuse, refuseWith, sceneryOf } from './answers.ts';
-import { tell } from './notifications.ts';
+import { sendEvent } from './notifications.ts';
 import { type OrderRequest, readAmount } from './requests.ts';
 
 /** Faults that decide the state of a capture. */
@@ -104,7 +104,7 @@ function notifyCapture(core: Core, trade: Trade, event: string, state: Payment['
   const payment = trade.payments.find((candidate) => candidate.state === state);
   if (!payment) return;
   const summary = `Payment ${state} for ${payment.number}`;
-  tell(core, trade, event, summary, presentCapture(trade, payment, sceneryOf(core, trade)));
+  sendEvent(core, trade, event, summary, presentCapture(trade, payment, sceneryOf(core, trade)));
 }
 
 /** How long an order waits for the payer's approval, and how long an approved order waits for its capture. */
@@ -129,13 +129,13 @@ interface CreateHeaders {
 /** `POST /v2/checkout/orders`: creates an order; throws PaypalRefusal. */
 export function createOrder(
   core: Core,
-  books: Books,
+  index: TradeIndex,
   account: Account,
   request: OrderRequest,
   headers: CreateHeaders,
 ): Done {
   const { requestId } = headers;
-  const earlier = requestId === undefined ? undefined : books.byRequest(account, requestId);
+  const earlier = requestId === undefined ? undefined : index.byRequest(account, requestId);
   if (earlier && core.clock.now() - earlier.createdAt < CREATE_MEMORY_MS) return { trade: earlier, repeated: true };
   if (request.payment_source && requestId === undefined) {
     throw refuse(
@@ -144,14 +144,14 @@ export function createOrder(
       'A PayPal-Request-Id is required if you are trying to process payment for an Order.',
     );
   }
-  const trade = core.trades.create(draftOf(core, books, account, request, headers));
+  const trade = core.trades.create(draftOf(core, index, account, request, headers));
   core.startFixed(trade);
   return { trade, repeated: false, silent: trade.fixed === 'silent' };
 }
 
 function draftOf(
   core: Core,
-  books: Books,
+  index: TradeIndex,
   account: Account,
   request: OrderRequest,
   { requestId, notifyUrl }: CreateHeaders,
@@ -161,7 +161,7 @@ function draftOf(
     throw refuse(400, 'MISSING_REQUIRED_PARAMETER', 'A required field / parameter is missing.', '/purchase_units');
   const { minor, currency } = readAmount(unit.amount, '/purchase_units/@reference_id==default/amount');
   const { invoice_id: invoiceId, custom_id: customId } = unit;
-  if (invoiceId !== undefined && books.invoiceUsed(account, invoiceId)) throw duplicateInvoice();
+  if (invoiceId !== undefined && index.invoiceUsed(account, invoiceId)) throw duplicateInvoice();
   if (fixedOutcome(minor, currency) === 'declined') {
     throw refuse(422, 'PAYEE_ACCOUNT_RESTRICTED', 'The merchant account is restricted.');
   }
@@ -194,8 +194,8 @@ function draftOf(
 /**
  * `GET /v2/checkout/orders/{id}`: returns the current order; throws PaypalRefusal if the order is unknown or expired.
  */
-export function getOrder(core: Core, books: Books, account: Account, id: string): Trade {
-  const trade = books.byNumber(account, id);
+export function getOrder(core: Core, index: TradeIndex, account: Account, id: string): Trade {
+  const trade = index.byNumber(account, id);
   if (!trade || trade.id !== id) throw notFound();
   ripen(core, trade);
   if (isStale(core, trade)) core.trades.close(trade, 'expired');
@@ -215,11 +215,11 @@ interface CaptureAsked {
 /** `POST /v2/checkout/orders/{id}/capture`: captures an order; throws PaypalRefusal. */
 export function captureOrder(
   core: Core,
-  books: Books,
+  index: TradeIndex,
   account: Account,
   { id, requestId, fault, word }: CaptureAsked,
 ): Done {
-  const trade = getOrder(core, books, account, id);
+  const trade = getOrder(core, index, account, id);
   if (requestId !== undefined && trade.payments.some(({ requestNo }) => requestNo === requestId))
     return { trade, repeated: true };
   if (trade.payments.length > 0)
@@ -232,7 +232,7 @@ export function captureOrder(
   if (trade.state !== 'approved')
     throw refuse(422, 'ORDER_NOT_APPROVED', 'Payer has not yet approved the Order for payment.');
   const { invoiceId } = trade.details;
-  if (typeof invoiceId === 'string' && books.invoiceUsed(account, invoiceId, trade)) throw duplicateInvoice();
+  if (typeof invoiceId === 'string' && index.invoiceUsed(account, invoiceId, trade)) throw duplicateInvoice();
   takeMoney(core, trade, requestId, isCaptureFault(fault) ? fault : undefined, word);
   return { trade, repeated: false };
 }
@@ -267,7 +267,7 @@ function withPayer(address: string, token: string): string {
 }
 
 /** Finds trades by the ids in PayPal's calls. */
-export interface Books {
+export interface TradeIndex {
   /** Returns the trade with this order, capture or refund id, if the trade belongs to the account. */
   byNumber(account: Account, number: string): Trade | undefined;
   /** Returns the trade that the request with this PayPal-Request-Id created. */
@@ -277,7 +277,7 @@ export interface Books {
 }
 
 /** Opens an index of the append-only ledger. Each lookup first adds the new ledger entries. */
-export function openBooks({ ledger, trades }: Core): Books {
+export function openTradeIndex({ ledger, trades }: Core): TradeIndex {
   const numbers = new Map<string, string>();
   const requests = new Map<string, string>();
   const invoices = new Map<string, Set<string>>();

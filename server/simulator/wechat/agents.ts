@@ -9,7 +9,7 @@ import type { Answer } from '../exchange.ts';
 import type { Core } from '../channel-simulator.ts';
 import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
-import { refuse, tell } from './requests.ts';
+import { refuse, success } from './requests.ts';
 
 /** A SkillHub developer. One merchant receives the payments for its skills. A developer has one valid key. */
 interface Developer {
@@ -181,7 +181,7 @@ function answerPreorder(core: Core, { account, payData, seconds }: Entered): Ans
   const trade = tradeOfPayData(core, account, payData);
   if (!trade) return refuse(400, 'PAY_DATA_UNKNOWN', 'pay_data does not belong to any order of the merchant');
   if (trade.state !== 'open') return refuse(400, 'ORDER_NOT_PAYABLE', `the order is ${trade.state}`);
-  return tell({ payment_code: newPaymentCode(account, trade, core.clock.now() + seconds * 1000) });
+  return success({ payment_code: newPaymentCode(account, trade, core.clock.now() + seconds * 1000) });
 }
 
 /**

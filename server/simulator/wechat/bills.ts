@@ -18,14 +18,14 @@ import { type BillRow, dayOf, monthsBefore, spanOfDay } from '../bills/rows.ts';
 import type { Answer } from '../exchange.ts';
 import { type TradeDetails, beijingTime, detailsOf, tradeType } from './answers.ts';
 import {
-  type Asked,
+  type WechatRequest,
   type CallRoute,
   type Planned,
   badParameter,
   refuse,
   refuseSub,
   settled,
-  tell,
+  success,
 } from './requests.ts';
 
 /**
@@ -85,7 +85,7 @@ function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType)
   const columns = COLUMNS.map(({ name }) => name).filter((name) => isIn(type, name));
   const header = columns.map((name) => (content.has('other-columns') && name === '商户订单号' ? '商家订单号' : name));
   yield `\uFEFF${header.join(',')}\r\n`;
-  const sums = { rows: 0, settled: 0, returned: 0, vouchers: 0, fees: 0, ordered: 0, asked: 0 };
+  const sums = { rows: 0, settled: 0, returned: 0, vouchers: 0, fees: 0, ordered: 0, request: 0 };
   for (const row of rowsOf(content)) {
     const { kind, minor, fee, offers } = row;
     sums.rows += 1;
@@ -96,20 +96,20 @@ function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType)
     } else {
       sums.returned += minor - offers.merchant;
       sums.vouchers += offers.channel;
-      sums.asked += minor;
+      sums.request += minor;
     }
     const cells = cellsOf(row, content, owner);
     yield marked(columns.map((name) => cells[name] ?? ''));
   }
   yield `${SUMMARY}\r\n`;
-  const [settled = '', returned = '', vouchers = '', ordered = '', asked = ''] = [
+  const [settled = '', returned = '', vouchers = '', ordered = '', request = ''] = [
     sums.settled,
     sums.returned,
     sums.vouchers,
     sums.ordered,
-    sums.asked,
+    sums.request,
   ].map(hundredths);
-  yield marked([String(sums.rows), settled, returned, vouchers, feeText(sums.fees), ordered, asked]);
+  yield marked([String(sums.rows), settled, returned, vouchers, feeText(sums.fees), ordered, request]);
 }
 
 /** Writes a row; every cell begins with a backtick. */
@@ -300,12 +300,12 @@ interface Written {
   isOfMoney?: boolean;
 }
 
-function planTrades(asked: Asked): Planned {
-  const read = TradeQuery.safeParse(Object.fromEntries(asked.query));
+function planTrades(request: WechatRequest): Planned {
+  const read = TradeQuery.safeParse(Object.fromEntries(request.query));
   if (!read.success) return settled(badQuery(read.error));
   const { bill_type: type } = read.data;
-  const owner = ownerOf(asked);
-  return plan(asked, read.data, {
+  const owner = ownerOf(request);
+  return plan(request, read.data, {
     part: (content) => contentOf(content, type),
     lines: (content) => tradeBill(content, owner, type),
   });
@@ -314,36 +314,36 @@ function planTrades(asked: Asked): Planned {
 /**
  * Plans an account bill. In the simulator only the basic account has transactions, so the other accounts have no bills.
  */
-function planFunds(asked: Asked): Planned {
-  const read = FundQuery.safeParse(Object.fromEntries(asked.query));
+function planFunds(request: WechatRequest): Planned {
+  const read = FundQuery.safeParse(Object.fromEntries(request.query));
   if (!read.success) return settled(badQuery(read.error));
-  const owner = ownerOf(asked);
+  const owner = ownerOf(request);
   if (read.data.account_type !== 'BASIC') return settled(noStatement());
   return plan(
-    asked,
+    request,
     { ...read.data, sub_mchid: undefined },
     { isOfMoney: true, lines: (content) => fundBill(content, owner) },
   );
 }
 
 function plan(
-  asked: Asked,
+  request: WechatRequest,
   query: { bill_date: string; tar_type?: string | undefined; sub_mchid?: string | undefined },
   how: Written,
 ): Planned {
   const bill = { day: query.bill_date, isPacked: query.tar_type === 'GZIP', subMchid: query.sub_mchid };
   // A partner's bill without `sub_mchid` covers all its sub-merchants ("申请所有/单个子商户交易账单").
-  const wrong = bill.subMchid === undefined ? undefined : refuseSub(asked.merchant, bill.subMchid);
+  const wrong = bill.subMchid === undefined ? undefined : refuseSub(request.merchant, bill.subMchid);
   if (wrong) return settled(wrong);
   // A small merchant has no bill of its own ("小微商户不单独提供对账单下载": "下载账单", sub_mch_id); its rows are in the bill of its
   // partner. The error code is inferred.
-  if (asked.merchant.subMerchants.some(({ mchid, isSmall }) => isSmall && mchid === bill.subMchid))
+  if (request.merchant.subMerchants.some(({ mchid, isSmall }) => isSmall && mchid === bill.subMchid))
     return settled(noStatement());
-  return { act: () => answer(asked, bill, how) };
+  return { act: () => answer(request, bill, how) };
 }
 
 async function answer(
-  { core, account, base }: Asked,
+  { core, account, base }: WechatRequest,
   { day, isPacked, subMchid }: Bill,
   { part = (content) => content, lines, isOfMoney = false }: Written,
 ): Promise<Answer> {
@@ -377,7 +377,7 @@ async function answer(
     expiresAt: content.has('expired-url') ? now - 1 : now + ADDRESS_MS,
     write: () => sent(content, isPacked ? packedBy(createGzip(), plain()) : plain()),
   });
-  return tell({
+  return success({
     hash_type: 'SHA1',
     hash_value: content.has('wrong-hash')
       ? createHash('sha1').update(dayOf(WECHAT_BILL_RULES, now)).digest('hex')
@@ -387,7 +387,7 @@ async function answer(
 }
 
 /** Serves a bill file. The refusals are from the list of errors of "下载账单". */
-function planFile({ core, account, query }: Asked): Planned {
+function planFile({ core, account, query }: WechatRequest): Planned {
   return {
     act() {
       const file = core.bills.find(query.get('token') ?? '');
@@ -415,7 +415,7 @@ async function sha1Of(pieces: AsyncIterable<Buffer>): Promise<string> {
   return hash.digest('hex');
 }
 
-function ownerOf({ merchant: { mchid, appId } }: Asked) {
+function ownerOf({ merchant: { mchid, appId } }: WechatRequest) {
   return { mchid, appid: appId };
 }
 

@@ -9,7 +9,7 @@ import { randomDigits } from '../trades.ts';
 import { beijingTime, detailsOf } from './answers.ts';
 import { complaintUrlOf } from './notifications.ts';
 import {
-  type Asked,
+  type WechatRequest,
   type CallRoute,
   type Planned,
   badParameter,
@@ -18,7 +18,7 @@ import {
   readForm,
   refuse,
   settled,
-  tell,
+  success,
 } from './requests.ts';
 
 const MOST_BYTES = 2 * 1024 * 1024;
@@ -36,11 +36,11 @@ export const IMAGE_CALLS: readonly CallRoute[] = [
 const owners = new WeakMap<Core, Map<string, string>>();
 
 /** Whether the merchant has uploaded the image. */
-function hasImage({ core, account }: Pick<Asked, 'core' | 'account'>, mediaId: string): boolean {
+function hasImage({ core, account }: Pick<WechatRequest, 'core' | 'account'>, mediaId: string): boolean {
   return owners.get(core)?.get(mediaId) === account.name;
 }
 
-function planUpload({ core, account, rawBody, contentType }: Asked): Planned {
+function planUpload({ core, account, rawBody, contentType }: WechatRequest): Planned {
   const parts = readForm(contentType, rawBody);
   const file = parts?.find(({ name }) => name === 'file');
   const meta = Meta.safeParse(parseJson(parts?.find(({ name }) => name === 'meta')?.bytes));
@@ -57,7 +57,7 @@ function planUpload({ core, account, rawBody, contentType }: Asked): Planned {
       owners.set(core, images);
       const mediaId = `file_${randomUUID()}`;
       images.set(mediaId, account.name);
-      return tell({ media_id: mediaId });
+      return success({ media_id: mediaId });
     },
   };
 }
@@ -157,19 +157,19 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
     method: 'POST',
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/response$/,
     call: 'dispute-deed',
-    plan: (asked) => planAction(asked, ResponseBody, (found, body) => answer(asked, found, body)),
+    plan: (request) => planAction(request, ResponseBody, (found, body) => answer(request, found, body)),
   },
   {
     method: 'POST',
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/complete$/,
     call: 'dispute-deed',
-    plan: (asked) => planAction(asked, CompleteBody, (found) => complete(asked, found)),
+    plan: (request) => planAction(request, CompleteBody, (found) => complete(request, found)),
   },
   {
     method: 'POST',
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/update-refund-progress$/,
     call: 'dispute-deed',
-    plan: (asked) => planAction(asked, RefundBody, (found, body) => decideRefund(asked, found, body)),
+    plan: (request) => planAction(request, RefundBody, (found, body) => decideRefund(request, found, body)),
   },
   {
     method: 'GET',
@@ -262,39 +262,39 @@ interface Found {
   complaint: Complaint;
 }
 
-function allOf({ core, account }: Asked): Found[] {
+function allOf({ core, account }: WechatRequest): Found[] {
   return [...core.ledger.trades.values()]
     .filter((trade) => trade.payWay === 'wechat' && trade.account === account.name)
     .flatMap((trade) => complaintsOf(trade).map((complaint) => ({ trade, complaint })));
 }
 
-function planList(asked: Asked): Planned {
-  const read = ListQuery.safeParse(Object.fromEntries(asked.query));
+function planList(request: WechatRequest): Planned {
+  const read = ListQuery.safeParse(Object.fromEntries(request.query));
   if (!read.success) return settled(badParameter('/query', read.error.issues[0]?.message ?? ''));
   const { limit, offset, begin_date: begin, end_date: end, complainted_mchid: about } = read.data;
   if (Date.parse(end) < Date.parse(begin) || Date.parse(end) - Date.parse(begin) > MOST_DAYS * DAY_MS)
     return settled(badParameter('/query/end_date', 'end_date must be at most 30 days after begin_date'));
-  const found = allOf(asked).filter(({ trade, complaint }) => {
+  const found = allOf(request).filter(({ trade, complaint }) => {
     const day = beijingTime(complaint.createdAt).slice(0, 10);
     return day >= begin && day <= end && (about === undefined || about === complainedOf(trade));
   });
-  const data = found.slice(offset, offset + limit).map((one) => present(asked, one));
+  const data = found.slice(offset, offset + limit).map((one) => present(request, one));
   const page = { data, limit, offset, ...(offset === 0 ? { total_count: found.length } : {}) };
   const none = { data: [], limit, offset, total_count: 0 };
-  return { act: (fault) => tell(fault === 'query-lag' ? none : page) };
+  return { act: (fault) => success(fault === 'query-lag' ? none : page) };
 }
 
-function planRead(asked: Asked): Planned {
-  const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
+function planRead(request: WechatRequest): Planned {
+  const found = allOf(request).find(({ complaint }) => complaint.id === request.parts[0]);
   if (!found) return settled(unknownHere());
   const { orderNo } = found.trade;
-  return { orderNo, act: (fault) => (fault === 'query-lag' ? unknownHere() : tell(present(asked, found))) };
+  return { orderNo, act: (fault) => (fault === 'query-lag' ? unknownHere() : success(present(request, found))) };
 }
 
-function planHistory(asked: Asked): Planned {
-  const read = HistoryQuery.safeParse(Object.fromEntries(asked.query));
+function planHistory(request: WechatRequest): Planned {
+  const read = HistoryQuery.safeParse(Object.fromEntries(request.query));
   if (!read.success) return settled(badParameter('/query', read.error.issues[0]?.message ?? ''));
-  const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
+  const found = allOf(request).find(({ complaint }) => complaint.id === request.parts[0]);
   if (!found) return settled(unknownHere());
   const { limit, offset } = read.data;
   const { history = [] } = found.complaint;
@@ -303,28 +303,28 @@ function planHistory(asked: Asked): Planned {
     return { log_id: id, operator, operate_time: beijingTime(at), operate_type: type, operate_details: text };
   });
   const page = { data, limit, offset, ...(offset === 0 ? { total_count: history.length } : {}) };
-  return { orderNo: found.trade.orderNo, act: (fault) => (fault === 'query-lag' ? unknownHere() : tell(page)) };
+  return { orderNo: found.trade.orderNo, act: (fault) => (fault === 'query-lag' ? unknownHere() : success(page)) };
 }
 
 function planAction<Body extends object>(
-  asked: Asked,
+  request: WechatRequest,
   schema: z.ZodType<Body>,
   act: (found: Found, body: Body) => Answer,
 ): Planned {
-  const read = readBody(schema, asked.rawBody);
+  const read = readBody(schema, request.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
-  const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
+  const found = allOf(request).find(({ complaint }) => complaint.id === request.parts[0]);
   const about = 'complainted_mchid' in read.body ? read.body.complainted_mchid : undefined;
   if (!found || (about ?? complainedOf(found.trade)) !== complainedOf(found.trade)) return settled(unknownHere());
   return { orderNo: found.trade.orderNo, act: () => (isOver(found) ? over() : act(found, read.body)) };
 }
 
-function answer(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof ResponseBody>): Answer {
-  const refused = refuseImages(asked, 'response_images', body.response_images);
+function answer(request: WechatRequest, { trade, complaint }: Found, body: z.infer<typeof ResponseBody>): Answer {
+  const refused = refuseImages(request, 'response_images', body.response_images);
   if (refused) return refused;
   const images = [...(complaint.images ?? []), ...body.response_images];
   const change = { state: 'PROCESSING' as const, waits: false, images };
-  move(asked.core, trade, complaint, change, 'MERCHANT_RESPONSE', body.response_content);
+  move(request.core, trade, complaint, change, 'MERCHANT_RESPONSE', body.response_content);
   return empty(204);
 }
 
@@ -332,11 +332,11 @@ function answer(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof 
  * Approves or rejects the refund that a complaint requests. The error code for a complaint that requests no refund is
  * inferred.
  */
-function decideRefund(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof RefundBody>): Answer {
+function decideRefund(request: WechatRequest, { trade, complaint }: Found, body: z.infer<typeof RefundBody>): Answer {
   if (complaint.reason !== 'REFUND') return refuse(400, 'INVALID_REQUEST', '投诉单非申请退款类型');
-  const refused = refuseImages(asked, 'reject_media_list', body.reject_media_list);
+  const refused = refuseImages(request, 'reject_media_list', body.reject_media_list);
   if (refused) return refused;
-  const { core } = asked;
+  const { core } = request;
   if (body.action === 'REJECT') {
     const change = { state: 'PROCESSED', waits: false } as const;
     move(core, trade, complaint, change, 'MERCHANT_REJECT_REFUND', body.reject_reason ?? '');
@@ -347,12 +347,12 @@ function decideRefund(asked: Asked, { trade, complaint }: Found, body: z.infer<t
   return empty(204);
 }
 
-function refuseImages(asked: Asked, member: string, images: readonly string[]): Answer | undefined {
-  const unknown = images.findIndex((id) => !hasImage(asked, id));
+function refuseImages(request: WechatRequest, member: string, images: readonly string[]): Answer | undefined {
+  const unknown = images.findIndex((id) => !hasImage(request, id));
   return unknown < 0 ? undefined : badParameter(`/${member}/${unknown}`, 'the merchant has not uploaded this image');
 }
 
-function complete({ core }: Asked, { trade, complaint }: Found): Answer {
+function complete({ core }: WechatRequest, { trade, complaint }: Found): Answer {
   move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'MERCHANT_CONFIRM_COMPLETE');
   return empty(204);
 }
@@ -369,7 +369,7 @@ function over(): Answer {
   return refuse(400, 'INVALID_REQUEST', '投诉单已处理完成');
 }
 
-function present({ merchant }: Asked, { trade, complaint }: Found): Record<string, unknown> {
+function present({ merchant }: WechatRequest, { trade, complaint }: Found): Record<string, unknown> {
   const { id, minor, reason, state, waits, times = 1, createdAt } = complaint;
   return {
     complaint_id: id,

@@ -7,7 +7,7 @@ import type { NotificationRecord, SignedNotification } from '../notification.ts'
 import { type Merchant, type SigningKey, signingKeyOf } from './account.ts';
 import { beijingTime, encrypted, signHeaders, withWrongAmount } from './answers.ts';
 import {
-  type Asked,
+  type WechatRequest,
   type CallRoute,
   type Planned,
   badParameter,
@@ -15,7 +15,7 @@ import {
   readBody,
   refuse,
   settled,
-  tell,
+  success,
 } from './requests.ts';
 
 /** The body with the URL for complaint notifications: https, as at WeChat Pay, or http on this machine. */
@@ -33,10 +33,10 @@ const PATH = /^\/v3\/merchant-service\/complaint-notifications$/;
  * chapter10_2_2 to 10_2_5 of API v3.
  */
 export const COMPLAINT_NOTIFICATION_CALLS: readonly CallRoute[] = [
-  { method: 'GET', path: PATH, call: 'webhooks', plan: (asked) => ({ act: () => show(asked) ?? absent() }) },
-  { method: 'POST', path: PATH, call: 'webhooks', plan: (asked) => planUrl(asked, (url) => create(asked, url)) },
-  { method: 'PUT', path: PATH, call: 'webhooks', plan: (asked) => planUrl(asked, (url) => change(asked, url)) },
-  { method: 'DELETE', path: PATH, call: 'webhooks', plan: (asked) => ({ act: () => remove(asked) }) },
+  { method: 'GET', path: PATH, call: 'webhooks', plan: (request) => ({ act: () => show(request) ?? absent() }) },
+  { method: 'POST', path: PATH, call: 'webhooks', plan: (request) => planUrl(request, (url) => create(request, url)) },
+  { method: 'PUT', path: PATH, call: 'webhooks', plan: (request) => planUrl(request, (url) => change(request, url)) },
+  { method: 'DELETE', path: PATH, call: 'webhooks', plan: (request) => ({ act: () => remove(request) }) },
 ];
 
 /** Returns the registered URL for complaint notifications; undefined if no URL is registered. */
@@ -44,36 +44,36 @@ export function complaintUrlOf({ secrets }: Account): string | undefined {
   return secrets['complaintUrl'] || undefined;
 }
 
-type Reply = ReturnType<typeof tell>;
+type Reply = ReturnType<typeof success>;
 
-function planUrl({ rawBody }: Asked, act: (url: string) => Reply): Planned {
+function planUrl({ rawBody }: WechatRequest, act: (url: string) => Reply): Planned {
   const read = readBody(Body, rawBody);
   return read.ok ? { act: () => act(read.body.url) } : settled(badParameter(read.field, read.issue));
 }
 
-function show({ account, merchant: { mchid } }: Asked): Reply | undefined {
+function show({ account, merchant: { mchid } }: WechatRequest): Reply | undefined {
   const url = complaintUrlOf(account);
-  return url === undefined ? undefined : tell({ mchid, url });
+  return url === undefined ? undefined : success({ mchid, url });
 }
 
-function create(asked: Asked, url: string): Reply {
-  if (complaintUrlOf(asked.account) !== undefined) return refuse(400, 'INVALID_REQUEST', '投诉通知回调地址已存在');
-  return write(asked, url);
+function create(request: WechatRequest, url: string): Reply {
+  if (complaintUrlOf(request.account) !== undefined) return refuse(400, 'INVALID_REQUEST', '投诉通知回调地址已存在');
+  return write(request, url);
 }
 
-function change(asked: Asked, url: string): Reply {
-  return complaintUrlOf(asked.account) === undefined ? absent() : write(asked, url);
+function change(request: WechatRequest, url: string): Reply {
+  return complaintUrlOf(request.account) === undefined ? absent() : write(request, url);
 }
 
-function remove({ core, account }: Asked): Reply {
+function remove({ core, account }: WechatRequest): Reply {
   keep(core, account, '');
   return empty(204);
 }
 
-function write(asked: Asked, url: string): Reply {
-  const { core, account } = asked;
+function write(request: WechatRequest, url: string): Reply {
+  const { core, account } = request;
   keep(core, account, url);
-  return show(asked) ?? absent();
+  return show(request) ?? absent();
 }
 
 function keep(core: Core, account: Account, complaintUrl: string): void {
@@ -89,7 +89,7 @@ function absent(): Reply {
  * Encrypts the content of a notification with the APIv3 key and signs it. Every delivery has the same content and a new
  * nonce.
  */
-export async function sealNotification(
+export async function encryptNotification(
   core: Core,
   merchant: Merchant,
   notification: NotificationRecord,

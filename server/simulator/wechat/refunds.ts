@@ -6,7 +6,7 @@ import { type Refund, type Trade, paymentOf, refundableMinor } from '../trade.ts
 import { describeRefund, isFor, withWrongAmount } from './answers.ts';
 import {
   AbnormalBody,
-  type Asked,
+  type WechatRequest,
   type CallRoute,
   type Planned,
   RefundBody,
@@ -15,7 +15,7 @@ import {
   refuse,
   refuseSub,
   settled,
-  tell,
+  success,
 } from './requests.ts';
 
 /** How long a refund stays PROCESSING, in simulated milliseconds. */
@@ -54,24 +54,24 @@ interface Found {
   refund: Refund;
 }
 
-function planRefund(asked: Asked): Planned {
-  const read = readBody(RefundBody, asked.rawBody);
+function planRefund(request: WechatRequest): Planned {
+  const read = readBody(RefundBody, request.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const { body } = read;
-  const wrong = refuseSub(asked.merchant, body.sub_mchid);
+  const wrong = refuseSub(request.merchant, body.sub_mchid);
   if (wrong) return settled(wrong, body.out_trade_no);
-  const trade = findTrade(asked, body);
-  return { orderNo: trade?.orderNo ?? body.out_trade_no, act: (fault) => refund(asked, trade, body, fault) };
+  const trade = findTrade(request, body);
+  return { orderNo: trade?.orderNo ?? body.out_trade_no, act: (fault) => refund(request, trade, body, fault) };
 }
 
 function refund(
-  { core, ...asked }: Asked,
+  { core, ...request }: WechatRequest,
   trade: Trade | undefined,
   body: RefundBody,
   fault: FaultName | undefined,
 ): Answer {
   if (!trade || fault === 'payment-not-found') return refuse(404, 'RESOURCE_NOT_EXISTS', '订单不存在');
-  const known = findRefund({ core, ...asked }, ({ refundNo }) => refundNo === body.out_refund_no, body.sub_mchid);
+  const known = findRefund({ core, ...request }, ({ refundNo }) => refundNo === body.out_refund_no, body.sub_mchid);
   if (known) return repeatRefund(known, trade, body);
   const refused = refuseRefund(trade, body, core.clock.now());
   if (refused) return refused;
@@ -109,12 +109,12 @@ function refuseRefund(trade: Trade, { amount }: RefundBody, now: number): Answer
   return undefined;
 }
 
-function planQuery(asked: Asked): Planned {
-  const [number = ''] = asked.parts;
-  const subMchid = asked.query.get('sub_mchid') ?? undefined;
-  const wrong = refuseSub(asked.merchant, subMchid);
+function planQuery(request: WechatRequest): Planned {
+  const [number = ''] = request.parts;
+  const subMchid = request.query.get('sub_mchid') ?? undefined;
+  const wrong = refuseSub(request.merchant, subMchid);
   if (wrong) return settled(wrong);
-  const found = () => findRefund(asked, ({ refundNo }) => refundNo === number, subMchid);
+  const found = () => findRefund(request, ({ refundNo }) => refundNo === number, subMchid);
   return {
     orderNo: found()?.trade.orderNo,
     act(fault) {
@@ -124,16 +124,21 @@ function planQuery(asked: Asked): Planned {
   };
 }
 
-function planRetry(asked: Asked): Planned {
-  const read = readBody(AbnormalBody, asked.rawBody);
+function planRetry(request: WechatRequest): Planned {
+  const read = readBody(AbnormalBody, request.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
-  const wrong = refuseSub(asked.merchant, read.body.sub_mchid);
+  const wrong = refuseSub(request.merchant, read.body.sub_mchid);
   if (wrong) return settled(wrong);
-  const found = findRefund(asked, ({ number }) => number === asked.parts[0], read.body.sub_mchid);
-  return { orderNo: found?.trade.orderNo, act: (fault) => retry(asked, found, read.body, fault) };
+  const found = findRefund(request, ({ number }) => number === request.parts[0], read.body.sub_mchid);
+  return { orderNo: found?.trade.orderNo, act: (fault) => retry(request, found, read.body, fault) };
 }
 
-function retry({ core }: Asked, found: Found | undefined, body: AbnormalBody, fault: FaultName | undefined): Answer {
+function retry(
+  { core }: WechatRequest,
+  found: Found | undefined,
+  body: AbnormalBody,
+  fault: FaultName | undefined,
+): Answer {
   if (found?.refund.refundNo !== body.out_refund_no) return refuse(404, 'RESOURCE_NOT_EXISTS', '退款单不存在');
   const { trade, refund: stuck } = found;
   if (stuck.state !== 'abnormal') return refuse(400, 'INVALID_REQUEST', '退款单状态不是退款异常');
@@ -145,28 +150,32 @@ function retry({ core }: Asked, found: Found | undefined, body: AbnormalBody, fa
 
 function answerRefund({ trade, refund: described }: Found, fault?: FaultName): Answer {
   const members = describeRefund(trade, described);
-  return tell(fault === 'wrong-amount' ? withWrongAmount(members) : members);
+  return success(fault === 'wrong-amount' ? withWrongAmount(members) : members);
 }
 
-function findTrade(asked: Asked, body: RefundBody): Trade | undefined {
-  const { core, account } = asked;
+function findTrade(request: WechatRequest, body: RefundBody): Trade | undefined {
+  const { core, account } = request;
   const { out_trade_no: orderNo, transaction_id: number, sub_mchid: subMchid } = body;
   const found =
     orderNo === undefined
-      ? tradesOf(asked).find((trade) => paymentOf(trade)?.number === number)
+      ? tradesOf(request).find((trade) => paymentOf(trade)?.number === number)
       : core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
   return found && isFor(found, { subMchid }) ? found : undefined;
 }
 
-function findRefund(asked: Asked, isIt: (refund: Refund) => boolean, subMchid: string | undefined): Found | undefined {
-  for (const trade of tradesOf(asked).filter((one) => isFor(one, { subMchid }))) {
+function findRefund(
+  request: WechatRequest,
+  isIt: (refund: Refund) => boolean,
+  subMchid: string | undefined,
+): Found | undefined {
+  for (const trade of tradesOf(request).filter((one) => isFor(one, { subMchid }))) {
     const found = trade.refunds.find(isIt);
     if (found) return { trade, refund: found };
   }
   return undefined;
 }
 
-function tradesOf({ core, account }: Asked): Trade[] {
+function tradesOf({ core, account }: WechatRequest): Trade[] {
   return [...core.ledger.trades.values()].filter(
     ({ payWay, account: name }) => payWay === 'wechat' && name === account.name,
   );

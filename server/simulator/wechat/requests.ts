@@ -16,7 +16,7 @@ import { type Part, rawBodyOf, readParts } from '../requests.ts';
 import { type Merchant, findAccount, merchantKeyOf, readMerchant } from './account.ts';
 
 /** A request that passed the checks, as a route receives it. */
-export interface Asked extends Caller {
+export interface WechatRequest extends Caller {
   core: Core;
   /**
    * `partner` for the basic payment paths with `/partner`. Every other path is `direct`, even if the caller is a
@@ -43,7 +43,7 @@ export interface CallRoute {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: RegExp;
   call: CallName;
-  plan(asked: Asked): Planned;
+  plan(request: WechatRequest): Planned;
 }
 
 /** A request whose response is already known, such as a refusal. */
@@ -76,7 +76,7 @@ export function notOpened(): Answer {
 }
 
 /** Builds a success response with a body. */
-export function tell(members: object): Answer {
+export function success(members: object): Answer {
   return { status: 200, body: JSON.stringify(members) };
 }
 

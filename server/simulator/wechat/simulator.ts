@@ -21,10 +21,10 @@ import {
 } from './answers.ts';
 import { BILL_CALLS } from './bills.ts';
 import { COMPLAINT_CALLS, IMAGE_CALLS, actOnComplaint, endApproved } from './disputes.ts';
-import { COMPLAINT_NOTIFICATION_CALLS, sealNotification } from './notifications.ts';
+import { COMPLAINT_NOTIFICATION_CALLS, encryptNotification } from './notifications.ts';
 import { REFUND_CALLS, resumeRefunds } from './refunds.ts';
 import {
-  type Asked,
+  type WechatRequest,
   type CallRoute,
   type Planned,
   empty,
@@ -32,7 +32,7 @@ import {
   isRefused,
   refuse,
   settled,
-  tell,
+  success,
 } from './requests.ts';
 import { CODE_CALLS, H5_PATH, TRADE_CALLS, openH5 } from './trades.ts';
 
@@ -45,11 +45,11 @@ const CERTIFICATE_CALLS: readonly CallRoute[] = [
  * Returns every platform certificate, encrypted with the APIv3 key. A merchant that uses only public keys has no
  * platform certificates.
  */
-function planCertificates({ merchant: { verifyMode, platformKeys, apiV3Key } }: Asked): Planned {
+function planCertificates({ merchant: { verifyMode, platformKeys, apiV3Key } }: WechatRequest): Planned {
   if (verifyMode === 'public-key')
     return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '无可用的平台证书，请使用微信支付公钥'));
   return {
-    act: (fault) => tell({ data: platformKeys.map((key) => describeCertificate(key, apiV3Key, fault)) }),
+    act: (fault) => success({ data: platformKeys.map((key) => describeCertificate(key, apiV3Key, fault)) }),
   };
 }
 
@@ -125,7 +125,7 @@ export const wechatSimulator: ChannelSimulator = {
   signNotification(core, notification, fault) {
     const account = core.accounts.get('wechat', notification.account);
     if (!account) throw new Error(`The account ${notification.account} of a notification no longer exists.`);
-    return sealNotification(core, readMerchant(account), notification, fault);
+    return encryptNotification(core, readMerchant(account), notification, fault);
   },
   acknowledged: (status) => status === 200 || status === 204,
   rotate: rotateMerchant,

@@ -8,7 +8,7 @@ import { fixedOutcome, randomDigits } from '../trades.ts';
 import { readMerchant } from './account.ts';
 import { type TradeDetails, describeTrade, detailsOf, isFor, withWrongAmount } from './answers.ts';
 import {
-  type Asked,
+  type WechatRequest,
   CLOSE_BODIES,
   CODEPAY_BODIES,
   CREATE_BODIES,
@@ -29,7 +29,7 @@ import {
   refuse,
   refuseNames,
   settled,
-  tell,
+  success,
 } from './requests.ts';
 
 /** The path of an h5_url in the simulator; WeChat Pay uses the host wx.tenpay.com. */
@@ -115,24 +115,24 @@ export const TRADE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/pay\/transactions\/out-trade-no\/([^/]+)\/close$/, call: 'close', plan: planClose },
 ];
 
-function planCreate(asked: Asked): Planned {
-  const read = readBody<CreateBody>(CREATE_BODIES[asked.mode], asked.rawBody);
+function planCreate(request: WechatRequest): Planned {
+  const read = readBody<CreateBody>(CREATE_BODIES[request.mode], request.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const { body } = read;
-  const product = asked.parts[0] ?? '';
+  const product = request.parts[0] ?? '';
   const lacks = productNeeds(product, body);
   if (lacks) return settled(badParameter(lacks, 'missing'), body.out_trade_no);
-  return { orderNo: body.out_trade_no, act: () => create(asked, product, body) };
+  return { orderNo: body.out_trade_no, act: () => create(request, product, body) };
 }
 
-function create(asked: Asked, product: string, body: CreateBody): Answer {
-  const { core, account } = asked;
-  const refused = refuseCreate(asked, product, body);
+function create(request: WechatRequest, product: string, body: CreateBody): Answer {
+  const { core, account } = request;
+  const refused = refuseCreate(request, product, body);
   if (refused) return refused;
-  const request = JSON.stringify({ product, ...body });
+  const sentBody = JSON.stringify({ product, ...body });
   const known = core.trades.find(body.out_trade_no, { payWay: 'wechat', account: account.name });
-  if (known) return repeatCreate(asked, known, request);
-  const tooEarly = refuseExpiry(asked, body);
+  if (known) return repeatCreate(request, known, sentBody);
+  const tooEarly = refuseExpiry(request, body);
   if (tooEarly) return tooEarly;
   if (fixedOutcome(body.amount.total, 'CNY') === 'declined') {
     return refuse(403, 'RULE_LIMIT', '业务规则限制');
@@ -153,22 +153,22 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
       product,
       ...payerOf(body),
       ...(body.attach === undefined ? {} : { attach: body.attach }),
-      request,
+      request: sentBody,
     },
   });
   core.startFixed(trade);
-  return { ...credentialOf(asked, trade), silent: trade.fixed === 'silent' };
+  return { ...credentialOf(request, trade), silent: trade.fixed === 'silent' };
 }
 
-function refuseCreate(asked: Asked, product: string, body: CreateBody): Answer | undefined {
-  const { merchant } = asked;
+function refuseCreate(request: WechatRequest, product: string, body: CreateBody): Answer | undefined {
+  const { merchant } = request;
   const wrong = refuseNames(merchant, namesIn(body));
   if (wrong) return wrong;
   if (!merchant.products.includes(product)) return notOpened();
   // WeChat Pay refuses a malformed openid; the message is inferred.
   if (!Object.values(body.payer ?? {}).every((openid) => /^[\w-]+$/.test(openid)))
     return refuse(400, 'PARAM_ERROR', '无效的openid');
-  return isOfAnotherApp(asked, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
+  return isOfAnotherApp(request, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
 }
 
 /**
@@ -186,7 +186,7 @@ function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
  * Refuses a time_expire that is too early. Only a new trade is checked, because the same request may be repeated until
  * the trade expires ("H5下单", time_expire).
  */
-function refuseExpiry({ core }: Asked, { time_expire: expire }: CreateBody): Answer | undefined {
+function refuseExpiry({ core }: WechatRequest, { time_expire: expire }: CreateBody): Answer | undefined {
   if (!expire) return undefined;
   const ahead = Date.parse(expire) - core.clock.now();
   // WeChat Pay requires one minute. One second less is accepted, because the request takes time.
@@ -197,7 +197,7 @@ function refuseExpiry({ core }: Asked, { time_expire: expire }: CreateBody): Ans
  * Whether an openid of the request was first used with another app. An openid belongs to one app ("JSAPI下单",
  * payer.openid).
  */
-function isOfAnotherApp({ core, account }: Asked, body: CreateBody): boolean {
+function isOfAnotherApp({ core, account }: WechatRequest, body: CreateBody): boolean {
   if (!body.payer) return false;
   const named = payersIn({ ...namesIn(body), ...payerOf(body) });
   const known = [...core.ledger.trades.values()]
@@ -217,70 +217,70 @@ function payersIn(details: Names & Pick<TradeDetails, 'openid' | 'subOpenid'>) {
 }
 
 /** Handles a repeated create request. An equal request may be repeated while the order is unpaid. */
-function repeatCreate(asked: Asked, trade: Trade, request: string): Answer {
+function repeatCreate(request: WechatRequest, trade: Trade, sentBody: string): Answer {
   if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
   if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
-  if (detailsOf(trade).request !== request) return refuse(403, 'OUT_TRADE_NO_USED', '商户订单号重复');
-  return credentialOf(asked, trade);
+  if (detailsOf(trade).request !== sentBody) return refuse(403, 'OUT_TRADE_NO_USED', '商户订单号重复');
+  return credentialOf(request, trade);
 }
 
 /** Returns the payment data for a create request. In the simulator a code_url is the URL of the payer page. */
-function credentialOf({ core }: Asked, trade: Trade): Answer {
+function credentialOf({ core }: WechatRequest, trade: Trade): Answer {
   const { product } = detailsOf(trade);
-  if (product === 'native') return tell({ code_url: core.payUrl(trade) });
-  return product === 'h5' ? tell({ h5_url: newH5Url(core, trade) }) : tell({ prepay_id: `wx${trade.id}` });
+  if (product === 'native') return success({ code_url: core.payUrl(trade) });
+  return product === 'h5' ? success({ h5_url: newH5Url(core, trade) }) : success({ prepay_id: `wx${trade.id}` });
 }
 
-function planQuery(asked: Asked): Planned {
-  const orderNo = asked.parts[0] ?? '';
-  return { orderNo, act: (fault) => query(asked, findTrade(asked, orderNo), fault) };
+function planQuery(request: WechatRequest): Planned {
+  const orderNo = request.parts[0] ?? '';
+  return { orderNo, act: (fault) => query(request, findTrade(request, orderNo), fault) };
 }
 
-function planQueryById(asked: Asked): Planned {
-  const { core, account, parts } = asked;
+function planQueryById(request: WechatRequest): Planned {
+  const { core, account, parts } = request;
   const trade = [...core.ledger.trades.values()].find(
     (candidate) =>
       candidate.payWay === 'wechat' && candidate.account === account.name && paymentOf(candidate)?.number === parts[0],
   );
-  return { orderNo: trade?.orderNo, act: (fault) => query(asked, trade, fault) };
+  return { orderNo: trade?.orderNo, act: (fault) => query(request, trade, fault) };
 }
 
-function query(asked: Asked, trade: Trade | undefined, fault: FaultName | undefined): Answer {
-  const read = readQuery(asked);
+function query(request: WechatRequest, trade: Trade | undefined, fault: FaultName | undefined): Answer {
+  const read = readQuery(request);
   if ('status' in read) return read;
   if (!trade || !isFor(trade, read)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
   const described = describeTrade(trade, fault === 'query-lag');
-  return tell(fault === 'wrong-amount' ? withWrongAmount(described) : described);
+  return success(fault === 'wrong-amount' ? withWrongAmount(described) : described);
 }
 
-function readQuery({ query: parameters, merchant, mode }: Asked): Names | Answer {
+function readQuery({ query: parameters, merchant, mode }: WechatRequest): Names | Answer {
   const read = QUERIES[mode].safeParse(Object.fromEntries(parameters));
   if (!read.success) return badParameter(String(read.error.issues[0]?.path[0] ?? ''), 'missing');
   const names = namesIn(read.data);
   return refuseNames(merchant, names) ?? names;
 }
 
-function planClose(asked: Asked): Planned {
-  const orderNo = asked.parts[0] ?? '';
-  const read = readBody<Parameters<typeof namesIn>[0]>(CLOSE_BODIES[asked.mode], asked.rawBody);
+function planClose(request: WechatRequest): Planned {
+  const orderNo = request.parts[0] ?? '';
+  const read = readBody<Parameters<typeof namesIn>[0]>(CLOSE_BODIES[request.mode], request.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue), orderNo);
-  return { orderNo, act: () => close(asked, orderNo, namesIn(read.body)) };
+  return { orderNo, act: () => close(request, orderNo, namesIn(read.body)) };
 }
 
-function close(asked: Asked, orderNo: string, names: Names): Answer {
-  const wrong = refuseNames(asked.merchant, names);
+function close(request: WechatRequest, orderNo: string, names: Names): Answer {
+  const wrong = refuseNames(request.merchant, names);
   if (wrong) return wrong;
-  const trade = findTrade(asked, orderNo);
+  const trade = findTrade(request, orderNo);
   if (!trade || !isFor(trade, names)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
   if (trade.state === 'paid') return refuse(400, 'ORDER_PAID', '该订单已支付');
   if (detailsOf(trade).closed) return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
   trade.details['closed'] = true;
-  if (trade.state === 'closed') asked.core.trades.record(trade, 'updated');
-  else asked.core.trades.close(trade);
+  if (trade.state === 'closed') request.core.trades.record(trade, 'updated');
+  else request.core.trades.close(trade);
   return empty(204);
 }
 
-function findTrade({ core, account }: Asked, orderNo: string): Trade | undefined {
+function findTrade({ core, account }: WechatRequest, orderNo: string): Trade | undefined {
   return core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
 }
 
@@ -295,22 +295,22 @@ export const CODE_CALLS: readonly CallRoute[] = [
   },
 ];
 
-function planPay(asked: Asked): Planned {
-  const read = readBody<CodepayBody>(CODEPAY_BODIES[asked.mode], asked.rawBody);
+function planPay(request: WechatRequest): Planned {
+  const read = readBody<CodepayBody>(CODEPAY_BODIES[request.mode], request.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
-  return { orderNo: read.body.out_trade_no, act: () => pay(asked, read.body) };
+  return { orderNo: read.body.out_trade_no, act: () => pay(request, read.body) };
 }
 
 /** Charges a payer's payment code. The payer must enter the password, unless the amount has a fixed outcome. */
-function pay(asked: Asked, body: CodepayBody): Answer {
-  const { core, account, merchant } = asked;
+function pay(request: WechatRequest, body: CodepayBody): Answer {
+  const { core, account, merchant } = request;
   const names = namesIn(body);
   const wrong = refuseNames(merchant, names);
   if (wrong) return wrong;
   if (!merchant.products.includes('codepay')) return notOpened();
-  const known = findTrade(asked, body.out_trade_no);
+  const known = findTrade(request, body.out_trade_no);
   if (known) return refuseRepeat(known);
-  if (isUsed(asked, body.payer.auth_code))
+  if (isUsed(request, body.payer.auth_code))
     return refuse(400, 'AUTH_CODE_INVALID', '每个二维码仅限使用一次，请刷新再试');
   if (fixedOutcome(body.amount.total, 'CNY') === 'declined') return refuse(403, 'NOT_ENOUGH', '余额不足');
   const trade = core.trades.create({
@@ -336,7 +336,7 @@ function pay(asked: Asked, body: CodepayBody): Answer {
   });
   core.startFixed(trade);
   const status = paymentOf(trade) ? 200 : 202;
-  return { ...tell(describeTrade(trade)), status, silent: trade.fixed === 'silent' };
+  return { ...success(describeTrade(trade)), status, silent: trade.fixed === 'silent' };
 }
 
 /**
@@ -349,32 +349,32 @@ function refuseRepeat(trade: Trade): Answer {
   return refuse(403, 'OUT_TRADE_NO_USED', '商户订单号重复');
 }
 
-function isUsed({ core, account }: Asked, authCode: string): boolean {
+function isUsed({ core, account }: WechatRequest, authCode: string): boolean {
   return [...core.ledger.trades.values()].some(
     (trade) => trade.payWay === 'wechat' && trade.account === account.name && detailsOf(trade).authCode === authCode,
   );
 }
 
-function planReverse(asked: Asked): Planned {
-  const orderNo = asked.parts[0] ?? '';
-  const read = readBody<Parameters<typeof namesIn>[0]>(REVERSE_BODIES[asked.mode], asked.rawBody);
+function planReverse(request: WechatRequest): Planned {
+  const orderNo = request.parts[0] ?? '';
+  const read = readBody<Parameters<typeof namesIn>[0]>(REVERSE_BODIES[request.mode], request.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue), orderNo);
-  return { orderNo, act: () => reverse(asked, orderNo, namesIn(read.body)) };
+  return { orderNo, act: () => reverse(request, orderNo, namesIn(read.body)) };
 }
 
 /** Closes an unpaid trade or refunds a paid trade in full. A repeated request returns the same response. */
-function reverse(asked: Asked, orderNo: string, names: Names): Answer {
-  const { core, merchant } = asked;
+function reverse(request: WechatRequest, orderNo: string, names: Names): Answer {
+  const { core, merchant } = request;
   const { mchid, subMchid } = names;
   const wrong = refuseNames(merchant, { mchid, subMchid });
   if (wrong) return wrong;
-  const trade = findTrade(asked, orderNo);
+  const trade = findTrade(request, orderNo);
   if (!trade || !isFor(trade, names)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
   const details = detailsOf(trade);
   const { appid = details.appid, subAppid } = names;
   const isSameApp = details.appid === appid && details.subAppid === subAppid;
   if (details.product !== 'codepay' || !isSameApp) return refuse(400, 'INVALID_REQUEST', '无效请求');
-  const done = tell({ ...namesOf(names), out_trade_no: orderNo });
+  const done = success({ ...namesOf(names), out_trade_no: orderNo });
   if (details.reversed) return done;
   if (refundedMinor(trade) > 0) return refuse(400, 'INVALID_REQUEST', '订单已转入退款');
   trade.details['reversed'] = true;

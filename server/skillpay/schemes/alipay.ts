@@ -35,7 +35,7 @@ export function alipayAgentScheme(agents: AlipayAgents): PaymentScheme {
     name: 'alipay-agent',
     exposes: ['Payment-Needed', 'Payment-Validation'],
     prepare: (pair) => agents.withBill(pair),
-    ask: ({ skill: { paymentNeeded } }) => ({
+    challenge: ({ skill: { paymentNeeded } }) => ({
       headers: paymentNeeded ? { 'Payment-Needed': paymentNeeded } : ({} as Record<string, string>),
     }),
     read({ 'payment-proof': header }, caller) {

@@ -15,7 +15,7 @@ export function codeScheme(brand: string | undefined): PaymentScheme {
   const scheme: PaymentScheme = {
     name: 'code',
     exposes: [...brandHeaders(brand), 'X-Out-Trade-No', 'X-Dev-Mode'],
-    ask: ({ order, skill }) => ({
+    challenge: ({ order, skill }) => ({
       headers: { [brandHeader(brand, order.payWay)]: skill.paymentCode ?? '', 'X-Out-Trade-No': order.orderNo },
     }),
     read: ({ 'x-out-trade-no': outTradeNo }): Proof | undefined =>

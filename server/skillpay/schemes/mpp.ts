@@ -6,7 +6,7 @@ import type { PayWay } from '../../payments/channel.ts';
 import { canonicalJson } from '../../payments/idempotency.ts';
 import { exponentOf } from '../../money.ts';
 import {
-  type Asked,
+  type ChallengeParts,
   type Call,
   type PaymentScheme,
   type Failure,
@@ -29,7 +29,7 @@ export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme
   const scheme: PaymentScheme = {
     name: 'mpp',
     exposes: ['WWW-Authenticate', 'Payment-Receipt'],
-    ask: (pair, call) => asking(pair, call, preferred(call.headers['accept-payment'], waysOf(pair))),
+    challenge: (pair, call) => asking(pair, call, preferred(call.headers['accept-payment'], waysOf(pair))),
     brief: (pair, call) => asking(pair, call, [pair.order.payWay]),
     read({ 'payment-authorization': header }, caller) {
       return header === undefined ? undefined : proofOf(header, caller);
@@ -47,7 +47,7 @@ export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme
   };
   return scheme;
 
-  function asking(pair: SkillPair, { bodyDigest }: Call, ways: readonly PayWay[]): Asked {
+  function asking(pair: SkillPair, { bodyDigest }: Call, ways: readonly PayWay[]): ChallengeParts {
     const entries = pair.skill.entries.filter(({ payWay }) => ways.includes(payWay));
     const digest = bodyDigest === undefined ? undefined : digestText(bodyDigest);
     const texts = ways.flatMap((way) => {

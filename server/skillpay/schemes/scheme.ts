@@ -55,7 +55,7 @@ export interface Proof {
 }
 
 /** The headers, and the fields of the problem document, that a payment scheme adds to a 402. */
-export interface Asked {
+export interface ChallengeParts {
   headers: Record<string, string>;
   members?: Record<string, unknown>;
 }
@@ -85,9 +85,9 @@ export interface PaymentScheme {
    */
   prepare?(pair: SkillPair): Promise<SkillPair>;
   /** Returns the headers and fields that the scheme adds to a 402. The result is always the same for the same row. */
-  ask(pair: SkillPair, call: Call): Asked;
-  /** Returns a shorter form of `ask` without optional data. It is used if the headers of the 402 would be too long. */
-  brief?(pair: SkillPair, call: Call): Asked;
+  challenge(pair: SkillPair, call: Call): ChallengeParts;
+  /** Returns a shorter form of `challenge` without optional data. It is used if the headers of the 402 would be too long. */
+  brief?(pair: SkillPair, call: Call): ChallengeParts;
   /**
    * Reads the proof from the request headers. Returns undefined if the request has no proof of this scheme. Throws
    * ProofInvalid.
@@ -131,18 +131,18 @@ const HEADER_ROOM = 3_050;
  * Returns what all schemes add to the 402 of an order. If the headers exceed the limit, the schemes use their shorter
  * form one by one, beginning with the last, until the headers fit. The result is always the same for the same order.
  */
-export function askAll(schemes: readonly PaymentScheme[], pair: SkillPair, call: Call): Asked {
-  const added = schemes.map((scheme) => scheme.ask(pair, call));
+export function challengeAll(schemes: readonly PaymentScheme[], pair: SkillPair, call: Call): ChallengeParts {
+  const added = schemes.map((scheme) => scheme.challenge(pair, call));
   for (let last = schemes.length - 1; last >= 0 && sizeOf(added) > HEADER_ROOM; last -= 1)
     added[last] = schemes[last]?.brief?.(pair, call) ?? added[last] ?? { headers: {} };
   return {
-    headers: Object.assign({}, ...added.map(({ headers }) => headers)) as Asked['headers'],
-    members: Object.assign({}, ...added.map(({ members }) => members)) as NonNullable<Asked['members']>,
+    headers: Object.assign({}, ...added.map(({ headers }) => headers)) as ChallengeParts['headers'],
+    members: Object.assign({}, ...added.map(({ members }) => members)) as NonNullable<ChallengeParts['members']>,
   };
 }
 
 /** Returns the size of all headers: name, colon, space, value and line end. */
-function sizeOf(added: readonly Asked[]): number {
+function sizeOf(added: readonly ChallengeParts[]): number {
   const pairs = added.flatMap(({ headers }) => Object.entries(headers));
   return pairs.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
 }

@@ -5,7 +5,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { AgentPayRow } from '../../db/entities/skillpay.ts';
 import { within } from '../../payments/ports.ts';
 import type { SkillPorts } from '../ports.ts';
-import type { Asked, PaymentScheme, SkillPair } from './scheme.ts';
+import type { ChallengeParts, PaymentScheme, SkillPair } from './scheme.ts';
 
 /**
  * The header from which WeChat's agents read the payment code that WeChat issued. The service's own payment code is
@@ -26,7 +26,7 @@ export function weixinAgentScheme(withAgentCode: WithAgentCode, now: () => Date)
     name: 'weixin-agent',
     exposes: [AGENT_CODE],
     prepare: withAgentCode,
-    ask(pair): Asked {
+    challenge(pair): ChallengeParts {
       const code = liveAgentCode(pair, now());
       if (code === undefined) return { headers: {} };
       return {
@@ -65,13 +65,13 @@ interface AgentCredentials {
 export type CodeAnswer = { code: string } | { fault: string };
 
 /** Requests a payment code from WeChat; never throws. */
-export type AskCode = (agent: AgentCredentials, request: CodeRequest) => Promise<CodeAnswer>;
+export type RequestCode = (agent: AgentCredentials, request: CodeRequest) => Promise<CodeAnswer>;
 
 /** The dependencies of `withAgentCode`. */
 interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'patience'> {
   open: (place: Place, encrypted: string) => string;
   readKey: (pem: string) => KeyObject;
-  ask: AskCode;
+  requestCode: RequestCode;
   /** Counts the responses of WeChat for the metrics. */
   count: (result: 'given' | 'failed') => void;
 }
@@ -115,7 +115,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     const resumesAt = silent.get(`${project} ${mode}`);
     if (resumesAt !== undefined && resumesAt > now()) return pair;
     const request = { orderNo, mode, skill: known, payData, seconds };
-    const found = await within(ports.patience.agentCode, askAndKeep(row, request, pair, until));
+    const found = await within(ports.patience.agentCode, requestAndStore(row, request, pair, until));
     if (found) return found;
     silent.set(`${project} ${mode}`, new Date(now().getTime() + SILENCE_MS));
     log('warn', 'agent pay did not answer in time; a later answer may have the code', { orderNo, project });
@@ -126,8 +126,13 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
    * Requests a payment code and stores it. After a timeout the request continues in the background, so that the next
    * 402 can contain the code.
    */
-  async function askAndKeep(row: AgentPayRow, request: CodeRequest, pair: SkillPair, until: Date): Promise<SkillPair> {
-    const answer = await ask(row, request);
+  async function requestAndStore(
+    row: AgentPayRow,
+    request: CodeRequest,
+    pair: SkillPair,
+    until: Date,
+  ): Promise<SkillPair> {
+    const answer = await requestCode(row, request);
     if ('code' in answer) return keep(pair, answer.code, until);
     log('warn', 'agent pay gave no payment code', {
       orderNo: request.orderNo,
@@ -137,7 +142,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     return pair;
   }
 
-  async function ask(row: AgentPayRow, request: CodeRequest): Promise<CodeAnswer> {
+  async function requestCode(row: AgentPayRow, request: CodeRequest): Promise<CodeAnswer> {
     const answer = await answerTo(row, request);
     count('code' in answer ? 'given' : 'failed');
     const seen =
@@ -155,7 +160,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
   ): Promise<CodeAnswer> {
     try {
       const key = ports.readKey(ports.open(agentKeyPlace(project), encrypted));
-      return await ports.ask({ developerId, keyId, key }, request);
+      return await ports.requestCode({ developerId, keyId, key }, request);
     } catch (error) {
       log('error', 'agent pay cannot be called', { project, error });
       return { fault: 'The stored private key cannot be used; set it again.' };

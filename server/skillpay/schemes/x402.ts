@@ -18,7 +18,7 @@ export function x402Scheme(publicUrl: string): PaymentScheme {
   const paymentScheme: PaymentScheme = {
     name: 'x402',
     exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
-    ask: (pair) => ({
+    challenge: (pair) => ({
       headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl, pair.skill.signedOffer) },
     }),
     brief: (pair) => ({ headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl, null) } }),

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { runUntilQuiet } from '../../support/books.ts';
+import { runUntilQuiet } from '../../support/merchant-ledger.ts';
 import { stateOf } from '../../support/orders.ts';
 import { startService, type Merchant, type Service } from '../../support/service.ts';
 

@@ -109,7 +109,7 @@ test.serial('work that a request only triggers is logged without the request id'
 test.serial(
   'channels whose secrets cannot be decrypted are logged at the start, and are down for every caller',
   async (t) => {
-    await service.app.announceStop();
+    await service.app.reportUnusableChannels();
     t.deepEqual(about({ msg: 'a channel is down: its secrets cannot be decrypted' }), []);
     const told: Line[] = [];
     const other = await startService(t, {
@@ -118,7 +118,7 @@ test.serial(
       logger: createLogger({ log: { level: 'error' } }, { write: (line) => void told.push(JSON.parse(line) as Line) }),
       env: { PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 9).toString('base64') },
     });
-    await other.app.announceStop();
+    await other.app.reportUnusableChannels();
     t.deepEqual(
       told
         .map(({ project, payWay, hint }) => ({ project, payWay, hint }))

@@ -2,7 +2,7 @@ import test from 'ava';
 import { Writable } from 'node:stream';
 import { loadConfig } from '../../../config/load.ts';
 import { createLogger } from '../../../server/http/logger.ts';
-import { ledgerOf } from '../../support/books.ts';
+import { ledgerOf } from '../../support/merchant-ledger.ts';
 import { startService } from '../../support/service.ts';
 import { addSkill, callSkill, offerSkill, paidSkill } from '../../support/skillpay.ts';
 

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
-import { assertBooksBalance, runUntilQuiet } from '../../support/books.ts';
+import { assertLedgersMatch, runUntilQuiet } from '../../support/merchant-ledger.ts';
 import { serve } from '../../support/free-port.ts';
 import { startService, until, type Merchant, type Service } from '../../support/service.ts';
 import { addSkill, callSkill, paidSkill, withNewToken } from '../../support/skillpay.ts';
@@ -105,7 +105,7 @@ test('five failed attempts refund the money', async (t) => {
   const answer = await untilRefunded(service, shop, outTradeNo);
   t.is(answer.body.data.status, 'refunded');
   t.is(calls, 5);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a call that cannot succeed is refunded immediately, with a fixed number, and reported', async (t) => {
@@ -135,7 +135,7 @@ test('a call that cannot succeed is refunded immediately, with a fixed number, a
       (await exceptionsOf(service, outTradeNo)).map(({ state }) => state),
       ['resolved'],
     );
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   }
 });
 
@@ -183,7 +183,7 @@ test('a pending refund is reported to the caller and shown to the operator', asy
     (await exceptionsOf(service, outTradeNo)).map(({ state }) => state),
     ['resolved'],
   );
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
 });
 
 test('a caller that disconnects does not stop the work', async (t) => {

@@ -209,9 +209,9 @@ test.serial(
     ]);
     t.is((await viewer('GET', `/api/v1/bills/${billNo}/differences?kind=order_not_ours`)).body.data.length, 1);
     t.is((await viewer('GET', `/api/v1/exceptions/${found.id}`)).body.data.state, 'open');
-    const deeds = (await admin('GET', '/api/v1/audit-log?action=bill.quiet')).body.data;
-    t.is(deeds.length, 1);
-    t.like(deeds[0], { target: billNo, actor: 'alice' });
+    const actions = (await admin('GET', '/api/v1/audit-log?action=bill.quiet')).body.data;
+    t.is(actions.length, 1);
+    t.like(actions[0], { target: billNo, actor: 'alice' });
     await admin('POST', path, { reason: 'For the tests below' });
     await fetched();
   },

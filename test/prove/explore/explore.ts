@@ -42,10 +42,10 @@ export async function explore(scope: Scope, { mostStates, mostFaults }: Limits, 
   const begun = performance.now();
   let found: string[] = [];
   const states = new States((before, after) => found.push(...wrongIn(after), ...wrongStep(before, after)));
-  const judge: Judge = (deed, ended) => {
-    const { told, wrong } = toldBy(deed, ended);
+  const judge: Judge = (action, ended) => {
+    const { told, wrong } = toldBy(action, ended);
     found.push(...wrong);
-    return [...told, ...takenBy(deed, ended)];
+    return [...told, ...takenBy(action, ended)];
   };
   const moves = new Moves(states, judge, channel);
   const fair = new FairEnd(states, moves);

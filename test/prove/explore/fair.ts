@@ -1,8 +1,8 @@
 import type { OrderExceptionRow } from '../../../server/db/entities/orders.ts';
 import type { Snapshot } from '../memory/tables.ts';
 import type { Bounds, Scope } from './bounds.ts';
-import { dueJobs, keyOf, Moves, nextMoment, operatorDeeds, type State } from './search.ts';
-import type { Deed, States } from './state.ts';
+import { dueJobs, keyOf, Moves, nextMoment, operatorActions, type State } from './search.ts';
+import type { Action, States } from './state.ts';
 import { wrongAtTheEnd, type Wrong } from './rules.ts';
 import { taken } from './taken.ts';
 import { worldActs } from './world-acts.ts';
@@ -42,8 +42,8 @@ export class FairEnd {
   }
 
   /** Runs one operation from beginning to end. */
-  async #alone(state: State, deed: Deed): Promise<State> {
-    let { state: now } = await this.#transitions.begin(state, deed);
+  async #alone(state: State, action: Action): Promise<State> {
+    let { state: now } = await this.#transitions.begin(state, action);
     while (now.running.length > 0) now = await this.#goOn(now);
     return { ...now, told: [] };
   }
@@ -87,8 +87,8 @@ export class FairEnd {
     // A channel repeats its messages until they are acknowledged, and not afterwards.
     if (notice && state.told.includes(taken(notice))) return { ...state, come: state.come + 1 };
     if (notice) {
-      const deed: Deed = { name: 'notice', about: [notice.notificationId], turn: 0, notice };
-      return (await this.#transitions.begin({ ...state, come: state.come + 1 }, deed)).state;
+      const action: Action = { name: 'notice', about: [notice.notificationId], turn: 0, notice };
+      return (await this.#transitions.begin({ ...state, come: state.come + 1 }, action)).state;
     }
     const act = worldActs(truth, now).find(({ usage }) => usage === 'channel');
     if (act) return { ...state, truth: this.#states.truth(act.truth) };
@@ -148,10 +148,10 @@ export class FairEnd {
   }
 
   async #canEnd(state: State, { id, kind }: OrderExceptionRow): Promise<boolean> {
-    for (const deed of operatorDeeds(this.#states.snapshots.get(state.snapshot), -1)) {
-      const isMeant = deed.name !== 'resolveException' || deed.about[0] === id;
+    for (const action of operatorActions(this.#states.snapshots.get(state.snapshot), -1)) {
+      const isMeant = action.name !== 'resolveException' || action.about[0] === id;
       if (!isMeant) continue;
-      let after: State | undefined = (await this.#transitions.begin({ ...state, told: [] }, deed)).state;
+      let after: State | undefined = (await this.#transitions.begin({ ...state, told: [] }, action)).state;
       for (let step = 0; after && step < MOST_STEPS; step += 1) {
         const next = await this.step(after);
         if (!next) break;

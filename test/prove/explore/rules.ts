@@ -17,7 +17,7 @@ import {
 import { readNumberAtChannel } from '../../../server/payments/numbers.ts';
 import type { Snapshot } from '../memory/tables.ts';
 import type { Ended } from './driver.ts';
-import type { Deed } from './state.ts';
+import type { Action } from './state.ts';
 import { type Trade, tradeOf, type Truth } from './truth.ts';
 
 /** The faults in words; empty if there is none. */
@@ -43,13 +43,13 @@ export function booksOf({ orders, refunds, transitions, events, exceptions, disp
 /** The channel's view of an order: only completed payments and refunds. */
 function channelBookOf(trade: Trade | undefined): ChannelLedgerView {
   return {
-    came: trade?.state === 'paid' ? trade.amount : 0n,
+    received: trade?.state === 'paid' ? trade.amount : 0n,
     refunds: (trade?.refunds ?? [])
       .filter(({ state, wasDone }) => state === 'succeeded' || wasDone)
       .map(({ number, amount, state, isExternal }) => ({
         intent: isExternal ? null : readNumberAtChannel(number).refundNo,
         amount,
-        cameBack: state !== 'succeeded',
+        reversed: state !== 'succeeded',
       })),
   };
 }
@@ -100,7 +100,7 @@ export function wrongInBook(book: LedgerView, trade: Trade | undefined): Wrong {
 }
 
 /** The facts that a caller may rely on from now on, and the faults of its answer. */
-export function toldBy({ name, about }: Deed, ended: Ended): { told: readonly string[]; wrong: Wrong } {
+export function toldBy({ name, about }: Action, ended: Ended): { told: readonly string[]; wrong: Wrong } {
   if ('error' in ended) {
     const { error } = ended;
     if (!(error instanceof AppError)) return { told: [], wrong: [`${name} ends with ${String(error)}`] };

@@ -2,7 +2,7 @@ import type { OrderExceptionRow } from '../../../server/db/entities/orders.ts';
 import type { Snapshot } from '../memory/tables.ts';
 import type { Bounds, Scope } from './bounds.ts';
 import type { Step } from './driver.ts';
-import { type Advanced, type Deed, States } from './state.ts';
+import { type Advanced, type Action, States } from './state.ts';
 import { answer, type Answered, type Call, emptyTruth, type How, type Truth } from './truth.ts';
 import { worldActs } from './world-acts.ts';
 
@@ -64,7 +64,7 @@ function big(_name: string, value: unknown): unknown {
 }
 
 /** Returns the facts that a caller may rely on after an operation ended. */
-export type Judge = (deed: Deed, ended: NonNullable<Advanced['ended']>) => readonly string[];
+export type Judge = (action: Action, ended: NonNullable<Advanced['ended']>) => readonly string[];
 
 /** The possible next events, each with its state. */
 export class Moves {
@@ -97,8 +97,8 @@ export class Moves {
   async #goesOn(state: State, at: number): Promise<Next[]> {
     const { left } = state;
     const { number, said } = state.running[at]!;
-    const { deed, wants } = this.#states.running.get(number);
-    const who = nameOf(deed);
+    const { action, wants } = this.#states.running.get(number);
+    const who = nameOf(action);
     const nexts: Next[] = [];
     if (left.death > 0)
       nexts.push({ what: `${who} dies`, state: without({ ...state, left: used(left, 'death') }, at) });
@@ -123,10 +123,10 @@ export class Moves {
   async #asks(state: State, at: number): Promise<Next[]> {
     const { left, now } = state;
     const { number } = state.running[at]!;
-    const { deed, wants } = this.#states.running.get(number);
+    const { action, wants } = this.#states.running.get(number);
     if (wants.kind !== 'call') return [];
     const { call } = wants;
-    const who = `${nameOf(deed)} asks to ${call.method}`;
+    const who = `${nameOf(action)} asks to ${call.method}`;
     const truth = this.#states.truths.get(state.truth);
     const nexts: Next[] = [];
     const arrive = (what: string, how: How, from: State): void => {
@@ -165,20 +165,20 @@ export class Moves {
   /** Advances an operation by one step; on its end records the facts reported to its caller. */
   async settle(state: State, at: number, step: Step, verb: string): Promise<Next> {
     const { number } = state.running[at]!;
-    const { deed } = this.#states.running.get(number);
+    const { action } = this.#states.running.get(number);
     const on =
       step.kind === 'call'
         ? `${step.now}c${JSON.stringify(step.said, big)}`
         : `${step.now}${step.kind}${step.kind === 'write' ? step.commit : ''}${state.snapshot}`;
     const done = await this.#states.advance(number, step, on);
-    return { what: `${nameOf(deed)} ${verb}`, state: this.#after(state, at, deed, done) };
+    return { what: `${nameOf(action)} ${verb}`, state: this.#after(state, at, action, done) };
   }
 
-  #after(state: State, at: number, deed: Deed, { running, ended, snapshot }: Advanced): State {
+  #after(state: State, at: number, action: Action, { running, ended, snapshot }: Advanced): State {
     const after = { ...state, snapshot: snapshot ?? state.snapshot };
     if (running !== undefined) return { ...after, running: state.running.with(at, { number: running }) };
     const over = without(after, at);
-    const told = ended ? this.#judge(deed, ended) : [];
+    const told = ended ? this.#judge(action, ended) : [];
     return told.length === 0 ? over : { ...over, told: [...new Set([...over.told, ...told])].toSorted() };
   }
 
@@ -205,19 +205,19 @@ export class Moves {
     const snapshot = this.#states.snapshots.get(state.snapshot);
     const truth = this.#states.truths.get(state.truth);
     const nexts: Next[] = [];
-    for (const [usage, deed] of deedsOf(snapshot, truth, state)) {
+    for (const [usage, action] of actionsOf(snapshot, truth, state)) {
       if (state.left[usage] === 0) continue;
-      nexts.push(await this.begin({ ...state, left: used(state.left, usage) }, deed));
+      nexts.push(await this.begin({ ...state, left: used(state.left, usage) }, action));
     }
     return nexts;
   }
 
-  async begin(state: State, deed: Deed): Promise<Next> {
+  async begin(state: State, action: Action): Promise<Next> {
     const truth = this.#states.truths.get(state.truth);
-    const begun = await this.#states.begin(deed, truth, state.now);
+    const begun = await this.#states.begin(action, truth, state.now);
     const at = state.running.length;
     const started = { ...state, running: [...state.running, { number: -1 }] };
-    return { what: `${nameOf(deed)} begins`, state: this.#after(started, at, deed, begun) };
+    return { what: `${nameOf(action)} begins`, state: this.#after(started, at, action, begun) };
   }
 
   #tick(state: State): Next | undefined {
@@ -230,7 +230,7 @@ export class Moves {
 }
 
 /** The name of an operation in a story. */
-export function nameOf({ name, about, turn }: Deed): string {
+export function nameOf({ name, about, turn }: Action): string {
   return `${name}${about.length > 0 ? ` ${about.join(' ')}` : ''}${turn > 0 ? ` (${turn + 1})` : ''}`;
 }
 
@@ -255,15 +255,15 @@ export function dueAt({ leasedUntil, nextCheckAt, nextAt }: Due): number | undef
 }
 
 /** The jobs that can be claimed now. */
-export function dueJobs({ orders, refunds, refundLookups, disputes }: Snapshot, now: number, turn: number): Deed[] {
+export function dueJobs({ orders, refunds, refundLookups, disputes }: Snapshot, now: number, turn: number): Action[] {
   const isDue = (row: object) => (dueAt(row as Due) ?? Infinity) <= now;
   return [
-    ...orders.filter(isDue).map((row): Deed => ({ name: 'orderJob', about: [String(row['orderNo'])], turn })),
-    ...refunds.filter(isDue).map((row): Deed => ({ name: 'refundJob', about: [String(row['refundNo'])], turn })),
-    ...disputes.filter(isDue).map((row): Deed => ({ name: 'disputeJob', about: [String(row['disputeNo'])], turn })),
+    ...orders.filter(isDue).map((row): Action => ({ name: 'orderJob', about: [String(row['orderNo'])], turn })),
+    ...refunds.filter(isDue).map((row): Action => ({ name: 'refundJob', about: [String(row['refundNo'])], turn })),
+    ...disputes.filter(isDue).map((row): Action => ({ name: 'disputeJob', about: [String(row['disputeNo'])], turn })),
     ...refundLookups
       .filter((row) => row['state'] === 'open' && isDue(row))
-      .map((row): Deed => ({ name: 'questionJob', about: [String(row['id'])], turn })),
+      .map((row): Action => ({ name: 'questionJob', about: [String(row['id'])], turn })),
   ];
 }
 
@@ -281,7 +281,7 @@ export function nextMoment(
   return later.length > 0 ? Math.min(...later) : undefined;
 }
 
-function* deedsOf(snapshot: Snapshot, truth: Truth, { now, left }: State): Generator<[keyof Bounds, Deed]> {
+function* actionsOf(snapshot: Snapshot, truth: Truth, { now, left }: State): Generator<[keyof Bounds, Action]> {
   const { orders } = snapshot;
   yield ['pay', { name: 'pay', about: [], turn: left.pay }];
   for (const row of orders) {
@@ -302,16 +302,16 @@ function* deedsOf(snapshot: Snapshot, truth: Truth, { now, left }: State): Gener
   }
   for (const notice of truth.notices)
     yield ['notice', { name: 'notice', about: [notice.notificationId], turn: left.notice, notice }];
-  for (const deed of dueJobs(snapshot, now, left.job)) yield ['job', deed];
-  for (const deed of operatorDeeds(snapshot, left.operator)) yield ['operator', deed];
+  for (const action of dueJobs(snapshot, now, left.job)) yield ['job', action];
+  for (const action of operatorActions(snapshot, left.operator)) yield ['operator', action];
 }
 
 /** The administrator's actions on open exceptions. */
-export function operatorDeeds({ exceptions, refunds, disputes }: Snapshot, turn: number): Deed[] {
+export function operatorActions({ exceptions, refunds, disputes }: Snapshot, turn: number): Action[] {
   const open = exceptions.filter(({ state }) => state === 'open') as unknown as OrderExceptionRow[];
   return [
     ...open.flatMap(({ id }) =>
-      ['acknowledge', 'refund', 'accept', 'close', 'retry'].map((how): Deed => ({
+      ['acknowledge', 'refund', 'accept', 'close', 'retry'].map((how): Action => ({
         name: 'resolveException',
         about: [id, how],
         turn,
@@ -319,12 +319,12 @@ export function operatorDeeds({ exceptions, refunds, disputes }: Snapshot, turn:
     ),
     ...disputes
       .filter(({ state }) => state !== 'won' && state !== 'lost')
-      .map(({ disputeNo }): Deed => ({ name: 'acceptDispute', about: [String(disputeNo)], turn })),
+      .map(({ disputeNo }): Action => ({ name: 'acceptDispute', about: [String(disputeNo)], turn })),
     ...refunds.flatMap((row) => {
       const refundNo = String(row['refundNo']);
       return [
         { name: 'retryRefund', about: [refundNo], turn } as const,
-        ...['paid_elsewhere', 'release', 'failed_at_channel'].map((how): Deed => ({
+        ...['paid_elsewhere', 'release', 'failed_at_channel'].map((how): Action => ({
           name: 'resolveRefund',
           about: [refundNo, how],
           turn,

@@ -6,7 +6,7 @@ import { OPERATIONS, payWayOf } from './operations.ts';
 import type { Truth } from './truth.ts';
 
 /** An operation and its target; operations of one name are distinguished by `turn`. */
-export interface Deed {
+export interface Action {
   readonly name: keyof typeof OPERATIONS;
   readonly about: readonly string[];
   readonly turn: number;
@@ -16,7 +16,7 @@ export interface Deed {
 
 /** An operation that has not ended. */
 export interface Running {
-  readonly deed: Deed;
+  readonly action: Action;
   readonly setting: Setting;
   readonly steps: readonly Step[];
   readonly wants: NonNullable<Standing['wants']>;
@@ -60,15 +60,15 @@ export class States {
   }
 
   /** Begins an operation; it is suspended before its first step. */
-  async begin(deed: Deed, truth: Truth, now: number): Promise<Advanced> {
-    const { name, about, turn, notice } = deed;
+  async begin(action: Action, truth: Truth, now: number): Promise<Advanced> {
+    const { name, about, turn, notice } = action;
     const seed = `${name}/${about.join('/')}/${turn}/${now}`;
     const setting = { flavour: truth.flavour, startedAt: now, seed, notices: notice ? [notice] : [] };
     const key = `${seed}${notice ? textOf(notice) : ''}`;
     const known = this.#advanced.get(key);
     if (known) return known;
-    const standing = await follow(operationOf(deed, truth), setting, []);
-    const advanced = this.#stand({ deed, setting, steps: [], key }, standing, EMPTY);
+    const standing = await follow(operationOf(action, truth), setting, []);
+    const advanced = this.#stand({ action, setting, steps: [], key }, standing, EMPTY);
     this.#advanced.set(key, advanced);
     return advanced;
   }
@@ -82,11 +82,11 @@ export class States {
       return known;
     }
     this.counts.steps += 1;
-    const { deed, setting, steps, key: before } = this.running.get(number);
+    const { action, setting, steps, key: before } = this.running.get(number);
     const truth = { flavour: setting.flavour } as Truth;
-    const standing = await follow(operationOf(deed, truth), setting, [...steps, step]);
+    const standing = await follow(operationOf(action, truth), setting, [...steps, step]);
     const done = [...steps, step];
-    const so = { deed, setting, steps: done, key: digest(`${before}>${mark(step, standing)}`) };
+    const so = { action, setting, steps: done, key: digest(`${before}>${mark(step, standing)}`) };
     const advanced = this.#stand(so, standing, 'on' in step ? step.on : EMPTY);
     this.#advanced.set(key, advanced);
     return advanced;
@@ -109,7 +109,7 @@ function mark(step: Step, { saw }: Standing): string {
   return `${step.now}:${how}`;
 }
 
-function operationOf({ name, about, notice }: Deed, { flavour }: Pick<Truth, 'flavour'>) {
+function operationOf({ name, about, notice }: Action, { flavour }: Pick<Truth, 'flavour'>) {
   if (name === 'pay') return OPERATIONS.pay(flavour);
   if (name === 'notice' && notice) return OPERATIONS.notice(payWayOf(flavour));
   return (OPERATIONS[name] as (...words: readonly string[]) => ReturnType<typeof OPERATIONS.close>)(...about);

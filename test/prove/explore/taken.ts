@@ -1,9 +1,9 @@
 import type { NotificationResult } from '../../../server/payments/notifications/receive.ts';
 import type { Ended } from './driver.ts';
-import type { Deed } from './state.ts';
+import type { Action } from './state.ts';
 
 /** The acknowledged message, which its channel does not repeat. */
-export function takenBy({ name, notice }: Deed, ended: Ended): string[] {
+export function takenBy({ name, notice }: Action, ended: Ended): string[] {
   if (name !== 'notice' || !notice || !('result' in ended)) return [];
   const { ack } = ended.result as NotificationResult;
   return ack.body === 'accepted' ? [taken(notice)] : [];

@@ -3,7 +3,7 @@ import type { Client, Heard } from './clients.ts';
 import type { Facts } from './event.ts';
 import { hot, type Market, orderFacts } from './market.ts';
 
-const DEEDS = { sync: 6, 'sync-refund': 4, retry: 3, revoke: 0.6 } as const;
+const OPERATIONS = { sync: 6, 'sync-refund': 4, retry: 3, revoke: 0.6 } as const;
 
 /** An administrator with access to every order. */
 export interface Administrator {
@@ -32,7 +32,7 @@ export function administrator(market: Market, client: Client, chance: Chance): A
     }));
   const syncRefund = refund('sync-refund');
   const retry = refund('retry');
-  const deeds = {
+  const actions = {
     async sync() {
       const order = hot(chance, chance.pick(market.shops).orders);
       if (order) await sync(order.orderNo);
@@ -56,7 +56,7 @@ export function administrator(market: Market, client: Client, chance: Chance): A
     },
   };
   return {
-    act: () => deeds[chance.weighted(DEEDS)](),
+    act: () => actions[chance.weighted(OPERATIONS)](),
     sync,
     syncRefund,
     query: (orderNo) => ask('query', { orderNo }, 'GET', `/api/v1/console/payment/query/${orderNo}`, withShop),

@@ -57,7 +57,7 @@ export function createNemesis(stage: Stage, journal: Journal, chance: Chance, lo
   };
   const aWhile = () => pause(chance.whole(50, longestMs));
   const anyStand = () => chance.whole(0, stands.length - 1);
-  const deeds: Record<FaultKind, () => Promise<void>> = {
+  const actions: Record<FaultKind, () => Promise<void>> = {
     async kill() {
       const replica = anyStand();
       const stand = stands[replica]!;
@@ -116,7 +116,7 @@ export function createNemesis(stage: Stage, journal: Journal, chance: Chance, lo
 
   return {
     counts,
-    act: () => deeds[chance.weighted(FAULTS)](),
+    act: () => actions[chance.weighted(FAULTS)](),
     async mendAll() {
       await sim('/sim/reset-faults', {});
       for (const { statements, cable } of stands) {

@@ -10,7 +10,7 @@ const placedRefund: Parameters<Client['ask']>[3] = ({ data }) => ({
   refundStatus: data.status,
 });
 
-const DEEDS = {
+const OPERATIONS = {
   place: 18,
   'place-again': 8,
   query: 34,
@@ -84,7 +84,7 @@ export function merchant(market: Market, shop: Shop, client: Client, chance: Cha
     return chance.happens(0.5) ? { key: market.name('k') } : {};
   };
 
-  const deeds = {
+  const actions = {
     async place(by: Token) {
       const payWay = chance.weighted(WAYS);
       const amount = chance.whole(100, 9_000);
@@ -146,6 +146,6 @@ export function merchant(market: Market, shop: Shop, client: Client, chance: Cha
 
   return async () => {
     const by = await token();
-    if (by) await deeds[chance.weighted(DEEDS)](by);
+    if (by) await actions[chance.weighted(OPERATIONS)](by);
   };
 }

@@ -130,7 +130,7 @@ export const AROUND: readonly Mutant[] = [
     find: 'return since !== null && now() < later(since, YOUNG_SECONDS);',
     put: 'return since !== null && now() > later(since, YOUNG_SECONDS);',
     killedBy: witnessed(
-      'test/races/confirmed-notices.test.ts',
+      'test/races/confirmed-notifications.test.ts',
       'a key that was trusted by mistake confirms no payment*',
     ),
   },

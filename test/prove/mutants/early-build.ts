@@ -22,7 +22,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
     name: 'an equal refund without key and number is a new one',
     from: 'early build',
     file: 'server/payments/core/decide-refund.ts',
-    find: 'const twin = mayRepeat ? earlier.find((one) => isUndecidedTwin(one, asked.amount)) : undefined;',
+    find: 'const twin = mayRepeat ? earlier.find((one) => isUndecidedTwin(one, requested.amount)) : undefined;',
     put: 'const twin = mayRepeat ? undefined : earlier.find((one) => isUndecidedTwin(one, -1n));',
     killedBy: witnessed('test/races/commit-lost.test.ts', "a connection that breaks after a refund's COMMIT*"),
   },

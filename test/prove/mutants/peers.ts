@@ -77,8 +77,8 @@ export const PEERS: readonly Mutant[] = [
     name: 'a create that times out fails the order',
     from: 'peers',
     file: 'server/payments/core/apply-order-outcome.ts',
-    find: "if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';",
-    put: "if (firstWord && outcome.kind === 'unknown') return 'fail';",
+    find: "if (decision === 'fail' && !(isFirstResponse && outcome.kind === 'declined' && outcome.definite)) return 'note';",
+    put: "if (isFirstResponse && outcome.kind === 'unknown') return 'fail';",
     also: [
       {
         file: 'server/payments/core/apply-order-outcome.ts',
@@ -151,7 +151,7 @@ export const PEERS: readonly Mutant[] = [
         put: 'await tx.notifications.insertIfNew(row);',
       },
     ],
-    killedBy: witnessed('test/races/notices.test.ts', 'G6 alipay: *'),
+    killedBy: witnessed('test/races/notifications.test.ts', 'G6 alipay: *'),
   },
   {
     name: 'a repeated webhook credits the coins again',

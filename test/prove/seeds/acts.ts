@@ -7,7 +7,7 @@ import type { RefundRow } from '../../../server/db/entities/refunds.ts';
 import type { OrderExceptionRow } from '../../../server/db/entities/orders.ts';
 import { ADMINISTRATOR, type Clients } from './clients.ts';
 import type { Heard } from './journal.ts';
-import type { Act, Deed, OrderPlan } from './plan.ts';
+import type { Act, Step, OrderPlan } from './plan.ts';
 import type { Replica } from './replica.ts';
 import { FOREVER, type World } from './world.ts';
 
@@ -36,16 +36,16 @@ export class People {
   act(order: OrderPlan, act: Act): void {
     const known = this.#known.get(order.id) ?? { numbers: [] };
     this.#known.set(order.id, known);
-    if (act.deed === 'place') {
+    if (act.step === 'place') {
       void this.#clients.place(order, act).then((heard) => learn(known, heard));
       return;
     }
     const orderNo = known.numbers.at(-1);
     if (orderNo === undefined) return;
-    this.#deeds[act.deed]({ order, act, orderNo, known });
+    this.#steps[act.step]({ order, act, orderNo, known });
   }
 
-  readonly #deeds: Readonly<Record<Exclude<Deed, 'place'>, (about: About) => void>> = {
+  readonly #steps: Readonly<Record<Exclude<Step, 'place'>, (about: About) => void>> = {
     query: ({ order, act, orderNo }) => void this.#clients.query(order.shop, orderNo, act),
     close: ({ order, act, orderNo }) => void this.#clients.close(order.shop, orderNo, act),
     capture: ({ order, act, orderNo }) => void this.#clients.capture(order.shop, orderNo, act),
@@ -105,15 +105,15 @@ export class People {
   };
 
   /** Performs an action at the channel; the channel may refuse it. */
-  #atChannel({ act, orderNo, known }: About, deed: (trade: Trade) => void): void {
+  #atChannel({ act, orderNo, known }: About, step: (trade: Trade) => void): void {
     const world = this.#world;
     const { core } = world;
     try {
       // Opening the signed address creates the trade (Alipay's page).
       const trade =
         (known.payUrl && core.channelSimulator('alipay').open?.(core, known.payUrl)) || core.trades.find(orderNo);
-      world.note(`${act.id}: ${act.deed} ${orderNo}${trade ? '' : ', and there is nothing'}`);
-      if (trade) deed(trade);
+      world.note(`${act.id}: ${act.step} ${orderNo}${trade ? '' : ', and there is nothing'}`);
+      if (trade) step(trade);
     } catch (error) {
       if (!(error instanceof SimulatorRefusal || error instanceof AlipayRefusal)) throw error;
       world.note(`${act.id} is refused: ${error.message}`);

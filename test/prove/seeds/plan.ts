@@ -12,7 +12,7 @@ export const WAYS = {
 } as const;
 
 /** An action on an order. */
-export type Deed =
+export type Step =
   | 'place'
   | 'query'
   | 'close'
@@ -38,7 +38,7 @@ export interface Act {
   /** Stable when other acts are left out. */
   readonly id: string;
   readonly at: number;
-  readonly deed: Deed;
+  readonly step: Step;
   /** The replica that is called, if it is up. */
   readonly replica: number;
   /** The amount of a refund, in minor units. */
@@ -92,7 +92,7 @@ const WAY_WEIGHTS = {
 } as const;
 
 /** The actions besides the first request, by weight. */
-const DEED_WEIGHTS: Readonly<Record<Deed, number>> = {
+const DEED_WEIGHTS: Readonly<Record<Step, number>> = {
   place: 6,
   query: 8,
   close: 6,
@@ -115,7 +115,7 @@ const DEED_WEIGHTS: Readonly<Record<Deed, number>> = {
 };
 
 /** The actions on a paid order. */
-const AFTERWARDS: ReadonlySet<Deed> = new Set([
+const AFTERWARDS: ReadonlySet<Step> = new Set([
   'refund',
   'portal refund',
   'channel repeats',
@@ -149,17 +149,17 @@ function orderPlan(id: string, chance: Chance): OrderPlan {
     : life + chance.whole(-20 * SECOND, 2 * MINUTE);
   const refunded = paid + chance.whole(2 * SECOND, 4 * MINUTE);
   const early = [0, Math.floor(chance.next() * MINUTE), paid, paid, life + MINUTE + chance.whole(-20 * SECOND, MINUTE)];
-  const deeds = Array.from({ length: chance.whole(2, 6) }, () => chance.weighted(DEED_WEIGHTS));
-  if (chance.happens(0.7)) deeds.push('payer pays');
-  const acts = deeds.map((deed, at): Act => {
-    const moment = deed === 'payer pays' ? paid : AFTERWARDS.has(deed) ? refunded : chance.pick(early);
+  const steps = Array.from({ length: chance.whole(2, 6) }, () => chance.weighted(DEED_WEIGHTS));
+  if (chance.happens(0.7)) steps.push('payer pays');
+  const acts = steps.map((step, at): Act => {
+    const moment = step === 'payer pays' ? paid : AFTERWARDS.has(step) ? refunded : chance.pick(early);
     const when = begin + moment + Math.floor(chance.next() ** 3 * 8 * SECOND);
-    const base = { id: `${id}.${at + 1}`, at: when, deed, replica: chance.whole(0, REPLICAS - 1) };
-    if (deed === 'refund') return { ...base, ...chance.pick(refunds) };
-    if (deed === 'portal refund') return { ...base, amount: chance.whole(1, Math.ceil(amount / 3)) };
+    const base = { id: `${id}.${at + 1}`, at: when, step, replica: chance.whole(0, REPLICAS - 1) };
+    if (step === 'refund') return { ...base, ...chance.pick(refunds) };
+    if (step === 'portal refund') return { ...base, amount: chance.whole(1, Math.ceil(amount / 3)) };
     return base;
   });
-  const first: Act = { id: `${id}.0`, at: begin, deed: 'place', replica: chance.whole(0, REPLICAS - 1) };
+  const first: Act = { id: `${id}.0`, at: begin, step: 'place', replica: chance.whole(0, REPLICAS - 1) };
   return {
     id,
     way,

@@ -125,7 +125,7 @@ function schedule(
 ): void {
   for (const order of orders)
     for (const act of order.acts)
-      clockwork.at(BEGINNING + act.at, `${act.id}: ${act.deed}`, () => people.act(order, act));
+      clockwork.at(BEGINNING + act.at, `${act.id}: ${act.step}`, () => people.act(order, act));
   for (const one of weather) {
     const replica = replicas[one.replica]!;
     if (one.kind === 'clock') {

@@ -127,10 +127,10 @@ test('keys choose sections and rows, and the chosen row stays chosen when others
 
 test('Enter explains the chosen order, or reports that there is none', (t) => {
   const open = press(BEGINNING, named('return'), sections);
-  t.deepEqual(open.wish, { kind: 'explain', orderNo: 'P202611210558000000000040' });
+  t.deepEqual(open.sideEffect, { kind: 'explain', orderNo: 'P202611210558000000000040' });
   t.is(open.state.page?.title, 'payctl explain P202611210558000000000040');
   const none = press({ ...BEGINNING, section: 'channels' }, named('return'), sections);
-  t.is(none.wish, undefined);
+  t.is(none.sideEffect, undefined);
   t.is(none.state.notice, 'There is no order on this row.');
   t.is(press(none.state, named('down'), sections).state.notice, '');
 });
@@ -150,15 +150,16 @@ test('a filter is typed, corrected, kept and cleared', (t) => {
 });
 
 test('Ctrl-C quits everywhere, q quits on the board, and q on a page closes the page', (t) => {
-  const quits = (state: State, key: ReturnType<typeof keyOf>) => press(state, key, sections).wish?.kind === 'quit';
+  const quits = (state: State, key: ReturnType<typeof keyOf>) =>
+    press(state, key, sections).sideEffect?.kind === 'quit';
   const paged: State = { ...BEGINNING, page: { title: 'x', lines: ['1', '2', '3'], top: 0 } };
   for (const state of [BEGINNING, paged, { ...BEGINNING, isTyping: true }])
     t.true(quits(state, named('c', { ctrl: true })));
   t.true(quits(BEGINNING, named('q')));
   t.false(quits(paged, named('q')));
   t.is(press(paged, named('q'), sections).state.page, undefined);
-  t.is(press(BEGINNING, named('z', { ctrl: true }), sections).wish?.kind, 'suspend');
-  t.is(press(BEGINNING, typed('?'), sections).wish?.kind, 'help');
+  t.is(press(BEGINNING, named('z', { ctrl: true }), sections).sideEffect?.kind, 'suspend');
+  t.is(press(BEGINNING, typed('?'), sections).sideEffect?.kind, 'help');
 });
 
 test('a page is scrolled within its lines, and help fits every width', (t) => {

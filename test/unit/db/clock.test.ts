@@ -9,7 +9,7 @@ function stage() {
   );
   /** Feeds a database time (ms) whose response took `took` ms. */
   const hear = (time: number | undefined, took = 2) =>
-    clock.hear(
+    clock.measure(
       async () => {
         machine.steady += took;
         machine.wall += took;

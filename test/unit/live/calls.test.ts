@@ -14,7 +14,7 @@ function meterAt(at: Date) {
 test('calls are counted per channel for one minute and expire slot by slot', (t) => {
   const { meter, of, pass } = meterAt(new Date('2030-01-31T08:00:00Z'));
   for (let second = 0; second < 90; second++) {
-    meter.asked({ payWay: 'alipay', isUnknown: second % 10 === 0, ms: 100 });
+    meter.onChannelCall({ payWay: 'alipay', isUnknown: second % 10 === 0, ms: 100 });
     pass(1000);
   }
   const { seconds } = meter.read();
@@ -37,7 +37,7 @@ test('a new process reports only the seconds since its start', (t) => {
 
 test('neither a call with an unknown outcome nor a notification counts as a response', (t) => {
   const { meter, of } = meterAt(new Date('2030-01-31T08:00:00Z'));
-  meter.asked({ payWay: 'paypal', isUnknown: true, ms: 6000 });
+  meter.onChannelCall({ payWay: 'paypal', isUnknown: true, ms: 6000 });
   meter.noticed('wechat');
   t.like(of('paypal'), { calls: 1, unknown: 1, answeredAt: null });
   t.like(of('wechat'), { calls: 0, answeredAt: null, noticedAt: '2030-01-31T08:00:00.000Z' });
@@ -46,7 +46,8 @@ test('neither a call with an unknown outcome nor a notification counts as a resp
 test('merged quantiles of several processes are accurate to a tenth', (t) => {
   const spreads = [1, 2, 3].map((process) => {
     const { meter, of } = meterAt(new Date());
-    for (let at = 1; at <= 100; at++) meter.asked({ payWay: 'alipay', isUnknown: false, ms: at * 10 * process });
+    for (let at = 1; at <= 100; at++)
+      meter.onChannelCall({ payWay: 'alipay', isUnknown: false, ms: at * 10 * process });
     return of('alipay').spread;
   });
   for (const [share, exact] of [
@@ -63,7 +64,7 @@ test('merged quantiles of several processes are accurate to a tenth', (t) => {
 
 test('the shortest and the longest calls are counted', (t) => {
   const { meter, of } = meterAt(new Date());
-  for (const ms of [0, 0.2, 1, 60_000, 3_600_000]) meter.asked({ payWay: 'alipay', isUnknown: false, ms });
+  for (const ms of [0, 0.2, 1, 60_000, 3_600_000]) meter.onChannelCall({ payWay: 'alipay', isUnknown: false, ms });
   t.is(
     of('alipay').spread.reduce((sum, [, calls]) => sum + calls, 0),
     5,

@@ -22,9 +22,9 @@ test('the Accept-Language header decides by its quality values', (t) => {
 });
 
 test('the requested language takes precedence over the stored one, then the header, and invalid values are ignored', (t) => {
-  t.is(chooseLanguage({ asked: 'en', kept: 'zh', accepted: 'zh' }), 'en');
-  t.is(chooseLanguage({ asked: 'xx', kept: 'zh', accepted: 'en' }), 'zh');
-  t.is(chooseLanguage({ asked: '', kept: '<b>', accepted: 'zh' }), 'zh');
+  t.is(chooseLanguage({ requested: 'en', kept: 'zh', accepted: 'zh' }), 'en');
+  t.is(chooseLanguage({ requested: 'xx', kept: 'zh', accepted: 'en' }), 'zh');
+  t.is(chooseLanguage({ requested: '', kept: '<b>', accepted: 'zh' }), 'zh');
   t.is(chooseLanguage({}), 'en');
 });
 

@@ -93,7 +93,7 @@ test('a refunded total above our refunds raises an unexplained refund, until our
   t.deepEqual(ended(700n), [{ id: 'total' }, { id: 'hint' }]);
 });
 
-test('the exception of a lookup without a usable result has the answer as `said`, the member that the API shows and that forgetting a payer erases', (t) => {
+test('the exception of a lookup without a usable result has the answer as `said`, the field that the API shows and that forgetting a payer erases', (t) => {
   const answer = { kind: 'refused', code: 'NO', reason: 'no' };
   t.deepEqual(unanswered('portal-1', answer).detail, { number: 'portal-1', said: answer });
 });

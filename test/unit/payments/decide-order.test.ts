@@ -97,7 +97,7 @@ test('every state × outcome × fact gives a listed transition, consistent sums 
 /** The same outcome as first response, repeated response, query, check and notification. */
 function heardAs(outcome: Outcome): OrderReport[] {
   return [
-    { outcome, cause: 'place', firstWord: true },
+    { outcome, cause: 'place', isFirstResponse: true },
     ...['place', 'query', 'check'].map((cause) => ({ outcome, cause })),
     ...(outcome.kind === 'paid' ? [{ outcome, cause: 'notice' }] : []),
   ];

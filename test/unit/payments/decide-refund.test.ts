@@ -8,7 +8,7 @@ import {
   decideRefund,
   isOwnPayment,
 } from '../../../server/payments/core/decide-refund.ts';
-import { isReversal, mayBeOldNews, type RefundReport } from '../../../server/payments/core/apply-refund-outcome.ts';
+import { isReversal, mayBeOutdated, type RefundReport } from '../../../server/payments/core/apply-refund-outcome.ts';
 import { isListed } from '../../../server/payments/ledger.ts';
 import { nextRefundStep } from '../../../server/payments/core/plan.ts';
 import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from './core-refunds.ts';
@@ -225,15 +225,15 @@ const FAILED = { kind: 'failed', code: 'CLOSED', reason: 'closed' } as const;
 const BY_PERSON = { state: 'succeeded', elsewhere: true, failureCode: 'CLOSED', failureMessage: 'by bank' } as const;
 
 test('a report that may be outdated is queried again, and only a reversal counts immediately', (t) => {
-  const kinds = (judge: typeof mayBeOldNews, change: Partial<RefundRow>) =>
+  const kinds = (judge: typeof mayBeOutdated, change: Partial<RefundRow>) =>
     REFUND_HEARD.filter(({ sent }) => !sent)
       .filter(({ outcome }) => judge(refundRow(change), outcome))
       .map(({ outcome }) => outcome.kind);
   const done = ['succeeded', 'succeeded', 'succeeded', 'succeeded'];
-  t.deepEqual(kinds(mayBeOldNews, { state: 'failed' }), ['pending', ...done]);
-  t.deepEqual(kinds(mayBeOldNews, { state: 'abnormal' }), done);
-  t.deepEqual(kinds(mayBeOldNews, BY_PERSON), done);
-  for (const state of ['pending', 'processing', 'succeeded'] as const) t.deepEqual(kinds(mayBeOldNews, { state }), []);
+  t.deepEqual(kinds(mayBeOutdated, { state: 'failed' }), ['pending', ...done]);
+  t.deepEqual(kinds(mayBeOutdated, { state: 'abnormal' }), done);
+  t.deepEqual(kinds(mayBeOutdated, BY_PERSON), done);
+  for (const state of ['pending', 'processing', 'succeeded'] as const) t.deepEqual(kinds(mayBeOutdated, { state }), []);
   t.deepEqual(kinds(isReversal, { state: 'succeeded' }), ['failed', 'abnormal']);
   t.deepEqual(kinds(isReversal, BY_PERSON), [], 'the payer has it by another way');
   for (const state of ['pending', 'processing', 'failed', 'abnormal'] as const)

@@ -261,8 +261,8 @@ test('payctl audit has a statement for every invariant of an order, in the same 
   );
 });
 
-const CHANNEL: ChannelLedgerView = { came: 1000n, refunds: [{ intent: FIRST!, amount: 400n }] };
-const NOTHING_TOLD = { paid: false, closed: false, refunds: [] };
+const CHANNEL: ChannelLedgerView = { received: 1000n, refunds: [{ intent: FIRST!, amount: 400n }] };
+const NOTHING_REPORTED = { paid: false, closed: false, refunds: [] };
 const ENDED = { ...HONEST, order: { ...HONEST.order, refunding: 0n }, refunds: HONEST.refunds.slice(0, 1) };
 
 test('a commit that breaks a step invariant is found', (t) => {
@@ -276,39 +276,39 @@ test('a commit that breaks a step invariant is found', (t) => {
 test('money that is missing or doubled at the channel is found', (t) => {
   const found = (channel: ChannelLedgerView) => namesOf(brokenOf(CHANNEL_INVARIANTS, HONEST, channel));
   t.deepEqual(found(CHANNEL), []);
-  t.deepEqual(found({ came: 0n, refunds: [] }), ['money-came', 'refund-happened']);
+  t.deepEqual(found({ received: 0n, refunds: [] }), ['money-came', 'refund-happened']);
   t.deepEqual(found({ ...CHANNEL, refunds: [{ intent: SECOND!, amount: 400n }] }), ['refund-happened']);
   t.deepEqual(found({ ...CHANNEL, refunds: [{ intent: null, amount: 400n }] }), []);
   t.deepEqual(found({ ...CHANNEL, refunds: [...CHANNEL.refunds, ...CHANNEL.refunds] }), ['once']);
-  t.deepEqual(found({ came: 1000n, refunds: [...CHANNEL.refunds, { intent: null, amount: 601n }] }), ['money-out']);
-  const back = CHANNEL.refunds.map((one) => ({ ...one, cameBack: true }));
+  t.deepEqual(found({ received: 1000n, refunds: [...CHANNEL.refunds, { intent: null, amount: 601n }] }), ['money-out']);
+  const back = CHANNEL.refunds.map((one) => ({ ...one, reversed: true }));
   t.deepEqual(found({ ...CHANNEL, refunds: [...back, ...CHANNEL.refunds] }), [], 'what came back was not twice');
 });
 
 test('an unfinished order, a mismatch with the channel and a mismatch with a response are found at the end', (t) => {
-  const found = (book: LedgerView, channel: ChannelLedgerView, told: Reported = NOTHING_TOLD) =>
+  const found = (book: LedgerView, channel: ChannelLedgerView, told: Reported = NOTHING_REPORTED) =>
     namesOf([...brokenOf(END_INVARIANTS, book, channel), ...brokenOf(ANSWER_INVARIANTS, book, told, channel)]);
   const unpaid = { ...ENDED, order: { ...ENDED.order, state: 'closed', paid: 0n, refunded: 0n } as const, refunds: [] };
-  const nothing = { came: 0n, refunds: [] };
+  const nothing = { received: 0n, refunds: [] };
   t.deepEqual(found(ENDED, CHANNEL, { paid: true, closed: false, refunds: [FIRST!] }), []);
   t.deepEqual(found(HONEST, CHANNEL), ['ended']);
   t.deepEqual(found({ ...ENDED, order: { ...ENDED.order, state: 'closing' } as const }, CHANNEL), ['ended']);
-  t.deepEqual(found(unpaid, { came: 1000n, refunds: [] }), ['same-money']);
-  t.deepEqual(found(unpaid, { came: 1000n, refunds: [{ intent: null, amount: 1000n }] }), []);
+  t.deepEqual(found(unpaid, { received: 1000n, refunds: [] }), ['same-money']);
+  t.deepEqual(found(unpaid, { received: 1000n, refunds: [{ intent: null, amount: 1000n }] }), []);
   const surplus = { ...ENDED.refunds[0]!, amount: 1000n, surplus: true, elsewhere: true };
-  t.deepEqual(found({ ...unpaid, refunds: [surplus] }, { came: 1000n, refunds: [] }), [], 'given back elsewhere');
+  t.deepEqual(found({ ...unpaid, refunds: [surplus] }, { received: 1000n, refunds: [] }), [], 'given back elsewhere');
   const left = { ...surplus, elsewhere: false, state: 'failed', failureCode: 'released' } as const;
-  t.deepEqual(found({ ...unpaid, refunds: [left] }, { came: 1000n, refunds: [] }), [], 'left by a person');
-  const closed = { ...NOTHING_TOLD, closed: true };
-  t.deepEqual(found({ ...unpaid, refunds: [left] }, { came: 1000n, refunds: [] }, closed), [], 'left by a person');
+  t.deepEqual(found({ ...unpaid, refunds: [left] }, { received: 1000n, refunds: [] }), [], 'left by a person');
+  const closed = { ...NOTHING_REPORTED, closed: true };
+  t.deepEqual(found({ ...unpaid, refunds: [left] }, { received: 1000n, refunds: [] }, closed), [], 'left by a person');
   const forgotten = { ...left, failureCode: 'CLOSED' };
-  t.deepEqual(found({ ...unpaid, refunds: [forgotten] }, { came: 1000n, refunds: [] }), ['same-money']);
-  const told = found({ ...unpaid, refunds: [forgotten] }, { came: 1000n, refunds: [] }, closed);
-  t.deepEqual(told, ['same-money', 'told-closed']);
-  t.deepEqual(found(ENDED, { came: 1000n, refunds: [] }), ['same-refunds']);
-  const back = CHANNEL.refunds.map((one) => ({ ...one, cameBack: true }));
+  t.deepEqual(found({ ...unpaid, refunds: [forgotten] }, { received: 1000n, refunds: [] }), ['same-money']);
+  const told = found({ ...unpaid, refunds: [forgotten] }, { received: 1000n, refunds: [] }, closed);
+  t.deepEqual(told, ['same-money', 'reported-closed']);
+  t.deepEqual(found(ENDED, { received: 1000n, refunds: [] }), ['same-refunds']);
+  const back = CHANNEL.refunds.map((one) => ({ ...one, reversed: true }));
   t.deepEqual(found(ENDED, { ...CHANNEL, refunds: back }), ['same-refunds'], 'it came back');
-  t.deepEqual(found(unpaid, nothing, { paid: true, closed: true, refunds: [] }), ['told-paid']);
-  t.deepEqual(found(ENDED, CHANNEL, closed), ['told-closed']);
-  t.deepEqual(found(ENDED, CHANNEL, { ...NOTHING_TOLD, refunds: ['R-9'] }), ['told-refund']);
+  t.deepEqual(found(unpaid, nothing, { paid: true, closed: true, refunds: [] }), ['reported-paid']);
+  t.deepEqual(found(ENDED, CHANNEL, closed), ['reported-closed']);
+  t.deepEqual(found(ENDED, CHANNEL, { ...NOTHING_REPORTED, refunds: ['R-9'] }), ['reported-refund']);
 });

@@ -96,7 +96,7 @@ for (const [name, outcome] of OUTCOMES)
   test(`the effect of "${name}" on an order in each state`, (t) => {
     const expected = TABLE[name]!.split(/\s+/);
     const found = COLUMNS.map(([order, facts]) =>
-      summary(decideOrder(orderRow(order), facts, { outcome, cause: 'place', firstWord: true }, NOW)),
+      summary(decideOrder(orderRow(order), facts, { outcome, cause: 'place', isFirstResponse: true }, NOW)),
     );
     t.deepEqual(found, expected);
   });

@@ -1,5 +1,5 @@
 import { PAY_WAYS, inEnglish } from '../../../domain.ts';
-import { type Glossary, LEFT_OUT } from '../schemas.ts';
+import { type Glossary, NO_EXAMPLE } from '../schemas.ts';
 
 const AT = '2030-01-31T08:00:00.000Z';
 
@@ -117,8 +117,8 @@ export const paymentWords: Glossary = {
     contentType: ['Media type of the content.', 'application/json'],
   },
   Order: {
-    payUrl: ['URL to which the payer is sent.', LEFT_OUT],
-    payment: ['Data that the payer needs for the payment.', LEFT_OUT],
+    payUrl: ['URL to which the payer is sent.', NO_EXAMPLE],
+    payment: ['Data that the payer needs for the payment.', NO_EXAMPLE],
   },
   'Order OrderEntry': {
     captureReason: ["The channel's code for the reason why an approved payment has not been received.", null],

@@ -32,8 +32,8 @@ interface Made {
   id: string;
   taskId: string;
 }
-const act = (orderNo: string, deed: string, more: object = {}) =>
-  world.post<Made>('/sim/dispute', { orderNo, act: deed, ...more });
+const act = (orderNo: string, action: string, more: object = {}) =>
+  world.post<Made>('/sim/dispute', { orderNo, act: action, ...more });
 
 const read = async (id: string) =>
   (await client.call(READ, { complain_id: id })).content as unknown as Record<string, unknown>;

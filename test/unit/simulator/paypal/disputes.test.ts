@@ -27,8 +27,8 @@ async function paid(value = '10.00'): Promise<{ orderNo: string; captureId: stri
   return { orderNo, captureId: unit?.payments.captures[0]?.id ?? '' };
 }
 
-async function act(orderNo: string, deed: string, more: object = {}): Promise<string> {
-  const { id } = (await shop.world.post('/sim/dispute', { orderNo, act: deed, ...more })) as { id: string };
+async function act(orderNo: string, action: string, more: object = {}): Promise<string> {
+  const { id } = (await shop.world.post('/sim/dispute', { orderNo, act: action, ...more })) as { id: string };
   return id;
 }
 

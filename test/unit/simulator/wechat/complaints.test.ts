@@ -39,8 +39,8 @@ async function paid(): Promise<string> {
   return order.orderNo;
 }
 
-async function act(orderNo: string, deed: string, more: object = {}): Promise<string> {
-  const { id } = await world.post<{ id: string }>('/sim/dispute', { orderNo, act: deed, ...more });
+async function act(orderNo: string, step: string, more: object = {}): Promise<string> {
+  const { id } = await world.post<{ id: string }>('/sim/dispute', { orderNo, act: step, ...more });
   return id;
 }
 
@@ -146,7 +146,7 @@ test('images are uploaded before the reply that names them, each with its hash, 
 test('replies appear in the complaint history, and an approved refund ends the complaint once it is made', async (t) => {
   const orderNo = await paid();
   const id = await act(orderNo, 'open');
-  const at = (deed: string) => `${PATH}/${id}/${deed}`;
+  const at = (step: string) => `${PATH}/${id}/${step}`;
   const complainted_mchid = config.fields.mchid;
   await call(world, config, 'POST', at('response'), { complainted_mchid, response_content: '请稍候' });
   await act(orderNo, 'ask');

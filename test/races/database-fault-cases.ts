@@ -1,4 +1,4 @@
-import { ledgerOf } from '../support/books.ts';
+import { ledgerOf } from '../support/merchant-ledger.ts';
 import { untilTaken } from '../support/counts.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import type { SickStage } from './sick-stage.ts';
@@ -16,7 +16,7 @@ export interface Subject {
 }
 
 /** An action of a merchant or payer at the sick replica. */
-export interface Deed {
+export interface Operation {
   name: string;
   prepare(stage: SickStage, tag: string, turn: number): Promise<Subject>;
   act(stage: SickStage, subject: Subject): Promise<Answer>;
@@ -57,7 +57,7 @@ async function paid(stage: SickStage, orderNo: string): Promise<void> {
 const placed = (stage: SickStage, tag: string, payWay: string) =>
   placeOrder(stage.shop, { subject: tag, amount: AMOUNT, payWay });
 
-function pay(by: With, product?: string): Deed {
+function pay(by: With, product?: string): Operation {
   return {
     name: `pay${product ? ' for a product' : ''}, ${withWords[by]}`,
     repeatable: by !== 'nothing',
@@ -105,7 +105,7 @@ function pay(by: With, product?: string): Deed {
   };
 }
 
-function refund(by: With): Deed {
+function refund(by: With): Operation {
   return {
     name: `refund, ${withWords[by]}`,
     repeatable: by !== 'nothing',
@@ -138,7 +138,7 @@ function refund(by: With): Deed {
   };
 }
 
-function close(by: With): Deed {
+function close(by: With): Operation {
   return {
     name: `close, ${withWords[by]}`,
     repeatable: true,
@@ -171,7 +171,7 @@ function close(by: With): Deed {
   };
 }
 
-const capture: Deed = {
+const capture: Operation = {
   name: 'capture (PayPal), the payer returns',
   repeatable: true,
   makesNumber: false,
@@ -207,7 +207,7 @@ function isGivenBack(body: { code?: string } | undefined): boolean {
   return body?.code?.startsWith('fulfilment_failed_') ?? false;
 }
 
-const fulfil: Deed = {
+const fulfil: Operation = {
   name: 'fulfil (pay-per-call)',
   repeatable: true,
   makesNumber: false,
@@ -254,7 +254,7 @@ const fulfil: Deed = {
   },
 };
 
-const offer: Deed = {
+const offer: Operation = {
   name: 'first call (pay-per-call), with a key',
   repeatable: true,
   makesNumber: true,
@@ -279,7 +279,7 @@ const offer: Deed = {
   },
 };
 
-const notification: Deed = {
+const notification: Operation = {
   name: 'notification of a payment',
   repeatable: true,
   makesNumber: false,
@@ -331,7 +331,7 @@ const withWords: Record<With, string> = {
 };
 
 /** Every action that moves money, in each way of being repeated. */
-export const DEEDS: readonly Deed[] = [
+export const OPERATIONS: readonly Operation[] = [
   pay('key', 'tea'),
   pay('number'),
   pay('nothing'),

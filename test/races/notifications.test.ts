@@ -1,14 +1,14 @@
 import test, { type ExecutionContext } from 'ava';
 import { randomInt } from 'node:crypto';
 import type { PayWay } from '../../server/payments/channel.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { count, inParallel } from '../support/counts.ts';
 import type { Facts, Message } from './forge.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { isTold, PARTNER, placeIn, racedOf, type RacedScene } from './scenes.ts';
 import { startService, type Service } from '../support/service.ts';
-import { messageOf, payUnheard, post, stage, type Stage, untold, untoldIn } from './untold-notices.ts';
-import { withOrder, wrongMessages, type Scene } from './wrong-notices.ts';
+import { messageOf, payUnheard, post, stage, type Stage, untold, untoldIn } from './unreceived-notifications.ts';
+import { withOrder, wrongMessages, type Scene } from './wrong-notifications.ts';
 import { forgeTwin } from '../unit/channels/paypal/forge-crc.ts';
 
 const SIGNED: Record<PayWay, readonly string[]> = {
@@ -161,7 +161,7 @@ async function copies(t: ExecutionContext, on: Stage, scene: RacedScene): Promis
     tx.transitions.list({ orderNo: delivery.orderNo, toState: 'paid' }),
   );
   t.is(transitions.length, 1, title);
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   const again = `${refused.length} were to come again`;
   t.log(`${title}: ${mutated} mutated copies: none; 50 genuine ones at once: one move (${again})`);
 }
@@ -193,7 +193,7 @@ async function twins(t: ExecutionContext, on: Stage, scene: RacedScene): Promise
   });
   t.true(accepted(await post(service, 'default', 'paypal', resent)));
   t.is(await stateOf(service, late.orderNo), 'paid');
-  await assertBooksBalance(t, service);
+  await assertLedgersMatch(t, service);
   t.log(`${scene.title}: 3 forged twins: none; the genuine one, and one that is two days old: paid`);
 }
 

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { startReplica } from '../support/replica.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Service } from '../support/service.ts';
-import { messageOf, PAY_WAYS, post, stage, type Stage, untold } from './untold-notices.ts';
-import { withOrder } from './wrong-notices.ts';
+import { messageOf, PAY_WAYS, post, stage, type Stage, untold } from './unreceived-notifications.ts';
+import { withOrder } from './wrong-notifications.ts';
 
 const listed = async ({ admin }: Stage, state = 'open') =>
   (await admin.call('GET', `/api/v1/exceptions?kind=unmatched_notice&state=${state}`)).body.data;
@@ -62,7 +62,7 @@ for (const payWay of PAY_WAYS)
     t.is((await post(service, 'default', payWay, message)).status, refused);
     t.deepEqual(await listed(on), [], 'the same message is not listed again');
     t.is((await listed(on, 'resolved'))[0].detail.notices, 5);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 
 async function refusesOtherActions(t: ExecutionContext, { admin }: Stage, id: string): Promise<void> {

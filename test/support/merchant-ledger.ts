@@ -17,7 +17,7 @@ export async function ledgerOf(service: Service): Promise<Map<string, LedgerOrde
 }
 
 /** G16: compares the service's orders and refunds with the simulator's ledger: one event per transition, sums within bounds. Returns the number of orders. */
-export async function assertBooksBalance(t: ExecutionContext, service: Service): Promise<number> {
+export async function assertLedgersMatch(t: ExecutionContext, service: Service): Promise<number> {
   for (let round = 0; round < 5 && (await isChannelAhead(service)); round += 1) await runUntilQuiet(service, 120, 120);
   const ledger = await ledgerOf(service);
   const { store } = service.app;

@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { assertBooksBalance } from '../support/books.ts';
+import { assertLedgersMatch } from '../support/merchant-ledger.ts';
 import { createForger } from './forge.ts';
 import { WAYS } from './key-forgery.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { type Service, startService } from '../support/service.ts';
-import { withOrder } from './wrong-notices.ts';
+import { withOrder } from './wrong-notifications.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 const PAY_WAYS = ['alipay', 'wechat'] as const;
@@ -72,7 +72,7 @@ for (const payWay of PAY_WAYS) {
     t.is(transitions.length, 1);
     t.true(looks.length >= 2);
     await Promise.all(looks);
-    await assertBooksBalance(t, service);
+    await assertLedgersMatch(t, service);
   });
 }
 

@@ -6,7 +6,7 @@ import { auditKey } from '../support/audit-keys.ts';
 import { isLong } from '../support/counts.ts';
 import { type TestDatabase, postgresDatabase } from '../support/database.ts';
 import { proveBooks } from '../support/prove.ts';
-import { seedBooks } from '../support/seed-books.ts';
+import { seedLedger } from '../support/seed-ledger.ts';
 
 const ORDERS = 15;
 const LIMITS = [1, 5, 14, 15, 16];
@@ -23,7 +23,7 @@ const PLACES: readonly (readonly [n: number, limits: readonly number[]])[] = [
 
 async function honest(t: Parameters<typeof postgresDatabase>[0], orders = ORDERS): Promise<TestDatabase> {
   const on = await postgresDatabase(t);
-  await seedBooks(on, orders);
+  await seedLedger(on, orders);
   const audit = createAudit({ now: () => new Date(), key: auditKey });
   for (let n = 0; n < 12; n += 1)
     await on.store.transaction((tx) =>

@@ -46,7 +46,7 @@ test('a silent operator does not delay the offer, which goes out without a code,
     log: () => {},
     open: () => '',
     readKey: () => undefined as never,
-    ask: () => new Promise((resolve) => void answers.push(resolve)),
+    requestCode: () => new Promise((resolve) => void answers.push(resolve)),
     count: () => {},
     patience: { ...PATIENCE, agentCode: 1 },
   });

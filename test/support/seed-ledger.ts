@@ -3,7 +3,7 @@ import type { TestDatabase } from './database.ts';
 const CHUNK = 2_000;
 
 /** Consistent ledgers: paid orders with one refund each, their histories and events, and payers' coins with five entries per payer. */
-export async function seedBooks({ database }: TestDatabase, orders: number): Promise<void> {
+export async function seedLedger({ database }: TestDatabase, orders: number): Promise<void> {
   const run = (statement: string) => database.em.fork().execute(statement);
   for (let from = 1; from <= orders; from += CHUNK) {
     const series = `generate_series(${from}, ${Math.min(orders, from + CHUNK - 1)}) n`;

@@ -4,7 +4,7 @@ import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../
 import { count } from '../support/counts.ts';
 import { postgresDatabase, explain } from '../support/database.ts';
 import { proveBooks } from '../support/prove.ts';
-import { seedBooks } from '../support/seed-books.ts';
+import { seedLedger } from '../support/seed-ledger.ts';
 
 const TOTAL = count(1_000_000, 20_000);
 const PAGE = 2_000;
@@ -15,7 +15,7 @@ test.beforeEach((t) => t.timeout(3_600_000));
 
 test('the ledger check of many orders runs in pages, and each statement reads a bounded number of rows', async (t) => {
   const on = await postgresDatabase(t, 4);
-  await seedBooks(on, TOTAL);
+  await seedLedger(on, TOTAL);
   const { store } = on;
   let statements = 0;
   let most = 0;
