@@ -95,7 +95,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     flags.allowHttp === true || isHttpAllowed(await sessions.contexts(), origin);
   const readAuthoritiesOf = async (origin: string): Promise<string | undefined> => {
     if (!origin.startsWith('https:')) return undefined;
-    const file = caFileOf(flags, await sessions.contexts(), origin);
+    const file = caFileOf(flags, terminal.env, await sessions.contexts(), origin);
     return file === undefined ? undefined : readAuthorities(resolve(terminal.cwd, file));
   };
   const read = new Map<string, Promise<string | undefined>>();

@@ -168,14 +168,19 @@ export function savedConnection(
 }
 
 /**
- * The CA file of a server: from the flag, then from the context of -C or the current context, then from any context
- * with this origin.
+ * The CA file of a server: from the flag, then from the context of -C, of PAYCTL_CONTEXT or the current context, then
+ * from any context with this origin.
  */
-export function caFileOf({ caFile, context }: TargetFlags, known: Contexts, origin: string): string | undefined {
+export function caFileOf(
+  { caFile, context }: TargetFlags,
+  env: Env,
+  known: Contexts,
+  origin: string,
+): string | undefined {
   if (caFile !== undefined) return caFile;
   const fits = (saved: SavedContext | undefined): boolean =>
     saved?.caFile !== undefined && originOf(saved.server, 'context') === origin;
-  const used = own(known.contexts, context ?? known.current ?? '');
+  const used = own(known.contexts, context ?? (env['PAYCTL_CONTEXT'] || known.current) ?? '');
   return (fits(used) ? used : Object.values(known.contexts).find(fits))?.caFile;
 }
 

@@ -328,7 +328,9 @@ async function register({ api, print }: Context, payWay: PayWay, path: string, q
   const name = CHANNELS[payWay].name.en;
   if (answer['ok'] === true) return print.done(`${name} sends its notifications to this service.`);
   const message = `${name}'s webhook could not be registered: ${String(answer['message'])}`;
-  throw new CliError('webhook_not_registered', EXIT.failed, message, { hint: `payctl channel set ${payWay}` });
+  throw new CliError('webhook_not_registered', EXIT.failed, message, {
+    hint: `payctl channel set ${payWay}${inProject(String(query['project'] ?? 'default'))}`,
+  });
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { resolve } from 'node:path';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, FlagRequired } from '../errors.ts';
-import { reserveFile } from '../files.ts';
+import { type ReservedFile, reserveFile } from '../files.ts';
 import { changes, codeFlags, examples, passwordFlags } from '../options.ts';
 import { type CodeFlags, askCode, codeOf, givenCode, withCode } from '../own-login.ts';
 import { drawQr } from '../qr.ts';
@@ -74,8 +74,9 @@ async function runEnable(context: Context, options: EnableFlags): Promise<void> 
   const sinkOf = { ...context, quiet: flags.quiet === true };
   const codesFlag = '--recovery-codes-file';
   const sink = await openSecretSink(sinkOf, { secretFile: options.recoveryCodesFile }, 'recoveryCodes', codesFlag);
-  const file = options.secretFile ? await reserveFile(resolve(terminal.cwd, options.secretFile)) : undefined;
+  let file: ReservedFile | undefined;
   try {
+    if (options.secretFile) file = await reserveFile(resolve(terminal.cwd, options.secretFile));
     const started = await withCode(context, options, (code, isPart) =>
       change({ ...request, ...(code !== undefined && { body: { code } }), isPart }, options),
     );

@@ -158,3 +158,20 @@ test('the next step is uploading a missing key, or the channel test when the con
   t.regex(await set(['appId']), /missing: appId\. Next: payctl channel set alipay$/m);
   t.regex(await set([], '--project', 'blue'), /^Configured alipay\. Next: payctl channel test alipay --project blue$/m);
 });
+
+test('a webhook that PayPal does not register is reported with a command for the same project', async (t) => {
+  const at = await place(t);
+  await writeFile(join(at.folder, 'paypal.toml'), 'mode = "sandbox"\nclientId = "A"\n');
+  at.api.on('GET /api/v1/payment/config/paypal/schema', () => ({
+    body: { data: { ...schema, registers: 'notifications' } },
+  }));
+  at.api.on('POST /api/v1/payment/config/paypal', () => ({
+    body: { data: { payWay: 'paypal', mode: 'sandbox', configured: true, missing: [] } },
+  }));
+  at.api.on('POST /api/v1/payment/config/paypal/notices', () => ({
+    body: { data: { ok: false, message: 'Refused.' } },
+  }));
+  const { code, stderr } = await at.payctl(['channel', 'set', 'paypal', '-f', 'paypal.toml', '--project', 'blue']);
+  t.is(code, 1, stderr);
+  t.regex(stderr, /payctl channel set paypal --project blue$/m);
+});

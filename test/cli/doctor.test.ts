@@ -202,6 +202,16 @@ test('production without network limits, and work that is late but not lost, are
   t.is(code, 0);
 });
 
+test('a viewer sees the recent health of a channel, with a fix that names its project', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/payment/config/alipay/test', () => problem(403, 'role_insufficient', 'No.'));
+  const row = { project: 'blue', payWay: 'alipay', enabled: true, configured: true, missing: [], mode: 'simulator' };
+  place.api.on('GET /api/v1/payment/config/list', () => list({ ...row, status: 'down', lastFailure: 'timeout' }));
+  const found = (await examine(place)).findings.find(({ check }) => check.includes('blue'));
+  t.like(found, { status: 'failed', detail: 'timeout', fix: 'payctl channel test alipay --project blue' });
+});
+
 test('a working channel that lacks an optional product is a warning with its fix', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

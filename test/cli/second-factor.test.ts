@@ -160,6 +160,9 @@ test('a script enrols through private files; without a file for the recovery cod
   t.deepEqual(sent('/api/v1/me/second-factor/confirm'), [{ code: await codeOf(TOTP_SECRET, NOW) }]);
   t.false(stderr.includes(TOTP_SECRET));
   t.is((await place.payctl(['second-factor', 'enable'])).code, 2, 'no terminal to prompt on');
+  const taken = await place.payctl([...enable, '--recovery-codes-file', 'more-codes']);
+  t.not(taken.code, 0, 'new.totp exists');
+  await t.throwsAsync(stat(`${place.folder}/more-codes`), { code: 'ENOENT' });
 });
 
 test('replacing the authenticator or the recovery codes requires a code from a prompt or a file', async (t) => {

@@ -119,7 +119,11 @@ function known(name: string, row: Row): Finding {
   const status = plain(row['status']);
   if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
   const make = status === 'down' ? failed : degraded;
-  return make(name, plain(row['lastFailure']) || status, `payctl channel test ${plain(row['payWay'])}`);
+  return make(
+    name,
+    plain(row['lastFailure']) || status,
+    `payctl channel test ${plain(row['payWay'])}${inProject(plain(row['project']) || 'default')}`,
+  );
 }
 
 /**

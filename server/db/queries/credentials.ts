@@ -145,7 +145,8 @@ export async function noteHealth(tx: Tx, { project, payWay, version, at, failure
       where project = ${project} and pay_way = ${payWay} and version = ${version}`;
   else
     await tx.sql`update channel_states
-        set last_failure = ${failure}, last_failure_at = greatest(last_failure_at, ${at}::timestamptz)
+        set last_failure = case when last_failure_at > ${at}::timestamptz then last_failure else ${failure} end,
+            last_failure_at = greatest(last_failure_at, ${at}::timestamptz)
       where project = ${project} and pay_way = ${payWay} and version = ${version}`;
 }
 

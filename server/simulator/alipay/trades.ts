@@ -276,7 +276,7 @@ function answerOf(trade: Trade, fault: FaultName | undefined): Content {
 export function cancel(core: Core, request: AlipayRequest): { content: Content } {
   const trade = named(core, request);
   const { out_trade_no: orderNo } = request.content;
-  if (!exists(trade))
+  if (!exists(trade) || !request.sellers.includes(sellerOf(trade, request.account)))
     return { content: success({ ...(typeof orderNo === 'string' ? { out_trade_no: orderNo } : {}), retry_flag: 'N' }) };
   const names = { out_trade_no: trade.orderNo, retry_flag: 'N', trade_no: tradeNoOf(trade) };
   const payment = paymentOf(trade);

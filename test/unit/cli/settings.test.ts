@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Contexts } from '../../../cli/session.ts';
-import { chooseTarget, guessLabel, originOf } from '../../../cli/settings.ts';
+import { caFileOf, chooseTarget, guessLabel, originOf } from '../../../cli/settings.ts';
 
 const known: Contexts = {
   current: 'dev',
@@ -55,4 +55,15 @@ test('only a local server is labelled dev by default', (t) => {
   t.is(guessLabel('http://localhost:1'), 'dev');
   t.is(guessLabel('http://[::1]:1'), 'dev');
   t.is(guessLabel('https://127.example.com'), 'prod');
+});
+
+test('the CA file is the one of the context that the target uses: -C, then PAYCTL_CONTEXT, then the current context', (t) => {
+  const at = (caFile: string) => ({ server: 'https://pay.example.com', label: 'prod' as const, caFile });
+  const contexts: Contexts = { current: 'one', contexts: { one: at('1.pem'), two: at('2.pem'), three: at('3.pem') } };
+  const file = (flags: Parameters<typeof caFileOf>[0], env: Record<string, string> = {}) =>
+    caFileOf(flags, env, contexts, 'https://pay.example.com');
+  t.is(file({}), '1.pem');
+  t.is(file({}, { PAYCTL_CONTEXT: 'two' }), '2.pem');
+  t.is(file({ context: 'three' }, { PAYCTL_CONTEXT: 'two' }), '3.pem');
+  t.is(file({ caFile: '4.pem', context: 'three' }), '4.pem');
 });

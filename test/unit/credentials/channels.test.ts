@@ -1,4 +1,5 @@
 import test from 'ava';
+import { noteHealth } from '../../../server/db/queries/credentials.ts';
 import { AppError } from '../../../server/errors.ts';
 import type { PlaceOrder } from '../../../server/payments/channel.ts';
 import { setStage, type MadeChannel } from './stage.ts';
@@ -165,4 +166,14 @@ test('the health of a channel is stored rarely and as one word', async (t) => {
   await channel.place(order);
   await channels.idle();
   t.deepEqual((await store.read((tx) => tx.channelStates.find({ project: 'default' })))?.lastSuccessAt, clock.now);
+  // The failure of another replica, whose call ended before it: an older failure does not replace a newer one.
+  const version = 1;
+  const failed = (at: Date, failure: string) =>
+    store.transaction((tx) => noteHealth(tx, { project: 'default', payWay: 'alipay', version, at, failure }));
+  await failed(clock.now, 'signature_invalid');
+  await failed(first, 'timeout');
+  t.like(await store.read((tx) => tx.channelStates.find({ project: 'default' })), {
+    lastFailureAt: clock.now,
+    lastFailure: 'signature_invalid',
+  });
 });

@@ -69,6 +69,26 @@ test.serial('a cancel closes an unpaid trade, refunds a paid one, and states the
   t.like((await world.ledger('TILL7')).orders[0], { paid: 1230, refunded: 1230, refunds: 1 });
 });
 
+test.serial('a merchant cannot cancel the trade of another merchant of the same app', async (t) => {
+  const { alipay } = await world.post<{ alipay: { fields: Record<string, string> } }>('/sim/rotate', {
+    payWay: 'alipay',
+    what: 'merchant',
+  });
+  const first = alipay.fields['appAuthToken']!;
+  await world.post('/sim/rotate', { payWay: 'alipay', what: 'merchant' });
+  const as = (app_auth_token: string) => ({ app_auth_token });
+  const placed = await client.call('alipay.trade.pay', till('TILL_OWN', shownCode('own')), as(first));
+  t.is(placed.content['code'], '10000');
+  const { alipay: second } = await world.config('default');
+  const other = as(second!.fields['appAuthToken']!);
+  const foreign = await client.call('alipay.trade.cancel', { out_trade_no: 'TILL_OWN' }, other);
+  t.like(foreign.content, { code: '10000' });
+  t.is(foreign.content['action'], undefined, 'as for a trade that does not exist');
+  t.like((await world.ledger('TILL_OWN')).orders[0], { paid: 1230, refunded: 0 });
+  const own = await client.call('alipay.trade.cancel', { out_trade_no: 'TILL_OWN' }, as(first));
+  t.is(own.content['action'], 'refund');
+});
+
 // fzlee/alipay@fd838d5, api_alipay_trade_cancel: by either number.
 test.serial("a payment can also be cancelled by Alipay's trade number", async (t) => {
   const authCode = shownCode('TILL7B');
