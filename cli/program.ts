@@ -80,8 +80,8 @@ function addGlobalFlags(program: Command): Command {
 }
 
 /**
- * For each argument name: the nouns that are accepted as a prefix (`order/P…`), in addition to the noun of the command
- * itself.
+ * The keys are names of arguments. The values are resource names that payctl accepts as a prefix of the argument, e.g.
+ * `order/P…`. The names of the command itself are always accepted.
  */
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   orderNo: ['order', 'skillpay', 'trade'],
@@ -104,7 +104,7 @@ function stripNouns(command: Command): void {
   command.registeredArguments.forEach((argument, at) => {
     const nouns = NAMED[argument.name()];
     const value: unknown = command.processedArgs[at];
-    if (nouns === undefined || typeof value !== 'string') return;
+    if (nouns === undefined || typeof value !== 'string' || !value.includes('/')) return;
     const noun = value.slice(0, value.indexOf('/'));
     if (nouns.includes(noun) || own.includes(noun)) command.processedArgs[at] = value.slice(noun.length + 1);
   });

@@ -163,4 +163,5 @@ test('the output of -o name is accepted as an id', async (t) => {
     '/api/v1/orders/refund%2FR1',
     'a prefix of another noun is not removed',
   );
+  t.is((await ask(['project', 'get', 'projects'])).seen[0]?.path, '/api/v1/projects/projects', 'a noun and a letter');
 });
