@@ -70,7 +70,7 @@ function makeClient(compiler) {
   return status === 0;
 }
 
-/** Renders the guides from their Markdown. */
+/** Converts the guides from Markdown to HTML files. */
 const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', 'server/guides', guides);
 
 /** Builds the help of every command, so that it is shown without loading the command. */

@@ -33,7 +33,7 @@ if (major < 24 || (major === 24 && minor < 15)) {
     signals: {
       on: (name, listener) => process.on(name, listener),
       off: (name, listener) => process.off(name, listener),
-      // Process id 0 means the whole process group.
+      // For `process.kill`, process id 0 means all processes of the process group of payctl.
       raise: (name, to) => void process.kill(to === 'group' ? 0 : process.pid, name),
     },
   });
@@ -59,7 +59,9 @@ async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
   return printPrebuiltHelp(argv, { stdout: process.stdout, env: process.env });
 }
 
-/** Reports that the output of `answerAtOnce` could not be written. `answerAtOnce` fails for no other reason. */
+/**
+ * Reports that the version or the help could not be written to stdout. `answerAtOnce` has no other cause of failure.
+ */
 function outputLost(error: Error): true {
   process.stderr.on('error', () => {});
   process.stderr.write(`error: ${error.message}\n`);

@@ -37,11 +37,14 @@ export interface Action {
   method?: Change['method'];
   /** Last segment of the API path, after the id; by default the name of the subcommand. */
   below?: string;
-  /** Computes parts of the request from the id, the body or the state of the service. */
+  /**
+   * Computes parts of the request, e.g. from the id, from the body, or from data that payctl reads from the service
+   * first.
+   */
   request?: (id: string, body: Row, context: Context, flags: ActionFlags) => Partial<Change> | Promise<Partial<Change>>;
   risk?: Risk;
   money?: boolean;
-  /** The columns of the response; the columns of the resource by default. */
+  /** The columns in which payctl prints the response; by default the columns of the resource. */
   view?: View;
   /** The message that payctl prints on stderr after the response. */
   done?: (answer: Row, id: string) => string;
@@ -97,7 +100,7 @@ function one(noun: string): string {
   return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }
 
-/** Adds the subcommand `create`. */
+/** Adds the subcommand `create`, which creates an object of the resource. Every field of the resource has a flag. */
 export function addCreate(noun: Command, context: ContextOf, resource: Editable, lines: readonly string[]): void {
   const command = noun
     .command('create')
@@ -111,7 +114,7 @@ function createFields(resource: Editable): Field[] {
   return [...(resource.createOnly ?? []), ...resource.fields];
 }
 
-/** Sends the fields from the flags, and prompts for missing required fields. */
+/** Sends the fields that are given by flags. First payctl prompts for required fields that are missing. */
 async function runCreate(context: Context, resource: Editable, options: ActionFlags): Promise<void> {
   const fields = createFields(resource);
   const body = await complete(context, fields, bodyOf(options, fields));
@@ -125,7 +128,7 @@ async function runCreate(context: Context, resource: Editable, options: ActionFl
   await context.print.done(`Created ${noun} ${String(row[view.id] ?? '')}.`);
 }
 
-/** Adds the subcommand `update`. */
+/** Adds the subcommand `update`, which changes the given fields of one object of the resource. */
 export function addUpdate(noun: Command, context: ContextOf, resource: Editable, lines: readonly string[]): void {
   const command = noun
     .command('update')
@@ -177,7 +180,10 @@ function fieldOf(name: string, resource: Editable): Field {
   return field;
 }
 
-/** Adds the subcommands `enable` and `disable`. `more` overrides properties of the Action for one resource. */
+/**
+ * Adds the subcommands `enable` and `disable`. `more` returns properties that replace those of the default Action, e.g.
+ * the help text.
+ */
 export function addToggle(
   noun: Command,
   context: ContextOf,
@@ -203,7 +209,7 @@ export function addToggle(
 
 type Toggle = 'enable' | 'disable';
 
-/** Adds the subcommand `delete`. */
+/** Adds the subcommand `delete`, which deletes one object of the resource. The operator must type its id to confirm. */
 export function addDelete(
   noun: Command,
   context: ContextOf,

@@ -8,12 +8,12 @@ import type { Row } from './values.ts';
 /** Values of a query string. The client omits an undefined value. */
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
 
-/** One call of the API. */
+/** One request to the API of the service, with the options of the client for this request. */
 export interface Call {
   method: string;
   path: string;
   query?: Query;
-  /** Sent as JSON. */
+  /** The request body, which the client sends as JSON. */
   body?: unknown;
   /** A body that is not sent as JSON, e.g. a file. Used instead of `body`. */
   raw?: { type: string; content: string | Uint8Array | StreamedBody };
@@ -26,11 +26,11 @@ export interface Call {
   silenceMs?: number;
   /** Aborts only this call. */
   signal?: AbortSignal;
-  /** Sends no token (login, health). */
+  /** Whether the client sends the request without a token, e.g. for the login or the health check. */
   anonymous?: boolean;
 }
 
-/** A complete response. */
+/** An HTTP response whose body was read completely. */
 export interface Answer {
   status: number;
   headers: Record<string, string | undefined>;
@@ -39,7 +39,7 @@ export interface Answer {
   text: string;
 }
 
-/** A page of a list. */
+/** One page of a list in the API. `nextCursor` selects the next page; null on the last page. */
 interface Page {
   rows: Row[];
   nextCursor: string | null;
@@ -60,22 +60,26 @@ export interface ApiClient {
   stream(call: Call): Promise<IncomingMessage>;
 }
 
-/** The dependencies of a client. `authorize` returns the headers with the token or the cookie of each request. */
+/**
+ * The functions and values that the API client needs. `authorize` returns the header that authenticates a request: a
+ * bearer token or a session cookie.
+ */
 export interface ClientSetup {
   server(): Promise<string>;
   authorize(): Promise<Record<string, string>>;
-  /** The `payctl login` command that the hint of a 401 names. */
+  /** Returns the `payctl login` command. After a 401 response the error message advises this command. */
   loginCommand(): Promise<string>;
   /**
    * Confirms a change with the operator's password, because the service demanded a confirmation. The caller repeats the
-   * request and then runs the returned function, which cleans up. Throws if there is neither a password file nor a
-   * terminal.
+   * request and then runs the returned function. It ends the session if payctl opened one only for the confirmation.
+   * Throws if there is neither a password file nor a terminal.
    */
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
   /** Loads a newer token after a 401. Returns false if the session file has no newer token. */
   renew?(): Promise<boolean>;
   /**
-   * Whether payctl may send tokens and passwords over plain HTTP to this server, if the server is on another machine.
+   * Whether the operator allows payctl to send tokens and passwords over plain HTTP to this server. Asked only for a
+   * server on another machine.
    */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
@@ -91,7 +95,7 @@ const LONGEST_PAUSE_MS = 5000;
 /** Read timeout of a stream in milliseconds. Event streams send heartbeats at shorter intervals. */
 const STREAM_SILENCE_MS = 60_000;
 
-/** Creates a client. The client resolves the address of the server at the first call. */
+/** Creates a client for the API of a server. The client asks for the server's address only when it sends a request. */
 export function createApiClient(setup: ClientSetup): ApiClient {
   const open = async (call: Call, timeoutMs: number): Promise<{ answer: IncomingMessage; wire: WireRequest }> => {
     const wire = await toWire(call, setup, timeoutMs);
@@ -339,7 +343,7 @@ function redirected(answer: RefusedAnswer): CliError {
     `The server redirects to ${place}. payctl does not follow redirects, to protect the token.`,
     {
       status: answer.status,
-      hint: 'if the redirect is correct, give its address with --server',
+      hint: 'if the new address is correct, give it with --server',
     },
   );
 }

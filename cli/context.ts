@@ -48,7 +48,8 @@ export interface Context {
   /** Creates a client for another server that sends no token. */
   apiAt(server: string): ApiClient;
   /**
-   * Whether payctl may send tokens and passwords over plain HTTP to this server, if the server is on another machine.
+   * Whether the operator allows payctl to send tokens and passwords over plain HTTP to this server. Asked only for a
+   * server on another machine.
    */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
@@ -165,7 +166,10 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
-/** Exponential backoff from half a second to fifteen seconds. */
+/**
+ * The pause in milliseconds before an attempt to open a stream again. The pause doubles from half a second up to
+ * fifteen seconds.
+ */
 function retryPause(tries: number): number {
   return Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS);
 }

@@ -12,7 +12,10 @@ export interface ReadCredential {
   publicPem: string;
 }
 
-/** The kind and form that a file must have, and the passphrase of its key. */
+/**
+ * What payctl expects of a file: its kind (e.g. `wechat_merchant_key`), its form (certificate, private key or public
+ * key), and the passphrase if the private key is encrypted.
+ */
 interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
   passphrase?: string | undefined;
 }

@@ -11,7 +11,7 @@ export const EXIT = {
   cancelled: 130,
 } as const;
 
-/** The optional parts of a failure. */
+/** Optional details of a CliError. */
 interface FailureOptions {
   /** HTTP status of the response. */
   status?: number;
@@ -20,7 +20,7 @@ interface FailureOptions {
   requestId?: string;
   /** Seconds from the header Retry-After. */
   retryAfter?: number;
-  /** Problems with single fields. */
+  /** The fields of the request that the service rejected, each with its problem. */
   fields?: readonly FieldProblem[];
   /** Additional properties of the JSON error, e.g. `{ orderNo }`. */
   extra?: Record<string, unknown>;

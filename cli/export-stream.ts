@@ -11,14 +11,14 @@ import { withSpinner, type Spinner } from './terminal.ts';
 import type { Row } from './values.ts';
 import { OutputLost } from './whole-write.ts';
 
-/** The flags of an export. */
+/** The values of the flags --format, --bom and --file, with which the operator exports rows. */
 export interface ExportFlags {
   format?: string;
   bom?: boolean;
   file?: string;
 }
 
-/** Adds the flags of an export. */
+/** Adds the flags --format, --bom and --file to a command that exports rows. */
 export function exportFlags(command: Command): Command {
   return command
     .addOption(choice('--format <format>', 'file format', ['csv', 'ndjson']))

@@ -171,9 +171,9 @@ export async function readAuthorities(path: string): Promise<string> {
   return text;
 }
 
-/** Bits of a mode that let other users write. */
+/** The file permission bits that let the group or other users write. */
 export const WRITABLE_BY_OTHERS = 0o022;
-/** Mode bits that give other users any access. */
+/** The file permission bits that give the group or other users any access. */
 export const OPEN_TO_OTHERS = 0o077;
 
 /**

@@ -5,7 +5,10 @@ import { type View, visible, widest } from './values.ts';
 
 const [first, ...others] = PAY_WAYS;
 
-/** The command that configures the first channel. */
+/**
+ * Advice for an operator who has no channel yet: the command for one channel, with the other possible channels in
+ * brackets.
+ */
 export const SET_A_CHANNEL = `payctl channel set ${first} (or ${others.join(', ')})`;
 
 /** The result of one check. `fix` is a command that repairs the cause, or null. */
@@ -29,7 +32,10 @@ const COLUMNS: View['columns'] = [
   { field: 'fix' },
 ];
 
-/** Prints check results: drawn on a terminal, otherwise as rows. `noun` is the name of a row. */
+/**
+ * Prints check results, drawn for people on a terminal and otherwise as rows. `-o name` prints each row as
+ * `noun/check`.
+ */
 export async function printFindings(
   { print, terminal: { out }, flags }: Context,
   findings: readonly Finding[],

@@ -3,7 +3,10 @@ import { Cancelled, CliError, EXIT, codeOf, isUntrusted, networkCause } from './
 import type { Sink } from './terminal.ts';
 import { visible } from './values.ts';
 
-/** A request body with a known length that is streamed. `open` starts from the beginning, for each attempt. */
+/**
+ * A request body with a known length that is streamed. `open` is called for each attempt and yields the body from its
+ * first byte.
+ */
 export interface StreamedBody {
   length: number;
   open(): AsyncIterable<Uint8Array>;
@@ -23,8 +26,8 @@ export interface WireRequest {
 }
 
 /**
- * Sends one request and resolves when the response headers arrive. Throws CliError 7 if there is no response. Redirects are not
- * followed.
+ * Sends one request and resolves when the response headers arrive. If there is no response, throws a CliError with exit
+ * code 7. Redirects are not followed.
  */
 export async function openExchange(request: WireRequest): Promise<IncomingMessage> {
   // A static import of node:http also loads fetch and WebSocket, which takes a fifth of the time of a short command.
@@ -64,7 +67,7 @@ async function sendBody(sent: ClientRequest, body: WireRequest['body']): Promise
   pipeline(Readable.from(body.open(), { objectMode: false }), sent, () => {});
 }
 
-/** Reads a complete response as text. Throws CliError 7 if the response is interrupted. */
+/** Reads a complete response as text. If the connection breaks before its end, throws a CliError with exit code 7. */
 export async function readText(answer: IncomingMessage, request: WireRequest): Promise<string> {
   try {
     const parts: Buffer[] = [];

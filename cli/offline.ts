@@ -44,7 +44,10 @@ export async function withOffline<T>(
   }
 }
 
-/** Prints the database. If the schema is outdated, migrates it after --migrate or a prompt; otherwise throws. */
+/**
+ * Prints which database payctl uses. If its schema is outdated, migrates the schema after --migrate or a prompt;
+ * otherwise throws.
+ */
 export async function prepareDatabase(
   { terminal, print, prompts }: Context,
   offline: Offline,
@@ -95,7 +98,10 @@ export async function changeDatabase<T>(
   });
 }
 
-/** Describes the database in one line: kind, place, name, schema, number of administrators. */
+/**
+ * Describes the database in one line: its kind (embedded or a server), place, name and schema version, and the number
+ * of administrators.
+ */
 export function databaseLine({ err }: Terminal, found: DatabaseDescription): string {
   const schema = found.schema.version === null ? 'empty' : `schema ${found.schema.version}`;
   const people =

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Row } from './values.ts';
 
-/** Reads `a,b` into a list without blanks. */
+/** Splits a comma-separated list, e.g. `a,b`, and removes the spaces around each item. */
 export function list(text: string): string[] {
   const items = text.split(',').map((item) => item.trim());
   if (items.includes('')) throw new InvalidArgumentError('Expected a comma-separated list like a,b.');

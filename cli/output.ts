@@ -212,7 +212,9 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
   };
 }
 
-/** Wraps a message to the width of the terminal. Painted text is not wrapped, because its width is unknown. */
+/**
+ * Wraps a message to the width of the terminal. A text with colour codes is not wrapped, because its width is unknown.
+ */
 function folded(text: string, { err }: Terminal): string {
   const measurable = err.isTerminal && !isPainted(text) && !text.includes('  ');
   return measurable ? wrap(text, err.columns).join('\n') : text;

@@ -59,8 +59,8 @@ export async function codeOf(secret: string, at: Date): Promise<string> {
 
 /**
  * Sends a request with the one-time code from the flags. Without such a flag, payctl prompts for a code only if the
- * service requires one, and sends the request again with `isAgain`, because the operator has already confirmed the
- * change.
+ * service requires one, and then sends the request again. `isAgain` is true for this second request, so that the
+ * operator need not confirm the change twice.
  */
 export async function withCode<T>(
   { terminal, prompts }: { terminal: Terminal; prompts: Prompts },
@@ -90,7 +90,7 @@ export interface OwnLogin {
   renew(): Promise<boolean>;
   /**
    * Confirms a change with the operator's password, because the service demanded a confirmation. The caller repeats the
-   * request and then runs the returned function, which cleans up.
+   * request and then runs the returned function. It ends the session if payctl opened one only for the confirmation.
    */
   confirm(refusal: CliError): Promise<() => Promise<void>>;
 }

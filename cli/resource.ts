@@ -139,12 +139,12 @@ export function segment(id: string): string {
   return encodeURIComponent(id);
 }
 
-/** The path of one row. */
+/** The API path of one object of a resource, e.g. `/api/v1/orders/P…`. */
 export function rowPath({ path, below }: Resource, id: string): string {
   return `${path}/${segment(id)}${below === undefined ? '' : `/${below}`}`;
 }
 
-/** Adds the subcommand `list`. */
+/** Adds the subcommand `list`, which prints the objects of a resource page by page. */
 export function addList(
   noun: Command,
   context: ContextOf,
@@ -161,7 +161,7 @@ export function addList(
   );
 }
 
-/** Adds the subcommand `get`. */
+/** Adds the subcommand `get`, which prints one object of a resource. */
 export function addGet(
   noun: Command,
   context: ContextOf,

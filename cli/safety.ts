@@ -28,7 +28,10 @@ export interface ChangeFlags {
 /** How the operator must confirm a change: not at all, with yes, or by typing a name. */
 export type Risk = 'plain' | 'moderate' | 'severe';
 
-/** The description of a change. */
+/**
+ * A change of data that payctl asks the operator to confirm and then sends to the service: the request, and the texts
+ * and rules for the confirmation.
+ */
 export interface Change {
   /** The change in words, e.g. `disable app app_…`. */
   what: string;

@@ -28,7 +28,8 @@ export interface SavedContext {
   isGuess?: true;
   user?: string;
   /**
-   * Whether payctl may send tokens and passwords over plain HTTP to this server, if the server is on another machine.
+   * Whether the operator allowed payctl to send tokens and passwords over plain HTTP to this server. Has an effect only
+   * for a server on another machine.
    */
   allowHttp?: boolean;
   /** File with the certificate authorities that sign the server's certificate. */
@@ -52,7 +53,10 @@ export interface Session {
   expiresAt: string;
 }
 
-/** Hash of the newest entry of the audit log at some time. It is stored outside the database, so that a truncated log is noticed. */
+/**
+ * The hash of the newest audit log entry at the time `at`. payctl stores the hash outside the database, so that it
+ * notices when entries are removed later.
+ */
 export interface KeptTip {
   tip: string;
   lines: number;

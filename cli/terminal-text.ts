@@ -14,7 +14,7 @@ export function ownSequence(sequence: string): string {
   return OWN + sequence;
 }
 
-/** Whether a text contains control sequences of payctl. If so, its width is unknown. */
+/** Whether a text contains colour codes or other control sequences of payctl. If so, its width is unknown. */
 export function isPainted(text: string): boolean {
   return text.includes(OWN);
 }
@@ -25,7 +25,7 @@ interface PaintedPart {
   text: string;
 }
 
-/** Splits a painted text at its sequences. */
+/** Splits a text before each control sequence of payctl, e.g. a colour code. */
 export function paintedParts(text: string): PaintedPart[] {
   return text.split(OWN).map((part, at) => {
     const sequence = at === 0 ? '' : (/^\[[0-9;?]*[A-Za-z]/.exec(part)?.[0] ?? '');

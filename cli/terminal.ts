@@ -20,8 +20,8 @@ export interface Signals {
   on(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
   off(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
   /**
-   * Sends a signal to this process. With `group`, the signal also goes to the processes that were started together with payctl,
-   * e.g. the rest of a pipe.
+   * Sends a signal to this process. With `group`, the signal also goes to the processes that were started together with
+   * payctl, e.g. the rest of a pipe.
    */
   raise(name: NodeJS.Signals, to: 'process' | 'group'): void;
 }
@@ -41,8 +41,8 @@ export interface Sink {
   /** The file descriptor; undefined for a terminal. */
   readonly fd: number | undefined;
   /**
-   * Writes text and waits for the operating system. On a terminal, control characters in data become visible text. A failed write
-   * to stdout throws OutputLost. A failed write to stderr is only recorded in `fault`.
+   * Writes text and waits for the operating system. On a terminal, control characters in data become visible text. A
+   * failed write to stdout throws OutputLost. A failed write to stderr is only recorded in `fault`.
    */
   write(text: string | Uint8Array): Promise<void>;
   /** Waits for pending writes. */
@@ -51,7 +51,10 @@ export interface Sink {
   via(put: ((bytes: Uint8Array) => void) | undefined): void;
 }
 
-/** The streams with their terminal properties. */
+/**
+ * What a command knows about its terminal: the input stream, the sinks for stdout and stderr, the environment
+ * variables, and whether payctl may prompt.
+ */
 export interface Terminal {
   readonly stdin: Streams['stdin'];
   readonly out: Sink;
@@ -67,7 +70,10 @@ export interface Terminal {
   now(): Date;
 }
 
-/** Creates the sinks for the streams. `color` and `input` are the values of the global flags. */
+/**
+ * Creates the `Terminal` of a command from the streams of the process. `color` is the value of the flag --color;
+ * `input` is false with --no-input.
+ */
 export function createTerminal(streams: Streams, flags: { color?: string; input?: boolean } = {}): Terminal {
   const { stdin, stderr, env } = streams;
   const interactive = stdin.isTTY === true && stderr.isTTY === true;
@@ -91,13 +97,19 @@ function isSet(value: string | undefined): boolean {
 
 type Written = string | Uint8Array;
 
-/** The state of a stream. All sinks of the stream share it. */
+/**
+ * What is stored about one output stream: whether it is closed, its write error and its pending writes. All sinks of
+ * the stream share this object.
+ */
 interface StreamState {
   closed: boolean;
   fault: OutputLost | undefined;
   /** Resolves after all pending writes; never rejects. */
   pending: Promise<void>;
-  /** Converts written text for a terminal or a pipe. */
+  /**
+   * Converts a text before it is written. On a terminal, control characters in data become visible text; in a pipe or
+   * file, data stays unchanged.
+   */
   read: (text: Written) => Written;
   put: ((bytes: Uint8Array) => void) | undefined;
 }
@@ -108,7 +120,7 @@ function asIs(text: Written): Written {
   return typeof text === 'string' ? forPipe(text) : text;
 }
 
-/** Creates the sink of one stream. `color` is the value of the global flag. */
+/** Creates the sink (the output functions) of stdout or stderr. `color` is the value of the flag --color. */
 export function createSink(
   stream: Streams['stdout'],
   color: string | undefined,
@@ -119,7 +131,7 @@ export function createSink(
   const state = watch(stream, isTerminal ? terminalText() : asIs);
   return {
     isTerminal,
-    // Read at each use, because the operator may resize the terminal.
+    // Width and height are read at each use, because the operator may resize the terminal.
     get columns() {
       return Number(env['COLUMNS']) || stream.columns || 80;
     },
@@ -140,7 +152,7 @@ export function createSink(
     fd: descriptorOf(stream),
     write(text) {
       const written = write(stream, state, text);
-      // The failure of a write that was not awaited is kept in `fault`.
+      // This promise never rejects. The error of a failed write stays in `fault`.
       const arrived = written.catch(() => {});
       state.pending = Promise.all([state.pending, arrived]).then(() => {});
       return kind === 'data' ? written : arrived;

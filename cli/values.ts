@@ -1,15 +1,15 @@
 import { exponentOf } from '../server/domain.ts';
 import { type Look, displayWidth, shown } from './terminal-text.ts';
 
-/** A JSON object of the API. */
+/** A JSON object in a response of the API, for example one order. A table shows one row for it. */
 export type Row = Record<string, unknown>;
 
 /** How a value is formatted. `minor` is an amount in minor units without its currency. */
 type Kind = 'text' | 'time' | 'money' | 'minor' | 'status' | 'yesno' | 'id';
 
 /**
- * A column of a table: an API field, its title and its format. Dots in `field` address nested fields. `read` computes the value
- * from several fields.
+ * A column of a table: an API field, its title and its format. Dots in `field` address nested fields. `read` computes
+ * the value from several fields.
  */
 export interface Column {
   field: string;
@@ -40,12 +40,12 @@ export function valueOf(row: Row, field: string): unknown {
   return value;
 }
 
-/** The value that a row shows in a column. */
+/** Returns the value of a table cell: the result of the column's `read`, or the value of its API field. */
 export function cellOf(row: Row, column: Column): unknown {
   return column.read ? column.read(row) : valueOf(row, column.field);
 }
 
-/** The text of a value for programs: complete and unformatted. */
+/** Formats a value for output that other programs read: never shortened, without units and colours. */
 export function plain(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'string') return value;
@@ -153,7 +153,7 @@ const WAIT = new Set([
 ]);
 const BAD = new Set(['failed', 'abnormal', 'refused', 'missing', 'down', 'blocked', 'rejected', 'prod', 'live']);
 
-/** The style of a status. */
+/** Returns the colour of a status: green = good, yellow = waiting, red = bad; undefined for any other status. */
 export function lookOf(text: string): Look | undefined {
   if (GOOD.has(text)) return 'green';
   if (WAIT.has(text)) return 'yellow';

@@ -17,12 +17,12 @@ interface Region {
 // Turns off line wrap, so that each line takes one row.
 const ONE_ROW = ownSequence('[?7l');
 const RUNNING_OVER = ownSequence('[?7h');
-// Erases the rest of the line. Written before the text, because a text of full width leaves the cursor on the last
-// column, and the sequence would erase the last character.
+// Erases the rest of the line. This sequence is written before the new text of the line. After a text of full width the
+// cursor is on the last column, so the sequence would erase the last character.
 const TO_END_OF_LINE = ownSequence('[K');
 const TO_END_OF_SCREEN = ownSequence('[J');
 
-/** Creates an empty region. */
+/** Creates the region in which a watched list is redrawn. It contains no lines at first. */
 function createRegion(out: Sink): Region {
   let shown: readonly string[] = [];
   let width = out.columns;
@@ -47,7 +47,7 @@ export function redrawn(before: readonly string[], after: readonly string[]): st
   return `${ONE_ROW}${up}${rows.join('')}${rest}${RUNNING_OVER}`;
 }
 
-/** The flags of a watched list. */
+/** The values of the flags --watch, --interval (seconds) and --count (number of refreshes) of a list command. */
 export interface WatchFlags {
   watch?: boolean;
   interval?: number;
@@ -62,12 +62,15 @@ export function watchFlags(command: Command): Command {
     .option('--count <n>', 'with --watch: stop after this many refreshes', integer(1, 1_000_000));
 }
 
-/** A list that can be watched. */
+/** The input of `watch`: the columns of a list, and the function that reads its current rows at each poll. */
 interface Watched {
   view: View;
   /** Reads the current rows, newest first. `isKnown` tells whether an earlier poll returned a row. */
   poll(isKnown: (row: Row) => boolean): Promise<readonly Row[]>;
-  /** Returns the part of a row that counts as a change; by default the whole row. */
+  /**
+   * Returns the part of a row that is compared with the earlier poll. Only a changed part counts as a change of the
+   * row. By default the whole row is compared.
+   */
   comparedPart?(row: Row): unknown;
 }
 

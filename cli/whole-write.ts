@@ -32,15 +32,17 @@ export function descriptorOf({ fd, isTTY }: Output): number | undefined {
   return typeof fd === 'number' && fd >= 0 && isTTY !== true ? fd : undefined;
 }
 
-/** Writes all bytes, from `position` or from the current position of the descriptor. Throws if only a part was written. */
+/**
+ * Writes all bytes, from `position` or from the current position of the descriptor. Throws if only a part was written.
+ */
 export function writeAll(fd: number, bytes: Uint8Array, position: number | null = null): void {
   for (let done = 0; done < bytes.length;)
     done += writeSync(fd, bytes, done, bytes.length - done, position === null ? null : position + done);
 }
 
 /**
- * Writes to a stream and resolves after the write. Regular files are written directly, because Node.js drops the rest of a
- * partial write without an error.
+ * Writes to a stream and resolves after the write. Regular files are written directly, because Node.js drops the rest
+ * of a partial write without an error.
  */
 export async function writeWhole(stream: Output, text: string | Uint8Array): Promise<void> {
   const fd = descriptorOf(stream);

@@ -3,10 +3,13 @@ import type { KeyName, Values } from './schema.ts';
 /** The source of each value: `default`, the path of a file, the name of an environment variable, or `not set`. */
 export type Sources = Readonly<Record<KeyName, string>>;
 
-/** The environment. `development` means neither production nor staging. */
+/** The deployment environment in which the service runs. `development` means neither production nor staging. */
 export type Place = 'development' | 'staging' | 'production';
 
-/** The embedded database in an absolute folder, or a PostgreSQL server. */
+/**
+ * The database that the service uses: the embedded database (PGlite) in a folder with an absolute path, or a PostgreSQL
+ * server.
+ */
 export type DatabaseTarget =
   | { kind: 'pglite'; url: string; folder: string }
   | { kind: 'postgres'; url: string; folder?: undefined };
@@ -16,11 +19,17 @@ export type DatabaseTarget =
  */
 export interface LoadedConfig {
   debug: boolean;
-  /** The environment. Other code reads this property, because only the loader reads NODE_ENV. */
+  /**
+   * The deployment environment. Only the loader of the configuration reads NODE_ENV; all other code reads this
+   * property.
+   */
   environment: Place;
   /** Whether the safety requirements of production apply. They apply in production and in staging. */
   production: boolean;
-  /** Whether the simulator's channels are in use: with Debug, or in staging with `Simulator.Url`. */
+  /**
+   * Whether the channels of the simulator are used. They are used if `Debug` is true, and in staging if `Simulator.Url`
+   * is set.
+   */
   simulated: boolean;
   server: {
     listen: Values['Server.Listen'];
@@ -43,7 +52,7 @@ export interface LoadedConfig {
   };
   jwt: { secretKey: string | undefined; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
-  /** The master keys, newest first. The first key encrypts. Every key can decrypt. */
+  /** The keys that encrypt channel secrets, newest first. The first key encrypts new secrets. Every key can decrypt. */
   security: { masterKeys: NonNullable<Values['Security.MasterKey']> };
   skillpay: { brand: string | undefined; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };

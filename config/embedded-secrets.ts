@@ -10,9 +10,10 @@ const SECRET_KEY_FILE = 'jwt-secret-key';
 const MASTER_KEY_FILE = 'master-key';
 
 /**
- * Completes a configuration. With the embedded database, each missing secret is generated once and stored in a file
- * (0600) of the folder `<database folder>-secrets` (0700). Later starts read the file, and concurrent starts use the
- * same secret. Throws `ConfigFaults` if a file cannot be written or contains no secret.
+ * Adds the secrets `JWT.SecretKey` and `Security.MasterKey` to a configuration. With the embedded database, a secret
+ * that is not configured is generated once and stored in a file (mode 0600) in the folder `<database folder>-secrets`
+ * (mode 0700). Later starts read the file, and concurrent starts use the same secret. Throws `ConfigFaults` if a file
+ * cannot be written or contains no secret.
  */
 export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Config> {
   const { database, jwt, security, sources } = config;

@@ -12,13 +12,16 @@ export interface Setting {
   base: string;
 }
 
-/** The settings and faults of one source. */
+/**
+ * What was read from one source of the configuration (a file or the environment variables): its settings and its
+ * faults.
+ */
 export interface Layer {
   settings: Map<KeyName, Setting>;
   faults: ConfigFault[];
 }
 
-/** The environment as `process.env` gives it. */
+/** The environment variables of a process, as `process.env` contains them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const largestFile = 1024 * 1024;
@@ -127,7 +130,8 @@ interface Variable {
 function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Variable): void {
   const [plain, file] = variables(key);
   if (env[plain] && env[file]) {
-    // This function runs once for each of the two names. Only the run for the name without `_FILE` adds the fault.
+    // This function runs once for the variable and once for its `_FILE` variant. Only the run for the variable without
+    // `_FILE` adds the fault, so that it is reported once.
     if (name === plain) layer.faults.push({ key, message: `both ${plain} and ${file} are set; set only one` });
     return;
   }

@@ -35,9 +35,10 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 }
 
 /**
- * The listen address and folder of a simulator that runs in its own process. If `Simulator.Listen` is not set, a
- * `Simulator.Url` of this machine is the listen address. Throws `ConfigFaults` only for simulator keys and unreadable
- * files, because the simulator does not need the secrets of the service.
+ * Returns the listen address and the data folder of a simulator that runs in its own process. If `Simulator.Listen` is
+ * not set and `Simulator.Url` is an http URL of this machine, the simulator listens on the address in this URL. Throws
+ * `ConfigFaults` only for simulator keys and unreadable files, because the simulator does not need the secrets of the
+ * service.
  */
 export function loadSimulator(options: LoadOptions): Pick<LoadedConfig['simulator'], 'listen' | 'dir'> {
   const { settings, values, faults } = readLayers(options);
@@ -80,7 +81,10 @@ function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
 /** Values of NODE_ENV that suggest a real deployment. */
 const DEPLOYED = /^\s*(?:prod|production|staging|live)\s*$/i;
 
-/** Faults of Node.js variables that would silently disable a safety requirement of production. */
+/**
+ * Checks the variables NODE_ENV and NODE_TLS_REJECT_UNAUTHORIZED. Yields a fault for a value that would silently
+ * disable a safety requirement of production.
+ */
 function* ofNode(
   { NODE_ENV, NODE_TLS_REJECT_UNAUTHORIZED: verifies }: Environment,
   place: Place,
@@ -97,7 +101,8 @@ function* ofNode(
 }
 
 /**
- * The defaults of default.toml, completed by the defaults of the schema. Relative paths begin at the working directory.
+ * Reads the default values from default.toml. For a key that this file does not set, the default in schema.ts is used.
+ * Relative paths start at the working directory.
  */
 function defaults(path: string, cwd: string): Layer {
   const layer: Layer = existsSync(path) ? readTomlLayer(path, cwd) : { settings: new Map(), faults: [] };
@@ -135,13 +140,15 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
 }
 
 /**
- * Default of `Server.DrainSeconds` in production. By default HAProxy removes a server after three failed checks, two
- * seconds apart, so 8 seconds are enough.
+ * Default of `Server.DrainSeconds` in production: how long requests are still accepted on shutdown while the health
+ * check fails. By default HAProxy removes a server after three failed checks, two seconds apart, so 8 seconds are
+ * enough.
  */
 const DRAIN_SECONDS = 8;
 
 /**
- * The number of workers. With the embedded database `auto` means 1, because only one process can open that database.
+ * Returns the number of worker processes. With the embedded database, `auto` means one process, because only one
+ * process can open that database.
  */
 function workersOf({ 'Server.Workers': wanted, 'Database.Url': url }: Values): number {
   if (wanted !== 'auto') return wanted;

@@ -10,7 +10,7 @@ export interface KeySpec<S extends z.ZodType = z.ZodType> {
   schema: S;
   /** The default as in the TOML file; undefined for a key without a default. */
   fallback: string | number | boolean | readonly string[] | undefined;
-  /** Completes the sentence "must be …". */
+  /** Describes a valid value in error messages, after "must be": for example "true or false". */
   expects: string;
   sentence: string;
   secret: boolean;
@@ -51,7 +51,7 @@ function list<S extends z.ZodType>(item: S, expects: string, sentence: string) {
   return { kind: 'list', schema, fallback: [] as string[], expects, sentence, secret: false } satisfies KeySpec;
 }
 
-/** A hundred years, so that rows are practically never removed. */
+/** The maximum of the keys that state how many days rows are kept: a hundred years, so practically forever. */
 const MOST_DAYS = 36_500;
 
 function wholeOrWord(value: unknown): unknown {

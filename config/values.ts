@@ -38,7 +38,9 @@ export const origin = readBy((text) => {
   return url && url.pathname === '/' && !/[?#]/.test(text) ? url.origin : undefined;
 });
 
-/** Accepts an http or https address without query, fragment, user name and password. The text stays unchanged. */
+/**
+ * Accepts an http or https URL that has no query, no fragment, no user name and no password. The text stays unchanged.
+ */
 export const address = readBy((text) => (httpUrl(text) && !/[?#]/.test(text) ? text : undefined));
 
 function httpUrl(text: string): URL | undefined {

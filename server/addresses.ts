@@ -2,16 +2,18 @@ import { BlockList, isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Returns the key under which failures of an address are counted: the address, or for IPv6 its /64. A single caller has a
- * whole /64 (RFC 6177), so a limit per IPv6 address would have no effect.
+ * Returns the key for limits per client address (failed logins, slow requests, key downloads): the IPv4 address itself,
+ * or the /64 network of an IPv6 address. A single caller has a whole /64 (RFC 6177), so a limit per IPv6 address would
+ * have no effect.
  */
 export function addressBlock(address: string): string {
   return isWide(address) ? `${groups(address, 4)}::/64` : address;
 }
 
 /**
- * Returns the network whose failures are counted together: the /24 of an IPv4 address, the /48 of an IPv6 address. One
- * customer may have a whole /48 (RFC 6177).
+ * Returns the larger network in which failed attempts (for example failed logins) of all addresses are counted
+ * together: the /24 network of an IPv4 address, or the /48 network of an IPv6 address. One customer may have a whole
+ * /48 (RFC 6177).
  */
 export function addressNetwork(address: string): string {
   if (isWide(address)) return `${groups(address, 3)}::/48`;
@@ -22,7 +24,9 @@ function isWide(address: string): boolean {
   return isIP(address) === 6 && !address.includes('%');
 }
 
-/** Returns the first `count` groups of an IPv6 address. The address may be written in any notation. */
+/**
+ * Returns the first `count` of the eight 16-bit groups of an IPv6 address. The address may be written in any notation.
+ */
 function groups(address: string, count: number): string {
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
   const before = head.split(':').filter(Boolean);
@@ -71,8 +75,8 @@ export function areWithin(outer: readonly string[], ranges: readonly string[]): 
 }
 
 /**
- * Returns the block list of the ranges, from a cache. A cached list never becomes stale, because it depends only on the
- * text of the ranges.
+ * Returns the ranges as a `BlockList` of Node.js, which is used only to find out whether an address is in the ranges.
+ * The result is cached. It never becomes stale, because it depends only on the text of the ranges.
  */
 function listOf(ranges: readonly string[]): BlockList {
   const key = ranges.join(',');
@@ -108,7 +112,7 @@ export function clientAddress(req: IncomingMessage, hops: number): string {
   return isIP(address) ? address : socket;
 }
 
-/** Returns an address without port, brackets, zone and IPv4-mapped prefix. */
+/** Returns an IP address without its port, brackets, zone id (`%eth0`) and IPv4-mapped prefix (`::ffff:`). */
 export function plainAddress(text: string): string {
   const bare = text
     .trim()

@@ -32,11 +32,16 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   payments: PaymentOperations;
   skillpay: SkillOperations;
   ports: Ports;
-  /** Processes orders, refunds, disputes and pay-per-call orders whose next step is due, without waiting for the jobs. */
+  /**
+   * Processes orders, refunds, disputes and pay-per-call orders whose next step is due, without waiting for the jobs.
+   */
   sweep: Sweep;
   /** Sends due webhook deliveries, without waiting for the jobs. */
   deliveries: Sweep;
-  /** Plans bill downloads and processes due bills, without waiting for the jobs. */
+  /**
+   * For the bills (a channel's lists of the transactions of a day): `plan` plans the downloads, and `sweep` processes
+   * the bills whose next step is due. Neither waits for the background jobs.
+   */
   bills: { plan(): Promise<void>; sweep: Sweep };
   /** Queries every channel account for recently changed disputes. */
   findDisputes(): Promise<void>;
@@ -143,7 +148,7 @@ async function assemble(base: Base): Promise<App> {
     const logFailure = (error: unknown) =>
       log('warn', 'the simulator did not respond', {
         error,
-        hint: 'Run payctl simulator start. The first order then configures the channels.',
+        hint: 'Run payctl simulator start. The first order then stores the channel configurations of the simulator.',
       });
     if (config.simulated) await credentials.seedSimulator().catch(logFailure);
   }

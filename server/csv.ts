@@ -1,6 +1,6 @@
 /**
- * Returns one line of CSV (RFC 4180: CRLF, quotes doubled). Text that a spreadsheet would read as a formula gets a leading
- * apostrophe; numbers stay numbers, null is empty.
+ * Returns one line of CSV (RFC 4180: CRLF, quotes doubled). Text that a spreadsheet would read as a formula gets a
+ * leading apostrophe; numbers stay numbers, null is empty.
  */
 export function csvLine(cells: readonly (string | number | boolean | null | undefined)[]): string {
   return `${cells.map(cell).join(',')}\r\n`;

@@ -162,9 +162,10 @@ export function inEnglish(words: readonly string[], join: 'and' | 'or'): string 
 }
 
 /**
- * Decimals of the currencies that the channels accept. A currency has the same minor unit in all amounts of the service; a channel with
- * other decimals converts in its own code. HUF and TWD have no decimals, because the only channel that accepts them (PayPal) takes whole
- * units; their rows are stored that way.
+ * How many decimal places the amounts of each currency have, for the currencies that the channels accept. The number is
+ * the same everywhere in the service; a channel that uses another number converts amounts in its own code. HUF and TWD
+ * have none, because PayPal is the only channel that accepts them, and it takes only whole units. Amounts in the
+ * database already use these numbers, so they must not change.
  */
 const EXPONENTS: Readonly<Record<string, number>> = {
   AUD: 2,
@@ -193,12 +194,12 @@ const EXPONENTS: Readonly<Record<string, number>> = {
   USD: 2,
 };
 
-/** Decimals of a currency; undefined if no channel accepts it. */
+/** How many decimal places the amounts of a currency have: 0 or 2. undefined if no channel accepts the currency. */
 export function exponentOf(currency: string): number | undefined {
   return Object.hasOwn(EXPONENTS, currency) ? EXPONENTS[currency] : undefined;
 }
 
-/** The currencies without decimals; all other currencies have two. */
+/** The currencies whose amounts have no decimal places, such as JPY. Amounts of all other currencies have two. */
 export const WITHOUT_DECIMALS: readonly string[] = Object.keys(EXPONENTS).filter((code) => EXPONENTS[code] === 0);
 
 /** The environment of the channel that receives the requests of a configuration. */
@@ -234,7 +235,7 @@ export interface AlipayOptions {
   storeId?: string | undefined;
   operatorId?: string | undefined;
   terminalId?: string | undefined;
-  /** The PID of the service provider that receives the commission. */
+  /** The Alipay partner id (PID, `2088…`) of the service provider that receives a commission for the payment. */
   sysServiceProviderId?: string | undefined;
   /** Alipay returns this text unchanged in its notifications. */
   passbackParams?: string | undefined;
@@ -326,15 +327,15 @@ export interface BillLine {
   /** Position in the bill, from 1, without gaps; parsing a bill again gives the same positions. */
   line: number;
   kind: BillLineKind;
-  /** The channel's own name of the event. */
+  /** The channel's own name for the kind of this bill line. */
   event: string;
   /** The order number on the line, of this service or of another system. */
   orderNo: string | null;
   /** The refund number on the line, of this service or of another system. */
   refundNo: string | null;
-  /** The channel's number of the payment. */
+  /** The id that the channel gave to the payment. */
   channelTradeNo: string | null;
-  /** The channel's number of the refund or of the dispute's transaction. */
+  /** The id that the channel gave to the refund, or to the transaction of the dispute. */
   channelRefundNo: string | null;
   currency: string;
   /**
@@ -430,8 +431,8 @@ export interface BillSum {
    */
   pending: number;
   /**
-   * Net amounts of payments on this bill that were completed on another day than the day of the bill, by that other
-   * day. Absent = none.
+   * Payments on this bill that were completed on a day other than the day of the bill. The key is the day of
+   * completion; the value is the sum of these payments without discounts, fees and shares. Absent = there are none.
    */
   onOtherDays?: Readonly<Record<string, string>>;
 }
@@ -479,7 +480,7 @@ export const EXCEPTION_KINDS = [
 ] as const;
 export type ExceptionKind = (typeof EXCEPTION_KINDS)[number];
 
-/** Scopes that any application may have. */
+/** The scopes (rights) that every API application may be given. */
 export const merchantScopes = [
   'payment:write',
   'payment:read',

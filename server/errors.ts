@@ -16,11 +16,14 @@ export interface ChannelRefusal {
   supportId?: string | undefined;
 }
 
-/** The optional parts of a refusal. */
+/** Optional data of an error that the service returns to a caller, for example a hint or extra response headers. */
 interface AppErrorOptions {
   hint?: string;
   retryable?: boolean;
-  /** Seconds until a retry makes sense; becomes `Retry-After`. */
+  /**
+   * The caller should wait for this many seconds before it repeats the request. The response sends the number in the
+   * header `Retry-After`.
+   */
   retryAfter?: number;
   errors?: FieldError[];
   channel?: ChannelRefusal;
@@ -42,7 +45,10 @@ export const NO_ROOM = /^53(?:000|100|400)$/;
  */
 export const BUSY = /^(?:55P03|57014|40001|40P01|53200|53300)$/;
 
-/** Base of refusals and local failures. */
+/**
+ * Base class of errors that have a code and a status: errors that are returned to a caller (AppError), and errors of a
+ * local command (LocalError).
+ */
 abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
   readonly status: number;
@@ -64,7 +70,7 @@ export class AppError extends CodedError<ErrorCode> {}
 export class ChangeUnknown extends AppError {
   constructor(message: string, cause: unknown) {
     super('change_unknown', 504, message, {
-      hint: 'Check whether the change was made before you repeat the request. A request with an Idempotency-Key or a merchant number can be repeated unchanged.',
+      hint: 'Check whether the change was made before you repeat the request. A request with an Idempotency-Key, a merchantOrderNo or a merchantRefundNo can be repeated unchanged.',
       cause,
     });
   }

@@ -21,8 +21,8 @@ const FORMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the text of a validation error: the schema's own message if it has one, otherwise one of the texts above.
- * Never Zod's own text.
+ * Returns the text of a validation error: the schema's own message if it has one, otherwise a text of this file. The
+ * texts of the validation library Zod are never used.
  */
 export const issueWords: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {

@@ -18,7 +18,10 @@ export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Called with the facts when the service is ready. If absent, the service logs the facts. */
+  /**
+   * Called when the service is ready, with facts to print, for example the URL of the service. If absent, the service
+   * logs the facts.
+   */
   onReady?: (facts: ReadyFacts) => void;
 }
 
@@ -98,8 +101,8 @@ async function serve(config: Config, life: Life): Promise<void> {
 }
 
 /**
- * Ends the process some seconds after the time limits of requests and jobs, because a database that does not respond
- * would block the stop forever.
+ * Ends the process if a graceful stop takes too long, because a database that does not respond could block the stop
+ * forever. The deadline is ten seconds after the time limits of requests and jobs.
  */
 function exitAfterDeadline({ logger }: App, { drainSeconds, shutdownSeconds }: Config['server']): void {
   const seconds = drainSeconds + 2 * shutdownSeconds + CLOSING_SECONDS;

@@ -13,9 +13,9 @@ export interface Money {
 export const MAX_MAJOR = 100_000_000n;
 
 /**
- * Parses an amount filter of a list (major units, zero or more, at most two decimals); undefined if the text is
- * invalid. `up`: for currencies without decimals, round up (for a lower bound) instead of down. Example: 12.50 as a
- * lower bound means JPY 13, as an upper bound JPY 12.
+ * Parses a minimum or maximum amount by which a list is filtered: major units, zero or more, at most two decimals.
+ * Returns undefined if the text is invalid. For currencies without decimals, `up` rounds a minimum up; a maximum is
+ * rounded down. Example: 12.50 as a minimum means JPY 13, as a maximum JPY 12.
  */
 export function readBound(text: string, up: boolean): AmountBound | undefined {
   const [, major, decimals = ''] = /^(\d{1,9})(?:\.(\d{1,2}))?$/.exec(text) ?? [];
@@ -38,7 +38,8 @@ export function readAmount(input: number | string, currency: string, pointer = '
   if (decimals.length > exponent) throw invalid(pointer, `${currency} amounts have at most ${exponent} decimals.`);
   const minor = BigInt(match[1] + decimals.padEnd(exponent, '0'));
   if (minor <= 0n) throw invalid(pointer, 'The amount must be greater than zero.');
-  if (minor > MAX_MAJOR * 10n ** BigInt(exponent)) throw invalid(pointer, `The amount must not exceed ${MAX_MAJOR}.`);
+  if (minor > MAX_MAJOR * 10n ** BigInt(exponent))
+    throw invalid(pointer, `The amount must not exceed ${MAX_MAJOR} in major units (for example, yuan).`);
   return { minor, currency };
 }
 

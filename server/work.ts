@@ -15,7 +15,10 @@ import {
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { causes } from './errors.ts';
 
-/** The request or job that is running, with the numbers found so far. Every log line contains them. */
+/**
+ * The request or job that is running, and the application, channel, order and refund that it handles, as far as they
+ * are known. Every log line contains these values.
+ */
 export interface Work {
   /** The id of the HTTP request. */
   requestId?: string;
@@ -39,7 +42,7 @@ export function withinWork<T>(about: Work, part: () => T): T {
   return current.run({ ...current.getStore(), ...about }, part);
 }
 
-/** Adds log context to the current request or job; existing values stay. */
+/** Adds values to the log context of the current request or job. A value that is already set is not replaced. */
 export function noteWork(found: Work): void {
   const work = current.getStore();
   if (work) Object.assign(work, { ...found, ...work });
@@ -62,7 +65,10 @@ export function currentWork(): Readonly<Work> {
 /** Undefined while tracing is off. Tracing then costs only one check. */
 let tracer: Tracer | undefined;
 
-/** Turns the recording of spans on or off; a provider, a context manager and a propagator must be registered first. */
+/**
+ * Turns the recording of OpenTelemetry spans on or off. An OpenTelemetry provider, context manager and propagator must
+ * be registered first.
+ */
 export function recordSpans(isOn: boolean): void {
   tracer = isOn ? trace.getTracer('unified-payment-service') : undefined;
 }
@@ -70,9 +76,12 @@ export function recordSpans(isOn: boolean): void {
 /** The options of a span. */
 export interface SpanAbout {
   kind?: keyof typeof KINDS;
-  /** Only numbers and words of the service itself: never secrets, texts of third parties or data of payers. */
+  /**
+   * Only numbers and fixed words that the service itself defines: never secrets, texts of third parties or data of
+   * payers.
+   */
   attributes?: Attributes;
-  /** The stored W3C `traceparent` of the parent span; the current span is linked to the new one. */
+  /** The stored W3C `traceparent` of the parent span. The new span also gets a link to the span that is current now. */
   parent?: string | null;
   /** Request headers. If they have no `traceparent`, a new trace begins. */
   headers?: object;
@@ -81,8 +90,8 @@ export interface SpanAbout {
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER } as const;
 
 /**
- * Runs work in a span of the trace that `parent` or `headers` names, otherwise of the current trace. Only requests
- * begin traces. The work receives the span if spans are recorded.
+ * Runs `work` in a new span. The span belongs to the trace given by `parent` or `headers`, otherwise to the current
+ * trace. Only HTTP requests (`headers`) begin a new trace. `work` receives the span if spans are recorded.
  */
 export function inSpan<T>(name: string, about: SpanAbout, work: (span?: Span) => Promise<T>): Promise<T> {
   return tracer ? record(tracer, name, about, work) : work();

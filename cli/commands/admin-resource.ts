@@ -4,7 +4,7 @@ import { list } from '../options.ts';
 import type { Editable, Field } from '../resource.ts';
 import type { Column } from '../values.ts';
 
-/** The role of an administrator. */
+/** The flag `--role`: what an administrator may do. */
 export const ROLE: Field = {
   name: 'role',
   value: 'role',
@@ -12,7 +12,7 @@ export const ROLE: Field = {
   choices: ['viewer', 'operator', 'admin'],
 };
 
-/** The projects that an administrator may access. */
+/** The flag `--projects`: the projects that an administrator may access. */
 export const PROJECTS: Field = {
   name: 'projects',
   value: 'a,b',
@@ -53,7 +53,10 @@ export const admin: Editable = {
   ],
 };
 
-/** Finds the id of the administrator with this username or id. Throws CliError 3 if there is no such administrator. */
+/**
+ * Finds the id of the administrator with this username or id. If there is no such administrator, throws a CliError with
+ * exit code 3.
+ */
 export async function adminId(api: ApiClient, nameOrId: string): Promise<string> {
   for await (const page of api.pages(admin.path, { limit: 200 })) {
     const found = page.rows.find((row) => row['username'] === nameOrId || row['id'] === nameOrId);

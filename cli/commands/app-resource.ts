@@ -17,7 +17,7 @@ function readLimits(text: string, before?: unknown): Record<string, Row | null> 
     else if (isKnown) change[currency] = { ...change[currency], [name!]: valueOf(name!, value) };
     else
       throw new InvalidArgumentError(
-        `Expected limits like CNY.perDay=1000, CNY.perDay=none or CNY=none; the limits are ${NAMES.join(', ')}.`,
+        `Expected limits like CNY.perDay=1000, CNY.perDay=none or CNY=none; the known limits are ${NAMES.join(', ')}.`,
       );
   }
   return change;
@@ -29,7 +29,10 @@ function valueOf(name: string, value: string): unknown {
   return name === 'ordersPerHour' ? Number(value) : value;
 }
 
-/** The scopes of an application. The last four require a trusted application. */
+/**
+ * The scopes (permissions) of an API application. `config:read`, `config:write`, `cert:manage` and `admin` require a
+ * trusted application.
+ */
 export const SCOPES = [
   'payment:write',
   'payment:read',

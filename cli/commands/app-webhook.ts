@@ -80,7 +80,10 @@ function defineSet(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Creates or changes a webhook. Before the request, payctl checks that the new secret can be written. */
+/**
+ * Creates or changes the webhook of an application. Before payctl creates a webhook, it checks that the new secret can
+ * be written to the file or stdout.
+ */
 async function runSet(
   context: Context,
   clientId: string,
@@ -116,7 +119,10 @@ async function runSet(
   );
 }
 
-/** A missing webhook is not an error, because `set` creates the webhook. If the application is missing, the later request fails. */
+/**
+ * Ignores the error that the webhook does not exist, because `set` creates the webhook. If the application does not
+ * exist either, the request that creates the webhook reports this.
+ */
 function onlyMissing(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.notFound) return undefined;
   throw error;
@@ -235,8 +241,8 @@ async function findFailed({ api }: Context, clientId: string, since: string | un
 }
 
 /**
- * Throws CliError 3 if the event was never delivered to this application. The resend request does not name an
- * application, so the service would resend an event of another application.
+ * Throws a CliError with exit code 3 if the event was never delivered to this application. The resend request does not
+ * name an application, so the service would resend an event of another application.
  */
 async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
   const { rows } = await api.page(`${rowPath(webhook, clientId)}/deliveries`, { eventId, limit: 1 });
@@ -246,7 +252,10 @@ async function requireOwn({ api }: Context, clientId: string, eventId: string): 
   });
 }
 
-/** Prints the delivery of a test message. Throws CliError 1 if the receiver refused the message. */
+/**
+ * Prints the delivery of a test message. If the receiver did not accept the message, throws a CliError with exit code
+ * 1.
+ */
 async function printTest({ print }: Context, delivery: Row, clientId: string): Promise<void> {
   await print.item(delivery, DELIVERY);
   const url = plain(delivery['url']);

@@ -31,7 +31,9 @@ function defineCreate(noun: Command, context: ContextOf): void {
   ).action((options: CreateFlags) => runCreate(context(), options));
 }
 
-/** Creates an application. Before the request, payctl checks that the new secret can be written. */
+/**
+ * Creates an application. Before the request, payctl checks that the new secret can be written to the file or stdout.
+ */
 async function runCreate(context: Context, options: CreateFlags): Promise<void> {
   const { change, print, flags } = context;
   const body = await askMissing(context, bodyOf(options, CREATE_FIELDS));

@@ -15,7 +15,10 @@ const VIEW: View = {
 };
 
 const LEDGER_CHECK = '/api/v1/books';
-/** Maximum number of violations printed per check. JSON output contains up to `MOST_EXAMPLES`. */
+/**
+ * Maximum number of violations that payctl prints for each check. JSON output contains up to 20 violations for each
+ * check.
+ */
 const SHOWN = 5;
 const MOST_EXAMPLES = 20;
 
@@ -32,7 +35,9 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: AuditFlags) => run(context(), options));
 }
 
-/** Values about the audit log that the operator stored outside the service, e.g. an earlier tip hash. */
+/**
+ * Values about the audit log that the operator stored outside the service, e.g. the hash of an earlier entry (`--tip`).
+ */
 export interface AuditKnowledgeFlags {
   tip?: string;
   acceptUntil?: string;
@@ -50,7 +55,10 @@ export interface AuditFlags extends AuditKnowledgeFlags {
   forgetTip?: boolean;
 }
 
-/** Adds --forget-tip, which is needed after a restore from an older backup. */
+/**
+ * Adds --forget-tip, for use after a restore from an older backup. The restored audit log may lack the entry whose hash
+ * payctl stored at the last verification. With the flag payctl stores the hash of the newest entry instead.
+ */
 export function keptTipFlag(command: Command): Command {
   return command.option(
     '--forget-tip',
@@ -128,8 +136,8 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
   const [bills, log] = [proofs.get('bills'), proofs.get('audit-log')];
-  // The service returns the counts of read and missing bills separately. payctl adds the counts to the check, because
-  // scripts archive the JSON output.
+  // The service returns the numbers of read and of missing bills outside the ledger check `bills`. payctl copies them
+  // into this check, so that they appear in JSON output that scripts archive.
   if (bills) proofs.set('bills', { ...bills, ...billsRead });
   if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };

@@ -19,7 +19,7 @@ import { BY } from './views.ts';
 /** A bill number for examples. */
 export const BILL_NO = 'B20261121023000D4N8ZR3VHC';
 
-/** The bills of the channels. */
+/** The API resource `bill`. A bill is a channel's list of all payments, refunds and fees of one account on one day. */
 export const bill: Resource = {
   noun: 'bill',
   plural: 'bills',
@@ -54,7 +54,7 @@ export const bill: Resource = {
   ],
 };
 
-/** The number of differences of a bill in this state, e.g. `open`. */
+/** Counts the differences of a bill that have the given state, e.g. `open`. */
 function countOf(row: Row, state: string): number {
   const counts = (row['differences'] ?? []) as { state?: unknown; count?: unknown }[];
   return counts.reduce((sum, one) => (one.state === state ? sum + Number(one.count) : sum), 0);
@@ -151,7 +151,7 @@ function ownerOfLines({ project }: Row): string {
   return project === null ? 'lines, not ours' : `lines, ${plain(project)}`;
 }
 
-/** The fields that identify a bill. */
+/** The flags that select a bill: channel, day, account and project. */
 const BILL_KEY_FIELDS: readonly Field[] = [
   { name: 'payWay', value: 'channel', help: 'channel', choices: PAY_WAYS, required: true },
   { name: 'day', flag: 'date', value: 'day', help: 'day of the bill, e.g. 2026-11-20', read: day, required: true },
@@ -203,7 +203,12 @@ function failureOf(bill: Row): CliError | undefined {
   const known = CONFIGURED.has(fault?.code ?? '') ? 'payctl channel list' : undefined;
   const importHint = `download it from the channel, then: ${importLine(bill)}`;
   if (state === 'done')
-    return fails('bill_not_renewed', EXIT.failed, ' was not renewed: the earlier bill still counts.', again(bill));
+    return fails(
+      'bill_not_renewed',
+      EXIT.failed,
+      ' could not be fetched from the channel again; the service keeps the earlier bill and its result.',
+      again(bill),
+    );
   if (state === 'refused')
     return fails('bill_refused', EXIT.failed, ' was refused.', known ?? `${again(bill)}; or ${importHint}`);
   if (state === 'missing') return fails('bill_missing', EXIT.failed, ' is missing.', importHint);
@@ -237,7 +242,7 @@ function placeOf(fault: Fault | undefined): { line?: number; column?: number } {
   return { ...(typeof line === 'number' ? { line } : {}), ...(typeof column === 'number' ? { column } : {}) };
 }
 
-/** E.g. `The amount is no number (line 17, column 5; wrong_cell).` */
+/** Formats the error of a bill as a sentence, e.g. `The amount is no number (line 17, column 5; wrong_cell).` */
 function sentence(fault: Fault): string {
   const { line, column } = placeOf(fault);
   const place = line === undefined ? [] : [`line ${line}${column === undefined ? '' : `, column ${column}`}`];
@@ -350,7 +355,10 @@ function outcome(bill: Row): string {
   return `${lines}; differences: ${open} being checked, ${listed} for review. Next: payctl bill differences ${String(bill['billNo'])}`;
 }
 
-/** The subcommand `bill fetch`. */
+/**
+ * The subcommand `bill fetch`: the service downloads the bill of a day from the channel and compares it with the
+ * orders.
+ */
 export const FETCH: Action = {
   verb: 'fetch',
   words:
@@ -373,7 +381,7 @@ export const FETCH: Action = {
 /** Read timeout: the service needs about a minute to read a bill of a million lines before it responds. */
 const SILENCE_MS = 600_000;
 
-/** Adds `bill import`. */
+/** Adds the subcommand `bill import`, which sends a bill file that the operator downloaded from the channel. */
 export function defineImport(noun: Command, context: ContextOf): void {
   const command = noun
     .command('import')
@@ -448,7 +456,7 @@ async function* partsOf(path: string, size: number, tell: (bytes: number) => voi
   if (sent < size) throw new CliError('file_changed', EXIT.failed, `${path} was changed while payctl sent it.`);
 }
 
-/** The subcommand `bill rerun`. */
+/** The subcommand `bill rerun`: the service compares a stored bill with the orders again. */
 export const RERUN: Action = {
   verb: 'rerun',
   words: 'Compare a bill that was read with the orders again, and wait for the result.',

@@ -155,8 +155,8 @@ function defineLines(noun: Command, context: ContextOf): void {
 }
 
 /**
- * Prints the lines of a bill. Formats with one row per line are printed while the lines arrive. If the bill has more
- * lines, payctl prints a note on stderr.
+ * Prints the lines of a bill, up to the limit that the flags set. If the bill has more lines than the limit, payctl
+ * prints a note on stderr. A format with one output row per bill line is printed while the lines arrive.
  */
 async function runLines(context: Context, billNo: string, flags: LinesFlags): Promise<void> {
   const { print, terminal } = context;
@@ -253,9 +253,9 @@ function defineQuiet(noun: Command, context: ContextOf): void {
 }
 
 /**
- * Turns the reports of unknown order numbers off or on for the account of a bill. To turn the reports off, the operator
- * must type the bill number. Without the reports, orders that are missing in the database of the service also stay
- * hidden.
+ * Turns the reports of unknown order numbers off or on, for all bills of one channel account. Reports are turned off if
+ * another installation uses the same account. The operator must then type the bill number, because an order that this
+ * database has lost is no longer reported either.
  */
 async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Promise<void> {
   const { reason, off } = flags;
@@ -321,7 +321,10 @@ const DAYS: View = {
   ],
 };
 
-/** Maximum number of printed notes of each kind. */
+/**
+ * `payctl bill settlement` prints at most this number of notes about the same kind of problem, e.g. about missing
+ * bills.
+ */
 const MOST_NOTES = 5;
 
 function defineSettlement(noun: Command, context: ContextOf): void {

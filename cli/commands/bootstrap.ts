@@ -51,7 +51,10 @@ const APP: View = {
   ],
 };
 
-/** Runs a step that creates an object. If the object exists, --if-none prints `{ "changed": false }` instead of failing. */
+/**
+ * Runs `work`, which creates an administrator or an application. If it exists already, the command fails; with
+ * --if-none payctl prints `{ "changed": false }` instead.
+ */
 async function ignoreExisting(
   { print }: Context,
   ifNone: boolean | undefined,
@@ -82,7 +85,7 @@ function defineStatus(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the state of the database. */
+/** Prints which database the service uses, its schema version, and whether an administrator exists. */
 async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
   await withOffline(context, flags, async (offline) => {
     const { kind, place, name, schema, administrators } = await offline.describeDatabase();
@@ -213,7 +216,9 @@ function defineApp(noun: Command, context: ContextOf): void {
   ).action((flags: AppFlags) => runApp(context(), flags));
 }
 
-/** Creates an application. Before the change, payctl checks that the new secret can be written. */
+/**
+ * Creates an application. Before the change, payctl checks that the new secret can be written to the file or stdout.
+ */
 async function runApp(context: Context, flags: AppFlags): Promise<void> {
   const { print, prompts } = context;
   const fields = await complete(context, APP_FIELDS, bodyOf(flags, APP_FIELDS));

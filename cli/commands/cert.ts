@@ -65,7 +65,7 @@ async function runList(context: Context, flags: ListFlags): Promise<void> {
   await context.print.list(await findCerts(context, flags), cert.view);
 }
 
-/** Finds one certificate of a project. Throws CliError 3 for an unknown id. */
+/** Finds one certificate of a project. For an unknown id, throws a CliError with exit code 3. */
 async function findCert(context: Context, id: string, flags: { project?: string }): Promise<Row> {
   const row = (await findCerts(context, { project: flags.project })).find((row) => row['id'] === id);
   if (row) return row;
@@ -141,7 +141,8 @@ async function runUpload(context: Context, file: string, flags: UploadFlags): Pr
   const given = read(file, kind);
   const certificate = formOf(kind) === 'certificate' ? new X509Certificate(given.publicPem) : undefined;
   if (certificate) await print.note(describe(certificate, terminal.now()));
-  // The service makes a certificate the default only together with its key, so the key is uploaded first.
+  // The key is uploaded before its certificate. When the service starts to use the certificate, it also starts to use
+  // the matching key, which must be stored by then.
   const parts = [
     ...(flags.key ? [{ kind: keyKindOf(kind), content: matchingKey(read, certificate, flags.key, kind) }] : []),
     { kind, content: given.content },
@@ -194,14 +195,18 @@ function matchingKey(
     throw new UsageError('--key can only be used with a certificate.', 'upload the key separately, with its --kind');
   const { content, privatePem } = read(file, keyKindOf(kind));
   if (!certificate.checkPrivateKey(createPrivateKey(privatePem ?? '')))
-    throw new UsageError(`${file} does not belong to this certificate; nothing was sent.`, undefined, 'key_mismatch');
+    throw new UsageError(
+      `The key in ${file} does not belong to this certificate; nothing was sent.`,
+      undefined,
+      'key_mismatch',
+    );
   return content;
 }
 
 function keyKindOf(kind: string): string {
   const key = CERT_PAIRS.get(kind);
   if (key !== undefined) return key;
-  throw new UsageError(`--key cannot be used with --kind ${kind}: only the channel has its private key.`);
+  throw new UsageError(`--key cannot be used with --kind ${kind}: only the channel has the private key of this kind.`);
 }
 
 function defineDownload(noun: Command, context: ContextOf): void {
@@ -309,13 +314,16 @@ function defineDistrust(noun: Command, context: ContextOf): void {
 async function runEither(context: Context, id: string | undefined, flags: DistrustFlags): Promise<void> {
   if (flags.offline && id === undefined) return otherModes(context, flags);
   if (flags.offline || id === undefined)
-    throw new UsageError('Give either the id of a certificate or key, or --offline for all keys of other modes.');
+    throw new UsageError(
+      'Give either the id of one certificate or key, or --offline for all keys of modes that their channel no longer uses.',
+    );
   return runTrust(context, id, flags, 'distrust');
 }
 
 /**
- * Distrusts all keys whose mode (e.g. sandbox) differs from the mode of their channel. payctl changes the database
- * directly. The service does the same at each start.
+ * Distrusts the verification keys of modes that their channel no longer uses, e.g. sandbox keys of a channel that is
+ * now live. Keys of the live mode stay trusted. payctl changes the database directly. A service that starts without the
+ * simulator makes the same change.
  */
 async function otherModes(context: Context, flags: DistrustFlags): Promise<void> {
   const result = await changeDatabase(

@@ -114,7 +114,10 @@ function adviceFor(name: string, names: readonly string[]): string {
   return meant === undefined ? `fields: ${names.join(', ')}` : `did you mean ${meant}?`;
 }
 
-/** The stored fields and the chosen mode, which the prompts use. */
+/**
+ * The data for the prompts: the mode that the operator chose (e.g. live or sandbox) and the stored values of the
+ * fields.
+ */
 interface QuestionContext {
   mode: string;
   stored: Row;
@@ -230,7 +233,10 @@ interface SetFlags extends ChangeFlags {
   file?: string;
 }
 
-/** Adds `channel set`. */
+/**
+ * Adds the subcommand `channel set`, which stores the configuration of a channel, from a file or from answers to
+ * prompts.
+ */
 export function defineSet(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun

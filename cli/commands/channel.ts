@@ -64,7 +64,10 @@ const TESTED: View = {
   columns: [{ field: 'payWay', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'field' }, { field: 'message' }],
 };
 
-/** The products to test: all products, or the products of the given scenes. */
+/**
+ * The part of the request body that selects the payment products to test: all, or those of the given scenes (ways to
+ * pay, e.g. `qr`). Without the flag --products no product is tested.
+ */
 function productsOf({ products }: Row): Pick<Change, 'body'> {
   if (products === undefined) return {};
   const isAll = products === true || products === 'all';
@@ -79,7 +82,9 @@ function productsOf({ products }: Row): Pick<Change, 'body'> {
   };
 }
 
-/** Prints the checks and the values to register at the channel. Throws CliError 1 if a check failed. */
+/**
+ * Prints the checks and the values to register at the channel. If a check failed, throws a CliError with exit code 1.
+ */
 async function printTest(context: Context, row: Row, payWay: string, { project }: RowFlags): Promise<void> {
   const { print } = context;
   const checks = Array.isArray(row['checks']) ? (row['checks'] as Row[]) : [];
@@ -151,7 +156,7 @@ function defineGet(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints a configuration. */
+/** Prints the configuration of a channel. */
 async function runGet(context: Context, payWay: string, { project }: { project?: string }): Promise<void> {
   const row = await context.api.get(rowPath(channel, payWay), { project });
   await printConfig(context, row, channel.view);

@@ -139,7 +139,10 @@ complete -o default -F _payctl payctl
 `;
 }
 
-/** A native zsh script: bashcompinit supports neither descriptions nor all bash expansions. */
+/**
+ * Generates a completion script that is written for zsh. zsh could also load the bash script through bashcompinit, but
+ * bashcompinit shows no descriptions and does not support all bash expansions.
+ */
 function zsh(places: readonly Place[]): string {
   const quoted = (words: readonly Word[] = []): string =>
     words

@@ -56,7 +56,10 @@ type Forward = (id: string, body: string) => Promise<void>;
 
 /** payctl gives up after this number of refusals of one event. */
 const MAX_REFUSALS = 5;
-/** Limits the pause between retries to two seconds, so that a restarted receiver soon gets the event. */
+/**
+ * While the receiver is unreachable or restarting, the pause between attempts doubles at most this many times, to two
+ * seconds. A restarted receiver soon gets the event.
+ */
 const MAX_PAUSE_EXPONENT = 2;
 
 /** Statuses that a proxy returns while the application behind it restarts. */
@@ -166,7 +169,8 @@ function defineListen(noun: Command, context: ContextOf): void {
 /** Follows the event stream until the operator stops it. After a lost connection payctl resumes after the last event. */
 async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
-  // Created once before the stream, so that a generated signing secret stays the same after a reconnection.
+  // The function is created once, before the stream is opened. A generated signing secret therefore stays the same
+  // after a reconnection.
   const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
   const begun = terminal.now().toISOString();
   let { after, since } = flags;

@@ -65,7 +65,10 @@ function defineEnable(noun: Command, context: ContextOf): void {
   ).action((flags: EnableFlags) => runEnable(context(), flags));
 }
 
-/** Registers an authenticator app. Before the request, payctl checks that every new secret can be written. */
+/**
+ * Registers an authenticator app. Before the request, payctl checks that every new secret can be written to its file or
+ * stdout.
+ */
 async function runEnable(context: Context, options: EnableFlags): Promise<void> {
   const { change, print, prompts, terminal, flags } = context;
   const request: Change = { what: 'enrol your second factor', method: 'POST', path: `${SECOND_FACTOR}/start` };

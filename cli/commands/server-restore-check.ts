@@ -48,18 +48,18 @@ function auditLog({ proofs, auditLog: { lines, tip: found } }: RestoredFacts, ti
   if (first?.detail === 'tip_missing')
     return failed(
       'audit log',
-      'the tip given with --tip is not in the audit log: the backup is older than the tip, or the last lines were removed',
+      'the hash given with --tip is not in the audit log: the backup is older than this hash, or the last lines were removed',
       'use a newer backup',
     );
   if (first)
     return failed(
       'audit log',
-      `the chain breaks at line ${first.id}: ${first.detail}`,
+      `the hash chain of the audit log breaks at line ${first.id}: ${first.detail}`,
       AUDIT_FIXES[first.detail] ?? 'compare with payctl audit on the live service, or use another backup',
     );
   return ok(
     'audit log',
-    `${lines} ${lines === 1 ? 'line' : 'lines'}, tip ${found}${tip === undefined ? '' : '; the tip given with --tip is in the log'}`,
+    `${lines} ${lines === 1 ? 'line' : 'lines'}, tip ${found}${tip === undefined ? '' : '; the hash given with --tip is in the log'}`,
   );
 }
 
@@ -82,7 +82,7 @@ function sequences(facts: RestoredFacts): Finding[] {
   return behind.map(({ table, sequence, last, highest }) =>
     failed(
       'sequences',
-      `${sequence} is at ${last}, but ${table} has ${highest}: the database would refuse the next row, or no reader would see it`,
+      `the sequence ${sequence} is at ${last}, but the table ${table} already has the number ${highest}: the database would refuse the next row, or readers of new events would miss it`,
       `psql -c "select setval('${sequence}', ${highest})"`,
     ),
   );
@@ -107,8 +107,8 @@ function eventLog({ events, sequences: all }: RestoredFacts): Finding {
   if (BigInt(events.last) < BigInt(highest))
     return failed(
       'event log',
-      `readers see events up to number ${events.last}, but the highest event has number ${highest}`,
-      'first repair the sequence of the table events',
+      `readers of the event log get only the events up to number ${events.last}, but the newest event has number ${highest}`,
+      'first repair the sequence of the table events: run the command of the check "sequences"',
     );
   return ok('event log', `${events.read} ${events.read === 1 ? 'event' : 'events'}, readable`);
 }

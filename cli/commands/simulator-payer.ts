@@ -67,7 +67,10 @@ function readMember(field: string, value: unknown): unknown {
   return value;
 }
 
-/** Converts a trade to a table row. Payments and refunds are shown as their numbers at the channel. */
+/**
+ * Converts a trade (order in the simulator) to a table row. The row contains only the channel's ids of its payments and
+ * refunds.
+ */
 export function shownTrade(trade: Row): Row {
   const numbers = (of: unknown) => (Array.isArray(of) ? of.map(({ number }: Row) => number) : []);
   const { orderNo, payWay, account, scene, subject, state, minor, currency, createdAt, expiresAt, closedAt } = trade;
@@ -88,7 +91,7 @@ type Act = keyof typeof PAYER_ACTS;
 
 type PayerFlags = Row & SimulatorFlags;
 
-/** Adds `scan`, `pay`, `approve`, `decline` and `expire`. */
+/** Adds the subcommands that act as the payer of an order: `scan`, `pay`, `approve`, `decline` and `expire`. */
 export function definePayer(noun: Command, context: ContextOf): void {
   for (const act of Object.keys(PAYER_ACTS) as Act[]) {
     const command = channelFlag(
@@ -114,7 +117,7 @@ async function runPayer(context: Context, act: Act, orderNo: string, flags: Paye
   await print.item(print.format === 'table' && !print.fields ? shownTrade(trade) : trade, TRADE);
 }
 
-/** Adds `simulator notify`. */
+/** Adds the subcommand `simulator notify`, which resends the last notification of an order to the service. */
 export function defineNotify(noun: Command, context: ContextOf): void {
   const command = channelFlag(
     simulatorFlag(
@@ -141,7 +144,7 @@ async function runNotify(context: Context, orderNo: string, flags: PayerFlags): 
   );
 }
 
-/** The steps of a dispute. */
+/** The actions with which `payctl simulator dispute` opens a dispute or moves it to its next state. */
 const DISPUTE_ACTS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 const DISPUTE = {

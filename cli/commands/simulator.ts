@@ -426,7 +426,9 @@ async function runCondition(context: Context, condition: string, flags: BillFlag
   await context.print.item(await postSimulator(context, flags, '/sim/bills/conditions', body), CONDITION);
 }
 
-/** Removes one or all changes of the simulator's bills, and prints the remaining changes. */
+/**
+ * Removes one or all planted differences and conditions from the bills of the simulator, and prints those that remain.
+ */
 async function runClearPlants(context: Context, id: string | undefined, flags: BillFlags): Promise<void> {
   await clearSimulator(context, flags, id === undefined ? '/sim/bills' : `/sim/bills/${encodeURIComponent(id)}`);
   await runPlants(context, flags);

@@ -47,7 +47,10 @@ function merchantFlags(command: Command): Command {
 /** Creates a client with a token of the merchant's application. */
 function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
   if (!flags.app)
-    throw new UsageError('Pay-per-call requires an application.', 'add --app CLIENT_ID --secret-file FILE');
+    throw new UsageError(
+      'This command requires the client id and the secret of an API application.',
+      'add --app CLIENT_ID --secret-file FILE',
+    );
   return merchantApi(context, flags.app, flags.secretFile);
 }
 
@@ -118,7 +121,10 @@ function defineOffer(noun: Command, context: ContextOf): void {
   ).action((flags: OfferFlags) => runOffer(context(), flags));
 }
 
-/** Requests an offer and prints its payment code. */
+/**
+ * Calls a paid resource without payment, and prints the service's offer: the order number, the signed payment code and
+ * the address to pay at.
+ */
 async function runOffer(context: Context, flags: OfferFlags): Promise<void> {
   const { print, terminal, target } = context;
   const body = given(flags, ['resource', 'input', 'payWay']);
@@ -180,10 +186,15 @@ async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlag
       },
     );
   if (data['status'] === 'refunded')
-    throw new CliError('refunded', EXIT.failed, `${outTradeNo} was refunded, because it could not be fulfilled.`, {
-      status,
-      hint: plain(data['refundReason']) || `payctl skillpay get ${outTradeNo}`,
-    });
+    throw new CliError(
+      'refunded',
+      EXIT.failed,
+      `Order ${outTradeNo} was refunded, because the paid content could not be delivered.`,
+      {
+        status,
+        hint: plain(data['refundReason']) || `payctl skillpay get ${outTradeNo}`,
+      },
+    );
   if (flags.content) return terminal.out.write(`${text(data['content'])}\n`);
   await print.item(data, VIEW);
 }
@@ -265,7 +276,10 @@ function defineVerifyCode(noun: Command, context: ContextOf): void {
   ).action((flags: { file?: string }) => runVerifyCode(context(), flags));
 }
 
-/** Verifies a payment code with the public key that the code names. */
+/**
+ * Verifies a payment code or a receipt of pay-per-call. Both are signed tokens. Each token names the public key of the
+ * service with which to verify it.
+ */
 async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: string }): Promise<void> {
   const code = (
     flags.file ? await readSecretFile(terminal, flags.file) : await readSecretStdin(terminal, 'verify-code')
@@ -288,7 +302,10 @@ async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: 
   );
 }
 
-/** Verifies a signed token (compact JWS, EdDSA only) and returns its header and claims. Throws CliError 1 for an invalid token. */
+/**
+ * Verifies a signed token (compact JWS, EdDSA only) and returns its header and claims. For an invalid token, throws a
+ * CliError with exit code 1.
+ */
 function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: Row } {
   const [head = '', payload = '', signature = '', ...rest] = code.split('.');
   if (rest.length > 0 || signature === '')
@@ -312,7 +329,7 @@ function readPart(part: string): Row {
 }
 
 function falseCode(why: string): CliError {
-  return new CliError('code_false', EXIT.failed, `The code is invalid: ${why}.`);
+  return new CliError('code_false', EXIT.failed, `The payment code or receipt is invalid: ${why}.`);
 }
 
 const STATS = {
@@ -347,7 +364,10 @@ async function runStats({ api, print }: Context, flags: Row): Promise<void> {
   await print.list(rows, STATS);
 }
 
-/** WeChat agent pay: one configuration per project. */
+/**
+ * The resource for the configuration of WeChat agent pay, with which AI agents pay by WeChat payment codes. Each
+ * project has at most one configuration.
+ */
 const agentPay: Resource = {
   noun: 'agent-pay',
   plural: 'configurations of WeChat agent pay',
@@ -420,7 +440,7 @@ function defineAgent(noun: Command, context: ContextOf): void {
     async print({ print }, row) {
       await print.item(row, TESTED_AGENT);
       if (row['ok'] === true) return;
-      throw new CliError('agent_pay_test_failed', EXIT.failed, `WeChat agent pay: ${String(row['message'])}`, {
+      throw new CliError('agent_pay_test_failed', EXIT.failed, `WeChat agent pay failed: ${String(row['message'])}`, {
         hint: 'payctl skillpay agent set',
       });
     },

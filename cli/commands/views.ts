@@ -23,7 +23,10 @@ export function period(since: string, until: string): [Field, Field] {
   ];
 }
 
-/** The field with the reason for a decision. */
+/**
+ * The flag `--reason`: why the operator decides so, e.g. resolves an exception. The service records the reason with the
+ * operator's name.
+ */
 export const REASON: Field = {
   name: 'reason',
   value: 'text',

@@ -26,7 +26,7 @@ const DEEPEST = 8;
 /** The names of the trusted properties, each with the form that the value must have. All other texts are untrusted. */
 const OWN: readonly [RegExp, RegExp][] = [
   [/^(orderNo|outTradeNo|disputeNo)$/, /^[PXD]\d{14}[0-9A-Z]{10}$/],
-  // The number of an automatic refund is derived from the order number (second form).
+  // A refund number is `R` and 24 characters. For an automatic refund it is `R`, the order number and one letter.
   [/^refundNo$/, /^R(\d{14}[0-9A-Z]{10}|[PX]\d{14}[0-9A-Z]{10}[A-Z])$/],
   [
     /^(status|kind|mode|payWay|scene|closeReason|exception|origin|type|fulfilment|limit|code)$/,

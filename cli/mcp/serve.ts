@@ -67,7 +67,11 @@ async function readResource(api: ApiClient, uri: string): Promise<ReadResourceRe
   if (uri === DOC) return asResult(uri, await readDoc(api));
   if (uri === PAID) return sorted(uri, { resources: (await api.page('/api/v2/skillpay/resources')).rows });
   const [, orderNo] = /^order:\/\/([PX]\d{14}[0-9A-Z]{10})$/.exec(uri) ?? [];
-  if (orderNo === undefined) throw new ToolRefusal('not_found', 'The resource does not exist.');
+  if (orderNo === undefined)
+    throw new ToolRefusal(
+      'not_found',
+      'There is no MCP resource with this URI. An order has the URI order:// and its order number.',
+    );
   return sorted(uri, await api.get(`/api/v2/payment/query/${segment(orderNo)}`));
 }
 
@@ -90,7 +94,10 @@ function asResult(uri: string, text: string): ReadResourceResult {
 /** The limits that the operator set for this process. */
 interface Allowed {
   write: boolean;
-  /** Maximum number of different writes of this process; undefined for the default maximum. */
+  /**
+   * Maximum number of different idempotencyKeys with which this process changes data; undefined for the default
+   * maximum.
+   */
   maxCalls: number | undefined;
   interval: number;
 }

@@ -75,7 +75,7 @@ export const Output = z.object({
   error: z
     .looseObject({ code: z.string(), message: z.string() })
     .optional()
-    .describe('Why the call was refused; `code` is stable.'),
+    .describe('Why the call was refused. Programs can rely on `code`; the message may change.'),
   untrusted: z
     .object({ notice: z.string(), texts: z.record(z.string(), z.string()) })
     .optional()
@@ -109,7 +109,10 @@ export function createKeyBook(mostWrites = MOST_KEYS): KeyBook {
           'This idempotencyKey was used with other arguments. Use the same arguments to repeat a request, or a new key for a new one.',
         );
       if (bound.size >= mostWrites)
-        throw new ToolRefusal('too_many_writes', 'This process has reached its limit of writes. Ask its operator.');
+        throw new ToolRefusal(
+          'too_many_writes',
+          'This MCP server has made as many changes as its operator allows. Ask its operator.',
+        );
       bound.set(name, print);
       return name;
     },

@@ -10,7 +10,10 @@ interface Cell {
 
 const BLANK: Cell = { text: ' ', look: '' };
 
-/** Converts a painted line to `columns` cells. A longer line is cut, but never inside a wide character. */
+/**
+ * Converts a line, which may contain colour codes, to `columns` cells. A longer line is cut, but never inside a wide
+ * character.
+ */
 export function cellsOf(line: string, columns: number): Cell[] {
   const cells: Cell[] = [];
   const looks = new Map<string, string>();
@@ -27,7 +30,7 @@ export function cellsOf(line: string, columns: number): Cell[] {
   return filled(cells, columns);
 }
 
-/** A painted text and the column where it starts. */
+/** A text, which may contain colour codes, and the column where it starts. */
 interface Placed {
   column: number;
   text: string;

@@ -124,7 +124,7 @@ function createScreen({ out, stdin, signals }: Terminal, callbacks: ScreenCallba
     if (stdin.isTTY) endKeys = readKeys(stdin, callbacks.onKey);
   }
 
-  /** Must be synchronous, because the process may exit next. */
+  /** Restores the terminal. The function must be synchronous, because the process may exit directly after it. */
   function leave(): void {
     if (!isEntered) return;
     isEntered = false;

@@ -5,7 +5,7 @@ import { projects } from './projects.ts';
 import { stats } from './stats.ts';
 import { users } from './users.ts';
 
-/** Creates the operations on projects, payers, products, coins and statistics. */
+/** Returns the functions that read and change projects, payers, products and coins, and that read statistics. */
 export function createCatalog(ports: CatalogPorts) {
   return {
     projects: projects(ports),
@@ -16,5 +16,8 @@ export function createCatalog(ports: CatalogPorts) {
   };
 }
 
-/** The operations of the catalog. */
+/**
+ * The functions that `createCatalog` returns, one group per kind of object (projects, payers, products, coins,
+ * statistics).
+ */
 export type Catalog = ReturnType<typeof createCatalog>;

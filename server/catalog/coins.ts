@@ -18,7 +18,7 @@ import type { Ports } from '../payments/ports.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 import { BizNoUsed, CodeTaken, CoinDisabled, CoinsInsufficient, InUse } from './errors.ts';
 
-/** The settings of a coin. */
+/** The name of a coin, and the rule for a refund whose coins the payer has already spent (`clawback`). */
 interface CoinSettings {
   name: string;
   clawback: CoinRow['clawback'];
@@ -30,7 +30,10 @@ interface CoinKey {
   code: string;
 }
 
-/** The operations that manage coins and read their ledgers. `spend` and `coinCharges` change balances. */
+/**
+ * Returns the functions that manage coins and read their ledgers. These functions change no balance: `spend` contains
+ * the functions that debit and adjust balances, `coinCharges` those that pay for pay-per-call requests.
+ */
 export function coins({ store, reports, now, audit }: CatalogPorts) {
   const log = note(audit);
   return {
@@ -104,7 +107,7 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
   }
 }
 
-/** The operations on coins. */
+/** The functions that `coins` returns: they manage coins and read their ledgers. */
 export type Coins = ReturnType<typeof coins>;
 
 function target({ project, code }: CoinKey): string {
@@ -307,8 +310,8 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
       }),
 
     /**
-     * Adds coins to a balance or takes coins from it. If more than `coinsAbove` coins are added, `mayAdd` is called. It
-     * throws unless the administrator has confirmed password and second factor.
+     * Adds coins to a balance or takes coins from it. If more than `coinsAbove` coins are added, `mayAdd` is called.
+     * `mayAdd` throws unless the administrator has confirmed password and second factor.
      */
     adjust: (
       actor: Actor,
@@ -358,7 +361,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
   }
 }
 
-/** The operations on balances. */
+/** The functions that `spend` returns: they debit and adjust coin balances. */
 export type Spend = ReturnType<typeof spend>;
 
 /** The coin price of a pay-per-call request, and the number of the order that it pays. */

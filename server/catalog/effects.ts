@@ -151,7 +151,7 @@ async function requireSale(now: Date, tx: Tx, product: ProductRow, draft: OrderR
   if (product.kind !== 'coin_package' || product.coin === null) return;
   if (draft.userId === null) throw invalid('/userId', 'required', 'is required, so that the coins can be credited');
   const coin = await tx.coins.find({ project: product.project, code: product.coin.code });
-  if (!coin?.enabled) throw new NotOnSale('The coin that this package credits is disabled.');
+  if (!coin?.enabled) throw new NotOnSale('The coin that this coin package credits is disabled.');
 }
 
 /**

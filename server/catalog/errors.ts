@@ -25,7 +25,7 @@ export class NotOnSale extends NotAllowed {
 export class PriceMismatch extends NotAllowed {
   constructor(price: number, currency: string) {
     super('price_mismatch', `The price is ${price} ${currency}.`, {
-      hint: 'Omit the amount, or send the current price and currency.',
+      hint: 'Omit the amount, or send the current price of the product and its currency.',
       extra: { price, currency },
     });
   }

@@ -24,7 +24,10 @@ export type { UserTotal } from '../db/queries/catalog.ts';
  */
 export type RaiseException = (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 
-/** The dependencies of the effects on orders and refunds. */
+/**
+ * What the functions in effects.ts need: the clock, the recording of webhook events, and a function that opens an
+ * exception (a case for an operator).
+ */
 export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {
   raise: RaiseException;
 }
@@ -42,7 +45,8 @@ export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 
   /** Adjustments that add more coins than this number require a confirmation of password and second factor. */
   coinsAbove: number;
   /**
-   * Returns why the service would refuse to send requests to a handler URL. Returns undefined if the URL is allowed.
+   * Returns why the service would refuse to send requests to the handler URL of a product (the merchant's URL that
+   * handles paid pay-per-call requests). Returns undefined if the URL is allowed.
    */
   urlFault: UrlRule;
 }

@@ -31,8 +31,8 @@ interface ProductSettings {
 }
 
 /**
- * The settings that `checkProduct` checks together. They contain the new price (`price`) or the stored one
- * (`priceMinor`).
+ * The product settings that depend on each other: the input of `checkProduct`. The price is either a new price in major
+ * units (`price`) or the stored price in minor units (`priceMinor`).
  */
 type Checked = Omit<ProductSettings, 'price' | 'payWays' | 'name' | 'description'> &
   Pick<ProductRow, 'payWays'> & { price?: number | string } & Partial<Pick<ProductRow, 'priceMinor'>>;
@@ -175,7 +175,7 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
   }
 }
 
-/** The operations on products. */
+/** The functions that `products` returns: they read and change products. */
 export type Products = ReturnType<typeof products>;
 
 /**

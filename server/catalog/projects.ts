@@ -6,7 +6,7 @@ import type { Actor } from '../identity/ports.ts';
 import { type CatalogPorts, given, note } from './ports.ts';
 import { CodeTaken, InUse } from './errors.ts';
 
-/** The settings of a project. */
+/** The name of a project and the remark of an administrator about it. */
 interface ProjectSettings {
   name: string;
   remark: string | null;
@@ -60,7 +60,7 @@ export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
   }
 }
 
-/** The operations on projects. */
+/** The functions that `projects` returns: they read and change projects. */
 export type Projects = ReturnType<typeof projects>;
 
 async function required(found: Promise<ProjectRow | undefined>): Promise<ProjectRow> {

@@ -10,8 +10,8 @@ import { invalid } from './errors.ts';
 const MAX_DAYS = 366;
 
 /**
- * The parameters of a statistics query, for one mode. `from` and `to` are dates in a time zone (`yyyy-mm-dd`, both
- * included) or instants.
+ * The parameters of a statistics query. Only orders of the mode `mode` (live, sandbox or simulator) are counted. `from`
+ * and `to` are instants, or dates (`yyyy-mm-dd`, both included) in the time zone `tz`.
  */
 interface StatsQuery {
   from?: string | undefined;
@@ -21,7 +21,10 @@ interface StatsQuery {
   project?: Projects | undefined;
 }
 
-/** Counts and sums of one channel and currency. Amounts are given in major and in minor units. */
+/**
+ * The number and the total amount of the paid orders and of the refunds, for one channel and currency. Each amount is
+ * given in major and in minor units.
+ */
 interface Sums {
   payWay: string;
   currency: string;
@@ -40,7 +43,7 @@ interface Sums {
 export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'reports' | 'now'>) {
   return {
     overview,
-    /** Returns the overview of one project. */
+    /** Returns the statistics of one project. Throws NotFound if the project does not exist. */
     ofProject: async (code: string, query: StatsQuery) => {
       if (!(await store.read((tx) => tx.projects.find({ code })))) throw new NotFound('project');
       return overview({ ...query, project: code });
@@ -71,7 +74,7 @@ export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'rep
   }
 }
 
-/** The operations on statistics. */
+/** The functions that `stats` returns: they compute the statistics of one project or of several projects. */
 export type Stats = ReturnType<typeof stats>;
 
 function figures(created: readonly Counted[], paid: readonly Summed[], refunded: readonly Summed[]) {
@@ -111,8 +114,9 @@ function amounts(paid: readonly Summed[], refunded: readonly Summed[]): Sums[] {
 }
 
 /**
- * The days, the start and the end of a query; by default the last thirty days. If a bound is an instant, only the part
- * of that day within the bounds counts.
+ * Returns the days of a statistics query, its start and its end; by default the last thirty days. If `from` is an
+ * instant, the part of the first day before it is not counted. If `to` is an instant, the part of the last day after it
+ * is not counted.
  */
 function period(query: { from?: string | undefined; to?: string | undefined }, tz: string, now: Date) {
   const last = query.to === undefined ? dateIn(tz, now) : dateOf(query.to, tz, true);
@@ -129,7 +133,8 @@ function period(query: { from?: string | undefined; to?: string | undefined }, t
 }
 
 /**
- * The date on which a bound lies. An end instant is excluded, so a period that ends at midnight ends on the day before.
+ * Returns the date of `from` or `to` in the time zone. The period ends just before the instant `to`, so a period that
+ * ends at midnight ends on the day before.
  */
 function dateOf(text: string, tz: string, isEnd: boolean): string {
   if (isDate(text)) return text;

@@ -24,8 +24,8 @@ interface UserKey {
 }
 
 /**
- * A deletion processes a payer's rows in parts. This many parts are processed within the request; the job processes the
- * others.
+ * A deletion erases a payer's data in many orders and ledger entries, in several transactions (parts). The request that
+ * starts the deletion runs this many parts; the background job runs the rest.
  */
 const PARTS_AT_ONCE = 5;
 
@@ -63,9 +63,9 @@ export function users(ports: CatalogPorts) {
         })),
       ),
     /**
-     * Deletes the payer's personal data. The payer's row stays, because orders and coins refer to it. The first parts
-     * of the data are deleted within the request. The job deletes the others, and retries if the deletion within the
-     * request fails.
+     * Deletes the payer's personal data. The payer's row stays, because orders and coins refer to it. The request
+     * erases only the first `PARTS_AT_ONCE` parts of the data. The background job erases the rest, and also retries a
+     * part that failed within the request.
      */
     anonymise: async (actor: Actor, key: UserKey) => {
       const since = now();
@@ -105,7 +105,7 @@ export function users(ports: CatalogPorts) {
   }
 }
 
-/** The operations on payers. */
+/** The functions that `users` returns: they read, change, block and delete payers. */
 export type Users = ReturnType<typeof users>;
 
 /** The audit log keeps entries after a payer was deleted, so it only records which fields are set, not their values. */
@@ -138,8 +138,8 @@ async function required(found: Promise<PayerRow | undefined>): Promise<PayerRow>
 /** Number of payers that the job reads per query. */
 const PAYERS = 20;
 /**
- * When this time (seconds) has passed after a deletion, every request that was running then has ended, so that it can
- * no longer write personal data.
+ * The time (seconds) from a deletion to its final check. Requests that were running at the deletion may still write
+ * personal data; after this time all of them have ended.
  */
 const SETTLED_SECONDS = 600;
 /** If a payer has orders in progress, the job checks the payer again after this time (seconds). */
@@ -152,7 +152,10 @@ const AGAIN_SECONDS = 3600;
 export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'now' | 'log'>) {
   return { forget, forgetDue };
 
-  /** Deletes the personal data once, then schedules the next round. If no row is left, one final check is scheduled. */
+  /**
+   * Deletes the personal data once. If data is left, schedules the next deletion run; if not, schedules one final
+   * check.
+   */
   async function forget(payer: Forgotten, goesOn?: () => boolean): Promise<void> {
     const { left, isWhole } = await forgetPayer(store, payer, goesOn);
     if (!isWhole) return;
@@ -180,8 +183,8 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
   }
 
   /**
-   * Schedules the next round. If the deletion was requested again meanwhile (another `forgetSince`), nothing is
-   * written, because the newer request has its own schedule.
+   * Schedules the next deletion run; null = no further run. If the deletion was requested again during this run
+   * (`forgetSince` has changed), nothing is written, because the newer request has its own schedule.
    */
   async function plan({ project, userId, since }: Forgotten, forgetAt: Date | null): Promise<void> {
     await store.autocommit((tx) => tx.users.update({ project, userId, forgetSince: since }, { forgetAt }));

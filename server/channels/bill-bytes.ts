@@ -22,7 +22,7 @@ export const MOST_BYTES = 1024 ** 3;
  * bomb.
  */
 const MOST_RATIO = 200;
-/** The compression ratio is checked only for bills larger than this. */
+/** The compression ratio is checked only for bills that are larger than 16 MiB when unpacked. */
 const HARMLESS = 16 * 1024 * 1024;
 
 /** Throws if the unpacked bill is too large, or too large in relation to the `packed` bytes that were read so far. */
@@ -194,8 +194,8 @@ export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Cha
     yield { from, lines };
     from += lines.length;
     if (from > MOST_LINES)
-      throw new BillMalformed('too_large', `The bill has more than ${MOST_LINES} lines, the limit.`, { line: from });
-    // The rest is copied, because a view would keep the whole block in memory.
+      throw new BillMalformed('too_large', `The bill has more lines than the limit of ${MOST_LINES}.`, { line: from });
+    // The bytes after the last complete line are copied, because a view would keep the whole block in memory.
     const rest = Uint8Array.prototype.slice.call(block, end + 1);
     held = [rest];
     size = rest.byteLength;
@@ -234,8 +234,8 @@ function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, f
 }
 
 /**
- * Returns line and column (counted from 1) of the first character that cannot be decoded. If every line can be decoded,
- * returns only the first line number.
+ * Returns where the text cannot be decoded: line and column of the first invalid character, both counted from 1. If
+ * each line alone can be decoded, returns only the number of the first line.
  */
 function badPlace(bytes: Uint8Array, from: number, charset: Charset): { line: number; column?: number } {
   const strict = new TextDecoder(charset, { fatal: true, ignoreBOM: true });
@@ -288,7 +288,10 @@ export function noBill(
   return { kind: 'empty', code, ...(payee !== undefined && { payee }) };
 }
 
-/** Downloads a bill with a size limit. Any HTTP status except 200 and any transport error is `unknown`. */
+/**
+ * Downloads a bill with a size limit. The outcome is `unknown` after a transport error, and after any HTTP status other
+ * than 200.
+ */
 export async function downloadBill(
   download: () => Promise<WireFile>,
 ): Promise<Extract<BillAnswer, { kind: 'bill' }> | UnknownOutcome> {

@@ -13,7 +13,10 @@ export type Unread = Pick<BillLine, 'line'> &
 
 /** Reads the rows of one bill and counts the unreadable rows. */
 export interface Rows {
-  /** Reads a row. With `isLenient` an unreadable row becomes a line of the kind `unreadable` without an amount. */
+  /**
+   * Reads a row. If the row is unreadable and the reader is lenient (see `createRows`), returns a line of the kind
+   * `unreadable` without an amount. If the reader is not lenient, an unreadable row throws BillMalformed.
+   */
   read(text: string, readRow: () => BillLine, unread: () => Unread): BillLine;
   /** The number of unreadable rows. */
   unreadable(): number;
@@ -66,8 +69,8 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
 }
 
 function lineOf(raw: string, { message, line, column }: BillMalformed, unread: Unread, at: Date): BillLine {
-  // Removes the text of the cell from the message. The cell may contain data of the payer, and only `raw` is cleared
-  // when this data is erased.
+  // Removes the text of the cell from the message, because the cell may contain data of the payer. When this data is
+  // erased later, only the field `raw` is cleared and not the message.
   const reason = message.replace(/: ".*$/s, '');
   return {
     kind: 'unreadable',
@@ -133,7 +136,10 @@ export function readDecimal(text: string, decimals: number): number {
   return isNegative && value !== 0 ? -value : value;
 }
 
-/** Reads a sum of a bill as an integer in minor units. Returns undefined for any other text. */
+/**
+ * Reads a sum in a bill as an integer in minor units. Returns undefined for a text that is not a decimal number, or
+ * that is more exact than one minor unit.
+ */
 export function readSum(text: string, decimals: number): bigint | undefined {
   const [, sign, whole = '', behind = ''] = /^(-?)(\d{1,18})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   if (whole === '' || /[1-9]/.test(behind.slice(decimals))) return undefined;

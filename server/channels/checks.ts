@@ -33,13 +33,14 @@ export function wanting(
 /** Builds the result of a check that did not run, because an earlier check failed. */
 export function notReached(about: ProbeCheck['about'], name: string): ProbeCheck {
   return wanting(about, name, 'unproven', {
-    message: 'Not tested, because a check above failed. Correct that one first.',
+    message: 'Not tested, because an earlier check failed. Correct the cause of that failure first.',
   });
 }
 
 /**
- * Builds the checks of one test call. Without a fault every subject passes. With a fault, the subject that contains the
- * faulty field fails. If no subject contains the field, an additional check `Answer of …` fails.
+ * Builds the checks of one test call, one check per subject (a part of the configuration). Without a fault every check
+ * passes. With a fault, the check of the subject that contains the faulty field fails, and the other subjects are not
+ * tested. If no subject contains the field, an additional check `Answer of <channel>` fails.
  */
 export function credentialChecks(channel: string, subjects: readonly Subject[], fault: Fault): ProbeCheck[] {
   if (!fault) return subjects.map(({ name }) => passed('credential', name));
@@ -61,8 +62,8 @@ export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promis
 }
 
 /**
- * Lets several checks share one call. The first check sends the call; every check gets the support id of its last
- * request.
+ * Lets several checks share the result of one call. The first check sends the call. Each check gets the support id of
+ * the last request that the call sent.
  */
 export function sharedCall<T>(ask: () => Promise<T>): () => Promise<T> {
   let pending: ReturnType<typeof inChannelCall<T>> | undefined;

@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto';
 import type { ChannelInput, FetchBudget, KeyOrigin } from '../payments/channel.ts';
 
 /**
- * After the channel did not know a serial, the service does not ask the channel about this serial again for this time.
+ * The time (milliseconds) for which the service does not ask the channel again about a serial that the channel did not
+ * know.
  */
 const NEGATIVE_MS = 10 * 60_000;
 /**
@@ -17,8 +18,8 @@ export interface VerifyKey extends KeyOrigin {
 }
 
 /**
- * Builds a verification key from a PEM text of the configuration. If the origin of the text is not recorded, `certId`
- * and `since` are null.
+ * Builds a verification key from a PEM text of the configuration. `certId` is the id of its stored certificate, and
+ * `since` the time since which it is trusted; both are null if they are not recorded for this text.
  */
 export function storedKey({ origins }: Pick<ChannelInput, 'origins'>, pem: string, key: KeyObject): VerifyKey {
   return { key, ...(origins?.get(pem) ?? { certId: null, since: null }) };
@@ -30,8 +31,9 @@ export function storedKey({ origins }: Pick<ChannelInput, 'origins'>, pem: strin
  */
 export interface KeyRing<Key = VerifyKey> {
   /**
-   * Finds the key with this serial. If the serial is unknown, the channel's keys are fetched, at most once per interval
-   * and only if the budget allows it. Returns undefined if no key is found; the message then cannot be verified.
+   * Finds the key with this serial. If the serial is unknown, the channel's keys are fetched, at most once per
+   * `refreshEveryMs`. `budget` limits how many useless fetches one sender of notifications can cause. Returns undefined
+   * if no key is found; the message then cannot be verified.
    */
   find(serial: string, budget?: FetchBudget): Promise<Key | undefined>;
   /** Returns all current keys. They are tried one by one for messages without a serial. */

@@ -1,6 +1,6 @@
 /**
- * HTTP to the channels: one request with its record, the download of a file, and functions that clean texts before they
- * are sent or stored.
+ * HTTP to the channels: sends one request and records it for the timeline of the order, downloads a file, and cleans
+ * texts before they are sent or stored.
  */
 import type { Span } from '@opentelemetry/api';
 import { isUtf8 } from 'node:buffer';
@@ -30,8 +30,8 @@ export interface ChannelMessage {
   call: string;
   orderNo: string;
   /**
-   * The refund number in this service; null if the request is not about a refund. The number that the channel receives
-   * may also contain the number of the attempt, which is removed here.
+   * The refund number in this service; null if the request is not about a refund. From the second attempt of a refund
+   * on, the number sent to the channel ends with `_<attempt>`; this ending is removed here.
    */
   refundNo: string | null;
   /** The id by which the channel's support staff can find the request; null if the response has none. */

@@ -56,7 +56,10 @@ export class PaymentProblem<Code extends string = Operations[OperationName]['cod
   }
 }
 
-/** Whether an error comes from this operation. `code` then has the type of the operation's error codes. */
+/**
+ * Whether the error was thrown by the operation `name`. If so, TypeScript knows the error codes that `error.code` can
+ * have.
+ */
 export function isProblemOf<Name extends OperationName>(
   name: Name,
   error: unknown,
@@ -94,7 +97,8 @@ export function createClient(options: ClientOptions): Client {
     if (token && Date.now() < token.endsAt) return token;
     const fresh = { text: Promise.resolve(''), endsAt: Infinity };
     fresh.text = getToken(fresh);
-    // Calls that wait for this token get the error. The next call requests a new token.
+    // If the token request fails, every call that waits for the token gets the error. The failed token is then removed,
+    // so that the next call requests a new one.
     fresh.text.catch(() => {
       if (token === fresh) token = undefined;
     });

@@ -29,13 +29,13 @@ export interface Overrides {
   checkpoint?: Ports['checkpoint'];
   /** The address on which the simulator of this process listens. */
   simulatorUrl?: string;
-  /** Time limits of the database. */
+  /** Timeouts of the database connections and statements. */
   databaseTimeouts?: DatabaseSettings['timeouts'];
   /** How long the service waits for channels and for upstream servers. */
   patience?: Partial<Patience>;
-  /** The number of this worker. undefined = the service runs as a single process. */
+  /** The index of this worker process among the workers; undefined = the service runs as a single process. */
   worker?: number | undefined;
-  /** Intervals of the live feed. */
+  /** How often the live feed of the console reads metrics and events (ms). */
   liveTimes?: BoardTimes;
   /** How long figures of the database are cached (ms). */
   figuresEveryMs?: number;
@@ -43,13 +43,13 @@ export interface Overrides {
   passwords?: Passwords;
 }
 
-/** The foundation of every part: configuration, database, clock, log, metrics. */
+/** The objects that every part of the service uses: configuration, database, clock, log and metrics. */
 export interface Base {
   config: Config;
   database: OpenDatabase;
   schema: SchemaStatus;
   store: Store;
-  /** Reads lists, exports and statistics. */
+  /** Reads the data for lists, exports and statistics, from the read replica if there is one. */
   reports: Reports;
   requests: Requests;
   /** Whether writes fail because the disk of the database is full. */
@@ -97,7 +97,10 @@ class SchemaOutdated extends LocalError {
   }
 }
 
-/** Builds the base. Migrates the schema first. Throws `schema_outdated` if migrations are pending and `Database.Migrate` is off. */
+/**
+ * Builds the base. Migrates the schema first. Throws `schema_outdated` if migrations are pending and `Database.Migrate`
+ * is off.
+ */
 export async function composeBase(config: Config, database: OpenDatabase, overrides: Overrides): Promise<Base> {
   const logger = overrides.logger ?? createLogger(config);
   const log: Ports['log'] = (level, message, { error, ...details } = {}) =>
@@ -123,7 +126,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     const { hash, action } = tip;
     auditTip.note(tip);
     logger.info({ tip: hash, action }, 'audit log tip');
-    if (action === LINES_LOST) log('error', 'the audit log has lost lines', { hint: 'payctl audit-log verify' });
+    if (action === LINES_LOST) log('error', 'the audit log has lost lines', { hint: 'Run payctl audit-log verify.' });
   };
   const metrics = createMetrics();
   const figures = createServiceFigures(metrics.registry, schema.version, logger);

@@ -13,13 +13,16 @@ import { channelConfigRoutes, ownChannelConfigRoutes, paymentChannelRoutes } fro
 import { beginWork } from '../work.ts';
 import type { Base, Part } from './base.ts';
 
-/** Channel configurations, certificates, and the channels built from them. */
+/**
+ * The result of `composeCredentials`: the routes and jobs for channel configurations and certificates, and the channels
+ * that are built from the configurations.
+ */
 type ComposedCredentials = Part &
   Pick<Credentials, 'channels' | 'noticed' | 'encryption' | 'seedSimulator' | 'leaveModes' | 'undecryptableChannels'>;
 
 /**
- * Builds the part of the service for channel configurations and certificates. Messages to channels carry the time of `channelTime` instead
- * of `now`, because tests may advance `now`.
+ * Builds the part of the service for channel configurations and certificates. Messages to channels carry the time of
+ * `channelTime` instead of `now`, because tests may advance `now`.
  */
 export function composeCredentials(
   { config, store, now, log, simulatorUrl, figures }: Base,

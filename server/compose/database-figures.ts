@@ -36,7 +36,9 @@ export interface FigurePorts<Found> {
    * the database.
    */
   everyMs?: number;
-  /** How long a scrape waits for the database (ms). If the database takes longer, the metrics of the group are absent. */
+  /**
+   * How long a scrape waits for the database (ms). If the database takes longer, the metrics of the group are absent.
+   */
   patienceMs?: number;
 }
 
@@ -47,8 +49,8 @@ export interface FigurePorts<Found> {
 const turns = new WeakMap<Registry, Promise<void>>();
 
 /**
- * Creates a group of metrics that are read at a scrape, at most every `everyMs`. While the database does not respond, these metrics are
- * absent and all other metrics are not delayed.
+ * Creates a group of metrics that are read at a scrape, at most every `everyMs`. While the database does not respond,
+ * these metrics are absent and all other metrics are not delayed.
  */
 export function figureGroup<Found>({
   store,
@@ -175,7 +177,10 @@ function addCertificates({ config, store, now, metrics: { registry }, figuresEve
   });
 }
 
-/** Registers the metric `due_rows`: the number of due rows that no replica has leased. */
+/**
+ * Registers the metric `due_rows`: the number of database rows that wait for a job, are due, and are not being
+ * processed by any replica.
+ */
 export function composeDueFigures(
   { store, now, metrics: { registry }, figuresEveryMs: everyMs }: Base,
   kinds: readonly Pick<DueKind, 'name' | 'rows'>[],
@@ -228,10 +233,16 @@ function addConnections({ database: { connections }, metrics: { registry } }: Ba
 }
 
 const DAY_MS = 86_400_000;
-/** Number of past days: the metric `bill_age_seconds` covers only accounts that have a bill of these days. */
+/**
+ * The metric `bill_age_seconds` covers only channel accounts that have a bill for a day within this number of past
+ * days.
+ */
 const WATCHED_DAYS = 8;
 
-/** Registers the metrics of bills. */
+/**
+ * Registers the metrics about bills: the number of open differences between bills and orders, and the age of the newest
+ * compared bill of each channel account.
+ */
 export function composeBillFigures({ config, store, metrics: { registry }, now, figuresEveryMs: everyMs }: Base): void {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const group = figureGroup({

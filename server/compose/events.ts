@@ -35,11 +35,11 @@ function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pi
   return async ({ headers }: Pick<RequestFacts, 'headers'>, { role }: Pick<AdminCaller, 'role'>): Promise<void> => {
     const credential = readAdminCredential(headers, isSecure, true) ?? { token: '', via: 'bearer', safe: true };
     if ((await authenticators.admin(credential)).role !== role)
-      throw new Forbidden('role_insufficient', 'Your role was changed while the stream was open. Open it again.');
+      throw new Forbidden('role_insufficient', 'Your role was changed. Open the event stream again.');
   };
 }
 
-/** The dependencies of events on other parts. */
+/** What the part for events and webhooks needs from other parts of the service. */
 interface Needs {
   identity: Pick<Identity, 'audit' | 'authenticators'>;
   encryption: SecretEncryption;
@@ -103,7 +103,7 @@ export function composeEvents(base: Base, { identity, encryption, send, urlFault
   };
 }
 
-/** The dependencies of the live feed on other parts. */
+/** What the live feed needs from other parts of the service. */
 interface LiveNeeds {
   identity: Pick<Identity, 'authenticators'>;
   isDraining: () => boolean;
@@ -114,7 +114,10 @@ export interface ComposedLive extends Part {
   onChannelCall: NonNullable<Ports['onChannelCall']>;
   /** Wraps `count`. The wrapper also records in the live feed that a channel sent a genuine notification. */
   counting(count: Ports['count']): Ports['count'];
-  /** Queries for due rows, and in the same statement whether any process has followers of the live feed. */
+  /**
+   * Queries which rows are due for a job. The same SQL statement also queries whether any process has subscribers of
+   * the live feed, so that no additional query is needed.
+   */
   lookForDue: SchedulerParts['lookForDue'];
   looked(lags: Record<string, number>): void;
   observe(scheduler: Pick<Scheduler, 'kinds' | 'busy'>): void;

@@ -21,7 +21,7 @@ import { payerLanguage } from '../routes/schemas/language.ts';
 import type { ReadyFacts } from '../workers/life.ts';
 import type { Base } from './base.ts';
 
-/** The dependencies of the API on other parts. */
+/** What the HTTP API needs from the other parts of the service. */
 interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
   /** Whether the service is about to stop. If so, the health check for load balancers fails. */
   isDraining: () => boolean;
@@ -135,7 +135,8 @@ export async function readyFacts(
     database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
     schema: schema.version,
     debug,
-    // `lacks` is only a hint for the operator, so a failed read is ignored.
+    // `lacks` (the first missing setup step) is only a hint for the operator. If the database cannot be read, no hint
+    // is shown.
     lacks: await lackOf(store, simulated).catch(() => null),
     pid: process.pid,
   };

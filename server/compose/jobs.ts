@@ -33,7 +33,10 @@ const LIMIT_USE_DAYS = 62;
  */
 const ATTEMPT_DAYS = 7;
 
-/** Returns the tasks that remove old rows: one task for each kind of row, so that a failing task does not stop the others. */
+/**
+ * Returns the tasks that remove old rows: one task for each kind of row, so that a failing task does not stop the
+ * others.
+ */
 function composeRetention({
   config,
   database,
@@ -65,7 +68,8 @@ function composeRetention({
   });
   const monthly = (kind: string, removal: Omit<MonthlyRemoval, 'dropped'>): Task =>
     task(kind, removal.days, removeMonthly({ ...removal, dropped: (table) => dropped.inc({ table }) }));
-  // Does nothing: where deliveries are deleted row by row, their attempts are deleted together with them.
+  // A removal that does nothing. It is used for delivery attempts: where deliveries are deleted row by row, their
+  // attempts are deleted with them.
   const none = (): Removal => async () => 0;
   return [
     { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: createMonths },
@@ -87,7 +91,10 @@ function composeRetention({
     task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
   ];
 
-  /** Creates the partitions of coming months. A failure is only logged, because rows are then stored in the default partition. */
+  /**
+   * Creates the partitions of coming months. A failure is only logged, because rows are then stored in the default
+   * partition.
+   */
   async function createMonths(): Promise<void> {
     const { months, refused } = await keepMonths(database, now());
     for (const { name, result } of months)

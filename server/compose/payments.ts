@@ -44,17 +44,22 @@ import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } f
 import { refundRoutes } from '../routes/refunds.ts';
 import type { Base, Part } from './base.ts';
 
-/** The dependencies of payments on other parts. */
+/** What the part for payments needs from other parts of the service. */
 interface Needs extends Pick<
   Ports,
   'channels' | 'recordEvent' | 'audit' | 'onReceived' | 'onNotification' | 'onChannelCall' | 'count' | 'urlFault'
 > {
-  /** Side effects of order transitions, run in this sequence. An effect may open an exception (a case for an operator). */
+  /**
+   * Side effects of order transitions, run in this sequence. An effect may open an exception (a case for an operator).
+   */
   effects: (raise: RaiseException) => Effects[];
   auditChain: AuditChain;
 }
 
-/** Orders, refunds and exceptions. */
+/**
+ * The result of `composePayments`: the operations, routes and jobs for orders, refunds and exceptions (cases that an
+ * operator must decide).
+ */
 export interface ComposedPayments extends Part {
   ports: Ports;
   operations: PaymentOperations;
@@ -65,7 +70,7 @@ export interface ComposedPayments extends Part {
   findDisputes(goesOn?: () => boolean): Promise<void>;
   /** Stores which bills will be downloaded. */
   planBills(goesOn?: () => boolean): Promise<void>;
-  /** The operations of the payer's pages. */
+  /** The operations on orders that the web pages for payers use. */
   payerOrders: PayerOrders;
 }
 
@@ -162,7 +167,10 @@ export async function reopened({
   return { store: createStore(own, () => {}), close: () => own.close() };
 }
 
-/** Registers the counters of notifications and exceptions. */
+/**
+ * Registers the counters of received notifications and of exceptions (cases for an operator). Returns the function that
+ * increments them.
+ */
 export function composeCounters({ metrics: { registry } }: Base): Ports['count'] {
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers: [registry] });

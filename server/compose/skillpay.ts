@@ -33,7 +33,7 @@ import type { Base, Part } from './base.ts';
 import type { ComposedPayments } from './payments.ts';
 import type { ServiceFigures } from './service-figures.ts';
 
-/** The dependencies of pay-per-call on other parts. */
+/** What the part for pay-per-call needs from other parts of the service. */
 interface Needs {
   payments: ComposedPayments;
   encryption: Encryption;
@@ -41,7 +41,7 @@ interface Needs {
   agentPay: ComposedAgentPay;
 }
 
-/** Pay-per-call: its operations and its routes. */
+/** The result of `composeSkillpay`: the operations and routes for pay-per-call. */
 interface ComposedSkillpay extends Part {
   operations: SkillOperations;
   /** Response headers that a page of another origin may read. */
@@ -56,7 +56,7 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
   const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, encryption, now, simulated: config.simulated });
-  // MPP challenges must be sent over https. With Debug, plain http is allowed.
+  // The payment scheme MPP (HTTP scheme `Payment`) requires https. With the setting Debug, plain http is allowed.
   const speaksMpp = config.debug || publicUrl.startsWith('https:');
   const paymentsHere = paymentsOf(payments);
   const agents = alipayAgents({ store, now, log, checkpoint, channels, payments: paymentsHere });
@@ -110,7 +110,8 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
         run: operations.confirmDelivery,
         ...concurrencyOfChannels(config.jobs).asksLittle,
       },
-      // Each project has one queue, because its rows share the project's handlers, coins and stock.
+      // This job delivers paid skills. It has one queue per project, because deliveries of one project share its
+      // handlers, coins and stock.
       {
         name: 'fulfilment',
         about: 'orderNo',

@@ -1,5 +1,5 @@
-// Operations on certificates and keys: store an uploaded file, choose the default, trust or distrust a verification
-// key.
+// Operations on certificates and keys: store an uploaded file, choose which certificate of a kind a channel uses (the
+// default), trust or distrust a verification key.
 import { randomUUID } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { hasOpenOrders } from '../db/queries/credentials.ts';
@@ -64,9 +64,10 @@ type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
 /** The operations on certificates and keys. */
 export interface Certs {
   /**
-   * Stores an uploaded certificate or key. The first one of its kind becomes the default, unless it does not match the
-   * default key (or certificate) of its pair. A verification key that an application uploads is not used before an
-   * administrator trusts it.
+   * Stores an uploaded certificate or key. The first one of its kind becomes the default, which is the one that the
+   * channel uses. This first upload is refused if the account already has a default for its counterpart (the private
+   * key of a certificate, the certificate of a private key) and no stored counterpart matches. A verification key that
+   * an application uploads is not used before an administrator trusts it.
    */
   upload(acting: Acting, upload: CertUpload): Promise<CertView>;
   /** Newest first. */
@@ -170,7 +171,9 @@ export function createCerts(ports: CredentialPorts): Certs {
           },
         );
         if (!isNew)
-          throw new Conflict('certificate_exists', 'This certificate already exists.', { extra: { id: cert.id } });
+          throw new Conflict('certificate_exists', 'This certificate or key is already stored for this account.', {
+            extra: { id: cert.id },
+          });
         const verifying = verifyingKinds(kindOf(ports, file.payWay));
         const isDefault = (one: CertRow) => one.kind === spec.kind && one.isDefault && isTrusted(one, verifying);
         const isFirst = !locked.certs.some((one) => sameAccount(one, cert) && isDefault(one));
@@ -301,7 +304,11 @@ function targetOf({ project, payWay, id }: CertRow): string {
 async function requireUnused(tx: Tx, cert: CertRow): Promise<void> {
   if (cert.isDefault)
     throw new Conflict('in_use', 'This is the default certificate or key of its kind. Make another the default first.');
-  if (await hasOpenOrders(tx, cert)) throw new Conflict('in_use', 'Open orders still need this certificate or key.');
+  if (await hasOpenOrders(tx, cert))
+    throw new Conflict(
+      'in_use',
+      'Open orders still need this certificate or key. Delete it after these orders are finished.',
+    );
 }
 
 function pairRefused(pointer: string): (error: unknown) => never {
@@ -324,7 +331,7 @@ function unusable({ field, message }: ChannelMisconfigured): string {
 export class NotAPair extends Conflict {
   constructor(kind: string) {
     super('certificate_pair_mismatch', `This certificate or key does not match the default ${kind}.`, {
-      hint: 'Upload the matching certificate or key first. Then make one of the two the default; the other becomes the default with it.',
+      hint: 'First upload the counterpart: the private key for a certificate, or the certificate for a private key. Then make one of the two the default of its kind. The service makes its counterpart the default at the same time.',
     });
   }
 }
@@ -344,8 +351,8 @@ export class SimulatorsKey extends Error {
 }
 
 /**
- * The uploader of a certificate (`actor`), and the account to which it belongs (`of`). null = the first account that is
- * configured later.
+ * The uploader of a certificate (`actor`), and the account to which the certificate belongs (`of`). If `of` is null,
+ * the certificate will belong to the first account that is configured later.
  */
 interface Brought {
   actor: Actor;
@@ -354,9 +361,9 @@ interface Brought {
 }
 
 /**
- * Stores a parsed certificate or key, with its private part encrypted. It does not become the default. If the account
- * already has the same certificate or key, returns the existing row. A verification key becomes trusted if its uploader
- * may trust keys, even if the key was stored before. Throws SimulatorsKey.
+ * Stores a parsed certificate or key, with its private part encrypted, but does not make it the default of its kind. If
+ * the account already has the same certificate or key, returns the existing row. A verification key becomes trusted if
+ * its uploader may trust keys. This also applies to a key that is already stored. Throws SimulatorsKey.
  */
 export async function keepCert(
   tx: Tx,
@@ -419,7 +426,10 @@ export async function requireNotSimulators(
   if (simulators) throw new SimulatorsKey(simulators);
 }
 
-/** Whether the certificate may become the default. An untrusted certificate never replaces a trusted default. */
+/**
+ * Whether the certificate may become the default of its kind (the one that the channel uses). An untrusted verification
+ * key never replaces a trusted default.
+ */
 export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: CertKindSpec): boolean {
   if (!spec.verifies || cert.trustedAt !== null) return true;
   const isInForce = (one: CertRow) => one.isDefault && one.trustedAt !== null;
@@ -427,8 +437,9 @@ export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: Cer
 }
 
 /**
- * Makes a certificate or key the default, together with its counterpart (the key of a certificate, the certificate of a
- * key). Throws NotAPair if the account has a default counterpart, but no stored counterpart matches.
+ * Makes a certificate or private key the default of its kind (the one that the channel uses). If the account has a
+ * default of the counterpart (the private key for a certificate, the certificate for a private key) and it does not
+ * fit, a stored counterpart that fits becomes the default too. Throws NotAPair if there is none.
  */
 async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);

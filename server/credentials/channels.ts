@@ -81,8 +81,8 @@ type Noted = Pick<HealthNote, 'project' | 'payWay' | 'version'>;
 const KEPT = 500;
 
 /**
- * The longest time an order can stay open, in days (Alipay's redirects). Channels may still send notifications some
- * days after an order was closed, and these days are added.
+ * The longest time an order can stay open, in days. Alipay allows this time for payments that redirect the payer.
+ * Channels may still send notifications for some days after an order was closed; these days are added.
  */
 const LONGEST_ORDER_DAYS = 15;
 
@@ -277,10 +277,10 @@ function payeeFields(kind: ChannelKind): IdentityFields {
 type Way = [keys: VersionName, identity: VersionName];
 
 /**
- * The pairs of versions from which the channel of an order may be built, best pair first. The first pair has the
- * account's newest keys and the newest version with the order's identity fields. Then each version with these identity
- * fields follows, with its own keys. Versions with other identity fields are never used. Both parameters list the
- * newest version first.
+ * Returns the pairs of configuration versions from which the channel of an order may be built, best pair first. A pair
+ * names the version with the keys, then the version with the identity fields (the payee account). The first pair
+ * combines the account's newest keys with the newest version that has the order's identity fields. The other pairs use
+ * the keys and identity fields of the same version. Both parameters list the newest version first.
  */
 function waysToBuild(ofAccount: readonly VersionName[], alike: readonly VersionName[]): Way[] {
   const [newest] = ofAccount;

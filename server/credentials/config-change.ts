@@ -115,7 +115,8 @@ export async function applyCerts(
       await clearDefault(tx, locked, { kind: spec.kind, ...of });
       continue;
     }
-    // The certificates are stored in reverse sequence, so that the first one gets the newest row.
+    // A PEM text may contain several certificates. The first one must become the default of its kind and have the
+    // newest row, so it is stored last.
     for (const one of parsed.toReversed()) {
       const { cert } = await keepCert(tx, ports, locked, spec, one, { actor, of }).catch(simulatorsRefused(spec.kind));
       if (mayBeDefault(locked, cert, spec)) await makeDefault(tx, locked, cert);
@@ -144,8 +145,8 @@ export function refused(errors: FieldError[]): InvalidRequest {
 
 function readField({ name, pattern }: FieldSpec, sent: unknown): string | null | FieldError {
   if (sent === null) return null;
-  // A number that is not a safe integer may have lost digits when the JSON was parsed, so it must be sent as text.
-  // Numbers below 1000 are accepted, because they are rates.
+  // A large number may have lost digits when the JSON was parsed. So a number must be a safe integer or less than 1000
+  // (fee rates have decimals). Other numbers must be sent as text.
   const isExact = typeof sent === 'number' && (Number.isSafeInteger(sent) || Math.abs(sent) < 1000);
   const text = isExact ? String(sent) : sent;
   const value = typeof text === 'string' ? text.trim() : '';

@@ -223,7 +223,8 @@ function lacking(name: string, { certs }: LockedCredentials, of: Account, former
     const detail = `is stored only for ${mode} ${account} and cannot be used for another account: send the one of ${of.mode} ${of.account}`;
     return { pointer, code: 'required', detail };
   }
-  if (ofKind.length === 0) return { pointer, code: 'required', detail: 'is required, but missing after the change' };
+  if (ofKind.length === 0)
+    return { pointer, code: 'required', detail: 'is required, but the changed configuration has no value for it' };
   return { pointer, code: 'not_trusted', detail: 'must first be uploaded and then trusted by an administrator' };
 }
 
@@ -332,8 +333,8 @@ async function readView(
   const certs = await tx.certs.list({ project, payWay, deletedAt: null });
   const waiting = certs.filter((cert) => trustOf(cert, verifying) === 'waiting');
   if (!state || !config) return { ...nothing(project, kind), untrusted: waiting };
-  // A distrusted certificate is listed again as waiting for trust if the configuration has no other one of its kind.
-  // That happens for example after a change of mode and back.
+  // A distrusted certificate is listed as waiting for trust again if the configuration has no usable certificate of
+  // this kind. This happens for example if the mode is changed and then changed back.
   const isLacked = (cert: CertRow) => trustOf(cert, verifying) === 'distrusted' && config.missing.includes(cert.kind);
   const untrusted = certs.filter((cert) =>
     sameAccount(cert, config) ? waiting.includes(cert) || isLacked(cert) : cert.mode === null && waiting.includes(cert),
@@ -448,7 +449,9 @@ export async function registerNotifications(
 ): Promise<ProbeResult> {
   const kind = kindOf(ports, payWay);
   if (!kind.registerNotifications)
-    throw new InvalidRequest('This channel needs no registration: every order contains the notification address.');
+    throw new InvalidRequest(
+      'The notification address needs no registration at this channel, because every order contains it.',
+    );
   const rows = await currentRows(ports, acting.project, kind);
   const result = await requestRegistration(ports, kind, rows);
   if (!result.ok) return result;

@@ -21,7 +21,10 @@ type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
   trust: TrustWord | 'deleted' | null;
 };
 
-/** The result of a download of certificates. */
+/**
+ * The downloaded certificates, or why the download failed. `byHand` is a text for the operator: which files the channel
+ * does not provide by download, and where to get them.
+ */
 export type Download = { ok: true; certs: HandedCert[]; byHand: string | null } | ({ ok: false } & ProbeNote);
 
 /**

@@ -28,7 +28,7 @@ export class SimulatorSilent extends Unavailable {
 export class NothingConfigured extends Conflict {
   constructor(payWay: PayWay) {
     super('channel_not_configured', `The channel ${payWay} is not configured.`, {
-      hint: 'Configure the channel first. The schema of the channel lists the required fields.',
+      hint: 'Configure the channel first. Its configuration schema lists the required fields (GET …/payment/config/{payWay}/schema).',
     });
   }
 }
@@ -56,7 +56,7 @@ export class ConfigurationBroken extends AppError {
 export class CertNotTrusted extends Conflict {
   constructor() {
     super('certificate_not_trusted', 'This certificate or key is not trusted, so it cannot verify messages.', {
-      hint: 'An administrator must compare its fingerprint with the one in the console of the channel, and then trust it: payctl cert trust ID',
+      hint: 'An administrator must compare the fingerprint of this certificate or key with the fingerprint that the console of the channel shows, and then trust it: payctl cert trust ID',
     });
   }
 }

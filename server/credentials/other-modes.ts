@@ -19,7 +19,7 @@ export class KeysOfOtherModes extends LocalError {
       'keys_of_other_modes',
       503,
       'Keys of another mode are trusted in this database and could not be distrusted: run payctl cert distrust --offline with a role that may write.',
-      { hint: 'payctl cert distrust --offline', cause },
+      { hint: 'Run payctl cert distrust --offline with a database role that may write.', cause },
     );
   }
 }

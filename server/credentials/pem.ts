@@ -127,7 +127,7 @@ export function readPrivateKey(given: string, passphrase: string | undefined): K
   const der = encryptedDer(text);
   const body = bodyOf(text, ['PRIVATE KEY', 'RSA PRIVATE KEY']);
   try {
-    // Decrypts only the block whose number of rounds was checked, not another block of the file.
+    // Decrypts only the PEM block whose number of PBKDF2 iterations was checked, not another block of the file.
     if (der) return requireRsa(createPrivateKey({ key: der, format: 'der', type: 'pkcs8', passphrase }));
     return requireRsa(
       (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1'])) ??
@@ -141,8 +141,8 @@ export function readPrivateKey(given: string, passphrase: string | undefined): K
 }
 
 /**
- * Returns the DER bytes of an encrypted PKCS #8 key, or undefined if the text has none. Throws PemRefused for too many
- * rounds, because the sender of the file could otherwise choose how long the decryption takes.
+ * Returns the DER bytes of an encrypted PKCS #8 key, or undefined if the text contains no such key. Throws PemRefused
+ * for too many PBKDF2 iterations, because the sender of the file could otherwise make the decryption very slow.
  */
 function encryptedDer(text: string): Buffer | undefined {
   if (!text.includes('BEGIN ENCRYPTED PRIVATE KEY')) return undefined;
@@ -152,7 +152,7 @@ function encryptedDer(text: string): Buffer | undefined {
   if (rounds > MOST_ROUNDS)
     throw new PemRefused(
       'passphrase_too_costly',
-      `takes too long to decrypt; at most ${MOST_ROUNDS} PBKDF2 rounds are supported`,
+      `takes too long to decrypt; at most ${MOST_ROUNDS} PBKDF2 iterations are supported`,
     );
   return der;
 }
@@ -272,9 +272,9 @@ const TAG = { integer: 0x02, octets: 0x04, sequence: 0x30 };
 const SCRYPT = Buffer.from('2b06010401da47040b', 'hex');
 
 /**
- * Returns how many rounds the decryption of a PKCS #8 key takes (DER, RFC 5958 §3). The result is the largest integer
- * of the encryption parameters, so it is at least the declared number of rounds. Returns Infinity for scrypt, and NaN
- * if the bytes are not an encrypted PKCS #8 key.
+ * Returns how many PBKDF2 iterations are needed to decrypt a PKCS #8 key (DER, RFC 5958 §3). The result is the largest
+ * integer in the encryption parameters, so it is never less than the declared number of iterations. Returns Infinity
+ * for scrypt, and NaN if the bytes are not an encrypted PKCS #8 key.
  */
 export function roundsToOpen(der: Buffer): number {
   const [key, ...rest] = elementsOf(der) ?? [];
@@ -310,7 +310,8 @@ function elementsOf(der: Buffer): Element[] | undefined {
 function integersOf(der: Buffer): number[] {
   return (elementsOf(der) ?? [{ tag: TAG.integer, body: Buffer.alloc(0) }]).flatMap(({ tag, body }) => {
     if (tag === TAG.sequence) return integersOf(body);
-    // Unreadable parameters give NaN, so that they do not pass as a small number of rounds.
+    // If the encryption parameters cannot be parsed, the result is NaN. A number could be taken for a small number of
+    // PBKDF2 iterations.
     return tag === TAG.integer ? [body.length > 0 ? Number(`0x${body.toString('hex')}`) : Number.NaN] : [];
   });
 }

@@ -51,7 +51,10 @@ export async function requireProject(tx: ReadTx, code: string): Promise<void> {
   if (!(await tx.projects.find({ code }))) throw new NotFound('project');
 }
 
-/** Returns the channel kind of a channel name. Throws NotFound if the channel does not exist. */
+/**
+ * Returns the definition of the channel with this name, for example its configuration fields. Throws NotFound if the
+ * channel does not exist.
+ */
 export function kindOf({ kinds }: Pick<CredentialPorts, 'kinds'>, payWay: string): ChannelKind {
   const kind = kinds.get(payWay as PayWay);
   if (!kind) throw new NotFound('channel');

@@ -113,7 +113,8 @@ async function accountOf(simulatorUrl: string, project: string): Promise<Simulat
 async function get(url: string): Promise<SimulatedConfigs | undefined> {
   const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PATIENCE_MS) });
   if (response.status === 404) return undefined;
-  if (!response.ok) throw new Error(`The simulator returned HTTP ${response.status}.`);
+  if (!response.ok)
+    throw new Error(`The simulator returned HTTP ${response.status} when its configuration was requested.`);
   return (await response.json()) as SimulatedConfigs;
 }
 
@@ -128,5 +129,6 @@ async function post(url: string, body: object): Promise<void> {
     signal,
   });
   await response.arrayBuffer();
-  if (!response.ok && response.status !== 409) throw new Error(`The simulator returned HTTP ${response.status}.`);
+  if (!response.ok && response.status !== 409)
+    throw new Error(`The simulator returned HTTP ${response.status} when an account was created.`);
 }

@@ -11,7 +11,10 @@ import { DecryptionFailed } from '../db/encryption.ts';
 import { verifyingKinds } from './trust.ts';
 import { type Decrypt, type VersionRows, openSecrets, pemsOf, readVersion } from './versions.ts';
 
-/** The status of a channel. */
+/**
+ * The status of a channel. `degraded` = new orders are possible, but there is a problem (a failed call, a certificate
+ * that expires soon, an untrusted key). `down` = the last calls failed, or the secrets cannot be decrypted.
+ */
 export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigured';
 
 /** A certificate that expires within these days makes its channel `degraded`. */

@@ -1,4 +1,5 @@
-// Which account a certificate or key belongs to, whether it is trusted, and the lock under which both change.
+// Determines to which account a certificate or key belongs and whether it is trusted. Also takes the lock that must be
+// held while the account or the trust is changed.
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';
@@ -12,7 +13,9 @@ export function verifyingKinds({ certKinds }: Pick<ChannelKind, 'certKinds'>): R
   return new Set(certKinds.flatMap(({ kind, verifies }) => (verifies ? [kind] : [])));
 }
 
-/** A channel account in one mode, to which certificates and keys belong. */
+/**
+ * A channel account and its mode (live, sandbox or simulator). Every certificate and key belongs to one such account.
+ */
 export type Account = Pick<ChannelConfigRow, 'mode' | 'account'>;
 
 type Owned = Pick<CertRow, 'mode' | 'account'>;
@@ -98,9 +101,9 @@ export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<st
 }
 
 /**
- * Assigns certificates that have no account yet to the first configured account. Defaults that the account already has
- * stay defaults. If the account already has the same verification key, the two rows are merged. If the account's row
- * was distrusted, it stays distrusted.
+ * Assigns the certificates and keys that were uploaded without an account to the first configured account. If the
+ * account already has a default of the same kind, it stays the default. If the account already has the same
+ * verification key, the uploaded row is removed, and a key that was distrusted for the account stays distrusted.
  */
 export async function bindToAccount(
   tx: Tx,

@@ -238,9 +238,9 @@ export async function insertVersion(
 }
 
 /**
- * Writes a new version after certificates changed, if the current version now needs other certificates. An incomplete
- * version never replaces a complete one, except with `anyhow`, after a certificate was removed or distrusted. In that
- * case the current version cannot be used any more either, and the new version lists the missing kinds.
+ * Writes a new configuration version if the channel must use other certificates than the current version lists. Usually
+ * an incomplete version does not replace a complete one. With `anyhow` it can: a certificate was removed or distrusted,
+ * so the current version cannot be used any more either. The new version lists the missing kinds.
  */
 export async function updateCerts(
   tx: Tx,
@@ -266,9 +266,10 @@ function draftOf(ports: CredentialPorts, config: ChannelConfigRow): Pick<Version
 }
 
 /**
- * Returns the draft after a certificate was removed or distrusted. It has the newly chosen certificates if they make a
- * complete version, otherwise the remaining certificates of the current version. Returns undefined if the current
- * version lost no certificate, or if its secrets cannot be decrypted.
+ * Returns the draft of the next configuration version after a certificate was removed or distrusted. The draft has the
+ * certificates that are now the defaults, if it is then complete or the current version is incomplete too. Otherwise it
+ * keeps those certificates of the current version that are still usable. Returns undefined if all of them are still
+ * usable, or if the secrets cannot be decrypted.
  */
 async function draftOfRest(
   tx: Tx,

@@ -68,8 +68,9 @@ interface Reading {
 }
 
 /**
- * Returns how many milliseconds this machine's clock is ahead of the other machine's clock, at least. Negative = this
- * clock is behind; 0 = the difference is shorter than the duration of the query.
+ * Returns by how many milliseconds this machine's clock is ahead of the other machine's clock. The real difference may
+ * be larger by up to the duration of the query. Negative = this clock is behind. 0 = the difference is too small to be
+ * measured.
  */
 export function aheadOf({ sentAt, theirs, receivedAt }: Reading): number {
   return Math.max(0, sentAt - theirs) + Math.min(0, receivedAt - theirs);

@@ -60,7 +60,10 @@ export async function tryConnection(url: string, timeoutMs: number): Promise<voi
   }
 }
 
-/** Creates a client. This can fail, because the client reads the certificate files that the URL names. */
+/**
+ * Creates a PostgreSQL client that is not connected yet. This can fail, because the client reads the certificate files
+ * that the URL names.
+ */
 function clientTo(url: string, timeoutMs: number): Client {
   try {
     return new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
@@ -221,8 +224,9 @@ export function refusesBounds(error: unknown): boolean {
 }
 
 /**
- * The maximum number of attempts to let a second client occupy the server connection that the first client used. A
- * pooler assigns the most recently used connection.
+ * The maximum number of attempts to move a client to another server connection of the pooler. In each attempt a second
+ * client tries to occupy the server connection that the first client used. This can succeed, because a pooler assigns
+ * the most recently used connection first.
  */
 const TURNS = 8;
 /**
@@ -237,7 +241,8 @@ const PATIENCE_MS = 1_000;
 export async function carriesNames(config: ClientConfig): Promise<boolean> {
   const [one, holder] = [new Client(config), new Client(config)];
   for (const client of [one, holder]) client.on('error', () => {});
-  // The name is random, because a statement that an earlier start left on a pooler connection would give a false positive.
+  // The name is random, because a statement that an earlier start left on a pooler connection would give a false
+  // positive.
   const name = `pay_probe_${randomUUID()}`;
   const ask = (turn: number) => ({
     name,
@@ -328,7 +333,7 @@ export function watchAbandoned(options: PoolConfig): AbandonedConnections {
   function begin(): void {
     looking ??= outside(look).finally(() => {
       looking = undefined;
-      // A connection may have been added after the last query.
+      // A connection may have been added after `look` decided to stop. In this case `look` is started again.
       if (abandoned.size > 0) begin();
     });
   }

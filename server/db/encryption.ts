@@ -142,7 +142,8 @@ function encryptBytes(key: Buffer, plain: Buffer, associated: Buffer): string {
 
 function decryptBytes(key: Buffer, text: string, associated: Buffer): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
-  // The last character of base64url has unused bits, so several spellings give the same bytes. Only the canonical spelling is accepted.
+  // The last character of base64url has unused bits, so several spellings give the same bytes. Only the canonical
+  // spelling is accepted.
   if (bytes.toString('base64url') !== text) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV), { authTagLength: TAG });
   decipher.setAAD(associated).setAuthTag(bytes.subarray(-TAG));
@@ -153,17 +154,22 @@ function decryptBytes(key: Buffer, text: string, associated: Buffer): Buffer | u
   }
 }
 
-/** The place of the encrypted secret fields of a configuration version. */
+/**
+ * Returns the table, row, column and version to which the encrypted secret fields of a channel configuration are bound.
+ */
 export function secretsPlace({ id, version }: Pick<ChannelConfigRow, 'id' | 'version'>): Place {
   return { table: 'channel_configs', id, column: 'encrypted', version };
 }
 
-/** The place of the encrypted private part of a certificate row. */
+/** Returns the table, row and column to which the encrypted private key of a certificate row is bound. */
 export function privatePartPlace({ id }: Pick<CertRow, 'id'>): Place {
   return { table: 'certs', id, column: 'encrypted', version: 1 };
 }
 
-/** The result of a rotation; `keyId` is the only master key id left in the database. */
+/**
+ * The result of a master key rotation. `rewrapped` = the number of changed records; `keyId` = the only master key id
+ * that records in the database still need.
+ */
 interface Rotated {
   keyId: string;
   rewrapped: number;
@@ -178,15 +184,15 @@ export class OldCiphertextsLeft extends LocalError {
       409,
       `${left.length} records cannot be decrypted and were not rotated: ${names.slice(0, 20).join(', ')}.`,
       {
-        hint: 'Add the master key of these records to Security.MasterKey, or enter their secrets again.',
+        hint: 'Add the old master key that encrypted these records to Security.MasterKey, or enter the secrets of these records again.',
       },
     );
   }
 }
 
 /**
- * Wraps the data key of every encrypted record with the newest master key, in one transaction; repeating it is safe. Throws
- * OldCiphertextsLeft after the commit if some records cannot be decrypted.
+ * Wraps the data key of every encrypted record with the newest master key, in one transaction; repeating it is safe.
+ * Throws OldCiphertextsLeft after the commit if some records cannot be decrypted.
  */
 export async function rotateMasterKey(store: Store, masterKeys: readonly MasterKey[]): Promise<Rotated> {
   const encryption = createEncryption(masterKeys);

@@ -16,8 +16,8 @@ class EngineUnsupported extends LocalError {
 }
 
 /**
- * The first key of the advisory lock of a probe. The second key is random, so that replicas that start at the same time
- * do not disturb each other.
+ * A database probe takes an advisory lock, which PostgreSQL identifies by two integers. This is the first integer. The
+ * second one is random, so that replicas that start at the same time do not block each other.
  */
 const CLASS = 1_702_258_031;
 
@@ -96,7 +96,9 @@ interface Fullness {
   isFull(): boolean;
 }
 
-/** How long a failed write counts (ms). Jobs write continually, so if no further write fails there is free space again. */
+/**
+ * How long a failed write counts (ms). Jobs write continually, so if no further write fails there is free space again.
+ */
 const REMEMBERED_MS = 60_000;
 
 /** Creates the detector of a full disk, which remembers failed writes. Also registers the metric `database_full`. */

@@ -1,4 +1,5 @@
-// Kysely over MikroORM's entities: typed statements, value conversion, and the guards that store.ts uses.
+// Uses Kysely with MikroORM's entities: typed SQL statements and the conversion of values. Also rejects a write in a
+// read-only transaction, and a second statement in an autocommit.
 
 import type { InferKyselyDB } from '@mikro-orm/postgresql';
 import {
@@ -76,7 +77,10 @@ export const readingOnly: KyselyPlugin = {
   transformResult: async ({ result }) => result,
 };
 
-/** Throws for a second statement, because it would not be committed together with the first. */
+/**
+ * Creates a plugin that allows only one statement. A second statement would not be committed together with the first,
+ * so the plugin throws.
+ */
 export function onlyOne(): KyselyPlugin {
   let isUsed = false;
   return {

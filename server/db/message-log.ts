@@ -93,7 +93,7 @@ const ROW_BYTES = 256;
 const STATEMENT_ROWS = 300;
 const STATEMENT_BYTES = 1024 * 1024;
 
-/** Creates an empty queue. */
+/** Creates an empty queue of channel messages that wait to be written. */
 function createMessageQueue(): MessageQueue {
   let waiting: Waiting[] = [];
   let bytes = 0;

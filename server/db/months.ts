@@ -23,7 +23,8 @@ interface MonthlyTable {
  * kept.
  */
 export const MONTHLY: readonly MonthlyTable[] = [
-  // A row that was counted again recently is kept as long as a new row.
+  // A repeated message is only counted in its first row. Such a row is kept as long as a row that was written when the
+  // message was last repeated (`last_at`).
   { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
   { name: 'transitions', at: 'at' },
   { name: 'notifications', at: 'received_at' },

@@ -94,7 +94,7 @@ class CannotOpen extends LocalError {
     const why = String(message ?? `${status === undefined ? `errno ${String(errno)}` : `exit ${String(status)}`}`);
     super('database_unavailable', 503, `The embedded database ${folder} cannot be opened: ${why}.`, {
       cause,
-      hint: 'Check the permissions of the folder. If the database is damaged, restore the last backup.',
+      hint: 'Check the permissions of the database folder. If the database is damaged, restore the last backup.',
     });
   }
 }

@@ -72,11 +72,13 @@ function wrap(pool: Pool, { prepared, local, abandoned }: PoolWrapping): Omit<Po
   const nameOf = prepared ? createNames() : () => undefined;
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
   const begins = local && localBounds(local);
-  // False behind a pooler: connections keep no prepared statements there, and the begin statement also sets timeouts.
+  // Whether begin and savepoint statements wait for the next statement. They do not wait behind a pooler, because
+  // connections keep no prepared statements there, and the begin statement also sets timeouts.
   const holds = prepared && begins === undefined;
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
-  // Undefined behind a pooler: a pooler limits the connections itself, and its process ids are not those of PostgreSQL.
+  // Behind a pooler, abandoned connections are not watched. The pooler limits the connections itself, and the process
+  // ids that it reports are not those of PostgreSQL.
   const kept = begins === undefined ? abandoned : undefined;
   const wrapping = { nameOf, health, own, begins, holds, abandoned: kept };
   pool.on('connect', (client) => void clients.set(client, wrapClient(client, wrapping)));
@@ -341,7 +343,10 @@ function lastOf(results: QueryResult | QueryResult[]): QueryResult {
   return Array.isArray(results) ? results.at(-1)! : results;
 }
 
-/** The methods of pg's connection that are needed to send prepared statements before another statement. */
+/**
+ * The two methods of pg's internal connection that execute a prepared statement. They are used to send several
+ * statements in one message.
+ */
 interface Wire {
   bind(config: { statement: string }): void;
   execute(config: object): void;

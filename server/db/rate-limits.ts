@@ -2,7 +2,10 @@ import { type Kysely, sql } from 'kysely';
 import type { OpenDatabase } from './orm.ts';
 import { inParts, type PartDone, PART_ROWS } from './queries/retention.ts';
 
-/** How much of a limit is left. */
+/**
+ * The state of a rate limit after one use was counted or looked up: whether the use is allowed, and how many uses are
+ * left.
+ */
 interface CountedQuota {
   readonly allowed: boolean;
   readonly limit: number;

@@ -10,14 +10,17 @@ import { type ReadTx, type Store, createStore } from './store.ts';
  */
 export interface Reports {
   /**
-   * Reads from the read replica if its data is fresh enough, otherwise from the primary. The age of the data is
-   * recorded in the request.
+   * Reads from the read replica if its data is fresh enough, otherwise from the primary. The possible age of the data
+   * is noted for the current request, so that its response can name the age in the header Replica-Lag.
    */
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** The dependencies of reports. */
+/**
+ * What `createReports` needs: the primary, the read replica, the limit for the age of its data, and functions for logs
+ * and metrics.
+ */
 interface ReportParts {
   store: Store;
   /** Opens the read replica. If this fails, it is tried again after a pause. */
@@ -37,7 +40,10 @@ export function primaryReports(store: Store): Reports {
   return { read: (work) => store.read(work), close: async () => {} };
 }
 
-/** Creates reports that read from a read replica as long as it responds and its data is fresh enough. */
+/**
+ * Creates reports that read from a read replica. While the replica does not respond, or while its data is older than
+ * `mostLagSeconds`, they read from the primary.
+ */
 export function createReports({ store, open, mostLagSeconds, requests, log, registry }: ReportParts): Reports {
   const figures = createFigures(registry);
   const rule = createLagRule(store, mostLagSeconds);
@@ -209,7 +215,10 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
   }
 }
 
-/** The log position that a replica has replayed; null if the server is not a replica. */
+/**
+ * The position up to which a replica has replayed the write-ahead log of its primary. The field `lsn` is null if the
+ * server is not a replica.
+ */
 async function placeOf(replica: Store): Promise<Place> {
   const [row] = await replica.read(
     (tx) => tx.sql<Place>`

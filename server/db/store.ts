@@ -64,7 +64,8 @@ export function createStore(database: OpenDatabase, wake: AfterCommit, { committ
       return result;
     },
     read: (work) => work(reader),
-    // Behind a pooler a statement has timeouts only inside a transaction.
+    // Behind a connection pooler, the time limits of a statement can be set only inside a transaction, so a transaction
+    // is used even for one statement.
     autocommit: (work) =>
       (database.pooler ? transaction(db, (trx) => single(trx, work)) : single(db, work)).catch(reportFailure),
   };
@@ -197,7 +198,10 @@ function placeOf(db: Db, layouts: Layouts): Place {
   return { db, renaming: db.withPlugin(camelCase), layoutNamed };
 }
 
-/** Creates the read access. All statements that use `db` or `sql` are checked before they are sent. */
+/**
+ * Creates the read access. Each statement that the caller builds with `db` or `sql` is checked before it is sent: a
+ * statement that writes throws.
+ */
 function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   const place = placeOf(plain, layouts);
   const db = plain.withPlugin(readingOnly).withPlugin(camelCase);
@@ -213,7 +217,8 @@ function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
   const db = place.renaming;
   const tables = new Opened((entity) => new Table(place, layouts(entity))) as object as Tables;
   const needTransaction = () => {
-    if (!db.isTransaction) throw new TypeError('savepoint, advisoryLock and afterCommit need store.transaction.');
+    if (!db.isTransaction)
+      throw new TypeError('savepoint, advisoryLock and afterCommit work only inside store.transaction.');
   };
   let collect = wake;
   const tx: Tx = Object.assign(tables, sqlOver(db), {
@@ -232,15 +237,15 @@ function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
         for (const one of wakes) collect(...one);
         return result;
       } catch (error) {
-        // The scheduler is not woken for rows of a part that was rolled back.
+        // The work inside the savepoint was rolled back, so the scheduler must not be told about rows that it made due.
         collect = outer;
         try {
-          // These are two queries, because the embedded database accepts only one statement per query.
+          // Two separate calls are needed, because the embedded database accepts only one statement per call.
           await sql`rollback to savepoint part`.execute(db);
           await sql`release savepoint part`.execute(db);
         } catch (end) {
-          // The connection is lost. An AppError is replaced, because a caller that handles AppError would continue the
-          // transaction.
+          // The rollback failed, so the connection is lost. If the original error is an AppError, the connection error
+          // is thrown instead of it: a caller that handles an AppError would otherwise continue the transaction.
           throw error instanceof AppError ? end : error;
         }
         throw error;

@@ -13,9 +13,15 @@ type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
 /** The maximum number of rows in one insert, because PostgreSQL binds at most 65,535 values. */
 const MOST_ROWS = 300;
 
-/** How a table runs its statements, and how it finds the layout of another table by the name of the table in a `Tx`. */
+/**
+ * What a table needs to run its statements: the connections, and a function that returns the columns of any other table
+ * by its name in `Tx`.
+ */
 export interface Place {
-  /** Has no plugin that renames columns, because these statements rename every column to its property. */
+  /**
+   * This connection does not rename columns to camel case. The statements of a table already return every column under
+   * the name of its property.
+   */
   readonly db: Db;
   readonly renaming: Db;
   layoutNamed(table: string): Layout;
@@ -131,7 +137,7 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
    * timeout.
    */
   async lock(where: Where<Row>): Promise<Row | undefined> {
-    if (!this.#place.db.isTransaction) throw new TypeError('lock needs store.transaction.');
+    if (!this.#place.db.isTransaction) throw new TypeError('lock works only inside store.transaction.');
     const { table, list } = this.#layout;
     const isIt = matching(this.#layout, where);
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${isIt} limit 1 for update`);
@@ -195,8 +201,8 @@ function names(columns: readonly Column[]): Sql {
 }
 
 /**
- * Builds one SQL part that contains all values of a row; for each column, `around` returns the text before and after
- * the value. One part is used instead of thirty, because the parts of a statement stay in memory until its response is
+ * Builds one SQL fragment with all values of a row. For each column, `around` returns the SQL text before and after the
+ * value. One fragment is used instead of one per column, because each fragment stays in memory until the response is
  * received.
  */
 function listed(columns: readonly Column[], row: object, around: (column: Column) => [string, string]): Sql {
@@ -221,14 +227,20 @@ function bound({ name, kind }: Column, row: object): unknown {
 
 const DEFAULT = sql.raw('default');
 
-/** A row of another table that is inserted in the same statement. */
+/**
+ * A row of another table that is inserted by the same SQL statement as the main write, so that both succeed or fail
+ * together.
+ */
 interface Also<Row extends object> {
   /** The name of the table in a `Tx`. */
   table: string;
   row: Partial<Row>;
 }
 
-/** Rows of another table in which the column `by` has the same value as in the row that was found. */
+/**
+ * Rows of another table that are read together with a found row. They are the rows whose column `by` has the same value
+ * as the same column of the found row.
+ */
 export interface Beside<Row extends object> {
   /** The name of the table in a `Tx`. */
   table: string;
@@ -295,7 +307,7 @@ const [AND, TRUE] = [sql.raw(' and '), sql.raw('true')];
 
 function plain(column: string, value: unknown): unknown {
   if (value === undefined || (typeof value === 'object' && value !== null && !(value instanceof Date)))
-    throw new TypeError(`The column ${column} can be compared only with plain values.`);
+    throw new TypeError(`The column ${column} cannot be compared with undefined or with an object.`);
   return value;
 }
 
@@ -313,7 +325,7 @@ interface Column {
 export interface Layout {
   readonly name: string;
   readonly table: Sql;
-  /** The properties of every column. */
+  /** The property names of all columns of the table. */
   readonly names: readonly string[];
   /** All columns by name, because a prepared statement with `*` fails after a migration adds a column. */
   readonly list: Sql;

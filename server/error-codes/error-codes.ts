@@ -1,7 +1,7 @@
 import { accessCodes, requestCodes } from './request.ts';
 import { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } from './payments.ts';
 
-/** The texts of an error code. */
+/** The texts that explain an error code to a developer, in one language. */
 export interface ErrorWords {
   /** Short name; the English one is the `title` of every problem document with this code. */
   readonly title: string;
@@ -12,7 +12,7 @@ export interface ErrorWords {
 
 /** The published data of an error code. */
 export interface PublishedError extends ErrorWords {
-  /** The same request may be sent again. */
+  /** true: the caller may send the same request again, for example after some time. */
   readonly retryable?: true;
 }
 
@@ -26,7 +26,10 @@ export const errorGroups = {
   skillpay: skillpayCodes,
 } as const;
 
-/** Every code of a response, with the English texts of `/docs/errors/{code}`; the Chinese ones are in `zh/`. */
+/**
+ * All error codes that an HTTP response can contain, with the English texts of their documentation pages
+ * `/docs/errors/{code}`. The Chinese texts are in `zh/`.
+ */
 export const errorCodes = {
   ...requestCodes,
   ...accessCodes,
@@ -36,7 +39,7 @@ export const errorCodes = {
   ...skillpayCodes,
 } as const satisfies Readonly<Record<string, PublishedError>>;
 
-/** A published error code; other codes do not compile. */
+/** One of the documented error codes. An error with any other code is a compile error. */
 export type ErrorCode = keyof typeof errorCodes;
 
 /** Whether a text is an error code. */

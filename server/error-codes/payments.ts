@@ -5,13 +5,13 @@ export const paymentsCodes = {
   amount_invalid: {
     title: 'Amount invalid',
     meaning:
-      'The amount must be a positive decimal number of at most 100000000, with at most the decimals of its currency.',
+      'The amount must be a positive decimal number, at most 100000000 major units (for example yuan). It must not have more decimal places than its currency.',
     remedy: 'Send the amount in major units, as a number or a decimal string.',
   },
   approval_not_independent: {
     title: 'Approval not independent',
     meaning:
-      'The approving account is newer than the request, or it is not independent of the requester. It is not independent if the requesting administrator created it. It is also not independent if one administrator created or changed both accounts within 30 days, even if this administrator is one of the two. Issuing or changing a credential of an application counts as changing the application.',
+      'The approving account was created after the request, or it is not independent of the requester. It is not independent if the requesting administrator created it. It is also not independent if one administrator created or changed both accounts within the last 30 days. This administrator may be the requester or the approver. If an application made the request, issuing or changing its credential counts as changing the application.',
     remedy: 'Ask another administrator to approve the request. You can still reject it.',
   },
   approval_by_asker: {
@@ -21,26 +21,27 @@ export const paymentsCodes = {
   },
   approval_decided: {
     title: 'Already decided',
-    meaning: 'The request was already approved or rejected, or the refund that it concerns has ended.',
+    meaning:
+      'The request for approval was already approved or rejected, or the refund that needs the approval has already ended.',
     remedy: 'Get the approval to see who decided it. Get the refund, dispute or exception to see the result.',
   },
   bill_being_read: {
     title: 'Bill is being read',
     meaning:
-      'While the service was reading the bill, a later read of the same bill started. Only the later read counts.',
+      'While the service was processing the bill, another reading of the same bill started, or the channel named another payee for the account. This request had no effect.',
     remedy: 'Get the bill to see its state. Repeat the request if it is still needed.',
     retryable: true,
   },
   bill_malformed: {
     title: 'Not the bill of that day',
     meaning:
-      'The file is damaged, or it is not the bill of this account and day. `fault` says what is wrong; `line` and `column` say where. The service rejected the whole file.',
+      'The file is damaged, or it is not the bill of the requested account and day. `fault` says what is wrong; `line` and `column` say where. The service rejected the whole file.',
     remedy: "Download the bill again from the channel's portal and send the file unchanged.",
   },
   bill_not_read: {
     title: 'No bill yet',
     meaning: 'The service has no bill of this day yet, so it has nothing to compare.',
-    remedy: 'Fetch or import the bill first.',
+    remedy: 'Fetch the bill from the channel, or import its file, before you repeat the request.',
   },
   bills_not_configured: {
     title: 'Bills not configured',
@@ -52,21 +53,22 @@ export const paymentsCodes = {
     title: 'Invalid channel response',
     meaning:
       'The channel responded, but the service cannot use the response; `cause` says why. The response cannot be read, is not authentic, does not match the order, or reports that a credential or the clock of this service is wrong.',
-    remedy: 'Query the order. The service also keeps checking it.',
+    remedy: 'Query the order. The service also keeps querying the order at the channel.',
     retryable: true,
   },
   channel_outcome_unknown: {
     title: 'Outcome unknown',
     meaning: 'The channel sent no usable response in time; the operation may have taken effect.',
-    remedy: 'Query the order, or repeat the request with the same Idempotency-Key or merchant number.',
+    remedy:
+      'Query the order, or repeat the request with the same Idempotency-Key, merchantOrderNo or merchantRefundNo.',
     retryable: true,
   },
   channel_refusal_inconclusive: {
     title: 'Refused, outcome undecided',
     meaning:
-      'The channel refused the request, but the order stays open, because it may still be paid. `cause` says why. `unlisted`: this service does not know the reason that the channel gave. `trade_may_exist`: the reason shows that the channel has a trade of this order or may have one. `repeated`: the channel may have accepted an earlier request. `channel` has the code and message of the channel.',
+      'The channel refused the request, but the order stays open, because it may still be paid. `cause` says why. `unlisted`: the channel gave a reason that this service does not know. `trade_may_exist`: the reason shows that the channel has, or may have, a trade for this order. `repeated`: the service had sent the request before, and the channel may have accepted it then. `channel` contains the error code and message of the channel.',
     remedy:
-      'Correct what the channel reports and repeat the request with the same Idempotency-Key or merchant number, or close the order. Do not charge the payer in another way until the order has ended.',
+      'Correct what the channel reports. Then repeat the request with the same Idempotency-Key or merchantOrderNo, or close the order. Do not charge the payer in another way until the order has ended.',
     retryable: true,
   },
   channel_refused: {
@@ -81,7 +83,7 @@ export const paymentsCodes = {
   },
   exception_resolved: {
     title: 'Exception already resolved',
-    meaning: 'The exception has already been resolved.',
+    meaning: 'The exception (a case that an administrator must review) was already resolved.',
     remedy: 'See the timeline of the order for the result.',
   },
   merchant_number_used: {
@@ -101,15 +103,15 @@ export const paymentsCodes = {
   },
   refund_exceeds_refundable: {
     title: 'Refundable amount exceeded',
-    meaning: 'The amount exceeds the refundable amount of the order.',
+    meaning: 'The requested refund amount is larger than the refundable amount of the order.',
     remedy: 'Refund at most the `refundableAmount` of the order.',
   },
   refund_in_progress: {
     title: 'Refund in progress',
     meaning:
-      'Another refund of this order is in progress, and its outcome is not known yet. A new refund is refused if it has the same amount. Accepting a dispute is refused during any refund of the order.',
+      'Another refund of this order is in progress, and its result is not known yet. A new refund of the same amount is refused if it has neither a merchantRefundNo nor an Idempotency-Key, because it may be a repetition. A dispute cannot be accepted while any refund of the order is in progress.',
     remedy:
-      'Query the refund that is in progress. To refund the same amount twice, send a merchantRefundNo or an Idempotency-Key. Accept the dispute after the refund has ended.',
+      'Query the refund that is in progress. If you want a second refund of the same amount, send a merchantRefundNo or an Idempotency-Key. If you want to accept the dispute, wait until the refund has ended.',
     retryable: true,
   },
   refund_limit_reached: {
@@ -124,8 +126,10 @@ export const paymentsCodes = {
   },
   refund_not_released: {
     title: 'Refund not released',
-    meaning: 'The channel has received the refund or may have received it, so its amount stays reserved.',
-    remedy: 'Sync the refund, then get it to see its state.',
+    meaning:
+      'The channel has made the refund, or may still make it. So the amount of this refund stays reserved and is not released for other refunds.',
+    remedy:
+      'Let the service query the refund at the channel (payctl refund sync), then get the refund to see its state.',
   },
   refund_not_retryable: {
     title: 'Refund not retryable',
@@ -140,9 +144,9 @@ export const paymentsCodes = {
   refunds_blocked: {
     title: 'Refunds blocked',
     meaning:
-      'The order has an open exception that must be resolved before a refund. `refundsBlockedBy` of the order names the kind of exception.',
+      'The order has an open exception (a case that an administrator must review), and cannot be refunded before the exception is resolved. The field `refundsBlockedBy` of the order names the kind of exception.',
     remedy:
-      'Ask an administrator to resolve the exception. For an accepted dispute, wait until the channel has decided it.',
+      'Ask an administrator to resolve the exception. If the kind is a dispute that was already accepted, wait until the channel has decided the dispute.',
   },
   profit_sharing_unsupported: {
     title: 'Profit sharing not supported',
@@ -169,19 +173,19 @@ export const skillpayCodes = {
   fulfilment_failed_refund_pending: {
     title: 'Fulfilment failed, refund pending',
     meaning: 'Fulfilment of the paid order failed permanently; the service is refunding it.',
-    remedy: 'Retry after Retry-After, or query the order.',
+    remedy: 'Wait for the time in the header Retry-After, then repeat the same request, or query the order.',
     retryable: true,
   },
   fulfilment_in_progress: {
     title: 'Fulfilment in progress',
     meaning: 'The pay-per-call order is being fulfilled right now.',
-    remedy: 'Retry the same request after Retry-After.',
+    remedy: 'Wait for the time in the header Retry-After, then repeat the same request.',
     retryable: true,
   },
   fulfilment_unavailable: {
     title: 'Fulfilment temporarily unavailable',
     meaning: 'The service cannot fulfil the paid order at the moment. The order stays paid.',
-    remedy: 'Retry the same request after Retry-After. The retry is not charged again.',
+    remedy: 'Wait for the time in the header Retry-After, then repeat the same request. It is not charged again.',
     retryable: true,
   },
   order_closed: {
@@ -192,9 +196,9 @@ export const skillpayCodes = {
   order_refunded: {
     title: 'Order refunded',
     meaning:
-      'The payment was refunded in full or is being refunded in full, so the content is no longer delivered. Before delivery, a partial refund by the application or a partial loss in a dispute has the same effect.',
+      'The payment was refunded in full, or a full refund is in progress, so the content is no longer delivered. If the content was not delivered before, a partial refund by the application, or a dispute that the payer won for a part of the amount, also ends the delivery.',
     remedy:
-      'Call the resource without X-Out-Trade-No to get a new offer. After a partial refund, the rest of the payment can be refunded. If the refund fails, repeat the same call to get the content.',
+      'To buy the content again, call the resource without X-Out-Trade-No and pay the new offer. After a partial refund, the rest of the payment can be refunded too. If the refund fails, repeat the call with the same X-Out-Trade-No to get the content.',
   },
   proof_unverified: {
     title: 'Proof not verified',
@@ -211,14 +215,15 @@ export const skillpayCodes = {
   payment_expired: {
     title: 'Offer expired',
     meaning:
-      'The pay-per-call offer expired without a payment. If the response has `data`, it contains a new offer with another order number. Paying the old or the new offer redeems the call.',
+      'The pay-per-call offer expired without a payment. If the response has `data`, it contains a new offer with another order number. The call is delivered after a payment of either the old or the new offer.',
     remedy:
       'Pay the new offer in `data`. If there is no `data`, call the resource without X-Out-Trade-No to get a new offer.',
   },
   payment_required: {
     title: 'Payment required',
     meaning: 'The resource must be paid for. `data` and the response headers say how to pay.',
-    remedy: 'Pay, then repeat the request with X-Out-Trade-No.',
+    remedy:
+      'Pay the offer, then repeat the request and send the order number of the offer in the header X-Out-Trade-No.',
     retryable: true,
   },
   proof_invalid: {
@@ -229,8 +234,9 @@ export const skillpayCodes = {
   },
   partial_refund_before_delivery: {
     title: 'Only refundable in full',
-    meaning: 'The product cannot be refunded after delivery, so before delivery only a full refund is possible.',
-    remedy: 'Leave refundAmount out for a full refund, or call the resource to get its content.',
+    meaning:
+      'The content of the order was not delivered yet. This product cannot be refunded after delivery, and before delivery it can be refunded only in full.',
+    remedy: 'To refund the full amount, omit refundAmount. To get the content instead, call the resource.',
   },
   refund_after_fulfilment: {
     title: 'Not refundable after delivery',
@@ -239,8 +245,9 @@ export const skillpayCodes = {
   },
   resource_mismatch: {
     title: 'Resource or input mismatch',
-    meaning: 'The pay-per-call order was created for another resource or another request body.',
-    remedy: 'Send the same body as in the first call, or no body.',
+    meaning:
+      'The pay-per-call order was created for another resource or another request body than those of this request.',
+    remedy: 'Send the same resource and the same body as in the first call, or send no body.',
   },
   resource_required: {
     title: 'Resource required',
@@ -329,7 +336,8 @@ export const credentialsCodes = {
   certificate_pair_mismatch: {
     title: 'Certificate and key do not match',
     meaning: 'The certificate does not match the private key with which it would be used.',
-    remedy: 'Upload the matching certificate or key first. Then make one of them the default; both change together.',
+    remedy:
+      'Upload the matching certificate or key first. Then make either of the two the default; the service makes the other one the default too.',
   },
   certificate_unusable: {
     title: 'Certificate unusable',
@@ -343,7 +351,7 @@ export const credentialsCodes = {
   },
   channel_not_configured: {
     title: 'Channel not configured',
-    meaning: 'The project has no usable configuration of this channel.',
+    meaning: 'The project has no complete configuration of this channel, so the channel cannot be used.',
     remedy: 'Complete the channel configuration. A test of the configuration shows what is missing.',
   },
   configuration_broken: {
@@ -371,6 +379,7 @@ export const credentialsCodes = {
     title: 'Nothing to trust',
     meaning:
       'A certificate or key of this kind creates signatures. Only certificates and keys that verify signatures must be trusted.',
-    remedy: 'Use the certificate or key without trust. The list of certificates shows which ones must be trusted.',
+    remedy:
+      'Use the certificate or key as it is; no administrator has to trust it. The list of certificates shows which ones must be trusted.',
   },
 } as const;

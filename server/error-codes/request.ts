@@ -29,7 +29,7 @@ export const requestCodes = {
     meaning:
       'The database failed during the commit, or after a part of the request was stored. The service does not know whether the whole change was made.',
     remedy:
-      'Check whether the change was made. A request with an Idempotency-Key or a merchant number can be repeated unchanged.',
+      'Check whether the change was made. A request with an Idempotency-Key, a merchantOrderNo or a merchantRefundNo can be repeated unchanged.',
   },
   changed_meanwhile: {
     title: 'Concurrent change',
@@ -39,25 +39,26 @@ export const requestCodes = {
   },
   code_taken: {
     title: 'Code already in use',
-    meaning: 'A resource of this kind with this code already exists.',
-    remedy: 'Choose another code, or update the existing resource.',
+    meaning: 'Another object of this kind (project, product or coin) already has this code.',
+    remedy: 'Choose another code, or update the existing object.',
   },
   database_busy: {
     title: 'Database busy',
     meaning: 'A required row is locked or the database took too long; nothing was changed.',
-    remedy: 'Retry the same request after Retry-After.',
+    remedy: 'Wait for the time in the header Retry-After, then repeat the same request.',
     retryable: true,
   },
   database_full: {
     title: 'Database full',
     meaning: 'The disk of the database is full; nothing was changed. Reading still works.',
-    remedy: 'Retry the same request after Retry-After; the operator of the service must free disk space.',
+    remedy:
+      'Wait for the time in the header Retry-After, then repeat the same request. The operator of the service must free disk space.',
     retryable: true,
   },
   database_unavailable: {
     title: 'Database unavailable',
     meaning: 'The database cannot be reached; nothing was changed.',
-    remedy: 'Retry the same request after Retry-After.',
+    remedy: 'Wait for the time in the header Retry-After, then repeat the same request.',
     retryable: true,
   },
   idempotency_conflict: {
@@ -68,7 +69,7 @@ export const requestCodes = {
   idempotency_in_progress: {
     title: 'Request in progress',
     meaning: 'A request with this Idempotency-Key is still being processed.',
-    remedy: 'Retry the same request after Retry-After.',
+    remedy: 'Wait for the time in the header Retry-After, then repeat the same request.',
     retryable: true,
   },
   in_use: {
@@ -104,7 +105,7 @@ export const requestCodes = {
   rate_limited: {
     title: 'Too many requests',
     meaning: 'A rate limit was exceeded.',
-    remedy: 'Retry after Retry-After.',
+    remedy: 'Wait for the time in the header Retry-After, then repeat the request.',
     retryable: true,
   },
   request_timeout: {
@@ -140,7 +141,8 @@ export const accessCodes = {
   insufficient_scope: {
     title: 'Insufficient scope',
     meaning: 'The token lacks the scope of this operation.',
-    remedy: 'Ask an administrator for the scope named in WWW-Authenticate, then get a new token.',
+    remedy:
+      'The header WWW-Authenticate names the missing scope. Ask an administrator to grant it to the application, then get a new token.',
   },
   invalid_client: {
     title: 'Invalid client credentials',
@@ -172,13 +174,15 @@ export const accessCodes = {
   login_busy: {
     title: 'Too many concurrent logins',
     meaning: 'This replica is processing too many logins at the same time.',
-    remedy: 'Retry the same request after Retry-After.',
+    remedy: 'Wait for the time in the header Retry-After, then repeat the same request.',
     retryable: true,
   },
   login_failed: {
     title: 'Login failed',
-    meaning: 'The username, the password or the code is wrong, the code was used before, or the account is disabled.',
-    remedy: 'Check the username, the password and the code. After too many attempts, wait for the time in Retry-After.',
+    meaning:
+      'The username, the password or the second-factor code is wrong, the code was used before, or the account is disabled.',
+    remedy:
+      'Check the username, the password and the second-factor code. After too many attempts, wait for the time in the header Retry-After.',
   },
   not_bootstrapped: {
     title: 'No administrator yet',
@@ -189,14 +193,14 @@ export const accessCodes = {
   password_confirmation_required: {
     title: 'Password confirmation required',
     meaning:
-      'This operation requires that the password was entered in this session within the last five minutes, and also a code if the account has a second factor. It applies to changing administrators, second factors, channel configurations, certificates or trusted applications, to issuing or widening a credential of an application, to adding more coins than Approval.CoinsAbove, to approving refunds, and to refunding or accepting more than Approval.RefundAbove.',
+      'This operation requires that the password was entered in this session within the last five minutes, and also a code if the account has a second factor. It applies to changing administrators, second factors, channel configurations, certificates or trusted applications, to issuing a credential of an application or giving the application more rights, to adding more coins than Approval.CoinsAbove, to approving a refund, dispute or exception, and to refunding more than Approval.RefundAbove or accepting a dispute or payment above this amount.',
     remedy:
       'Send the password, and a code if the account has a second factor, to POST /api/v1/me/confirm, or log in again. Then repeat the request with the token or cookies of that response.',
   },
   password_weak: {
     title: 'Password too weak',
     meaning:
-      'The password is shorter than 12 characters, too common (even with letters replaced by digits or signs), made of names, or a sequence or repetition.',
+      'The password is shorter than 12 characters, longer than 1024 bytes, or a common password. Or it consists mainly of the username or of words such as payment and admin, or of a sequence or repetition such as abcd or aaaa. Digits or signs in place of letters do not make such a password acceptable.',
     remedy: 'Choose a stronger password.',
   },
   password_wrong: {
@@ -229,7 +233,7 @@ export const accessCodes = {
   second_factor_own: {
     title: 'Own second factor',
     meaning:
-      'Only the second factor of another account can be reset. To remove your own second factor, one of its codes is needed.',
+      'An administrator can reset only the second factor of another account. To remove your own second factor, you need one of its codes.',
     remedy: 'Use POST /api/v1/me/second-factor/remove, or payctl second-factor remove.',
   },
   second_factor_required: {

@@ -6,22 +6,37 @@ import type { EventPorts } from './ports.ts';
 /** The columns of an event on which the filters depend. */
 type LogRow = Pick<EventRow, 'sequence' | 'type' | 'clientId' | 'project' | 'objectNo' | 'createdAt'>;
 
-/** New events for a follower. The follower has now received all matching events up to the sequence number `upTo`. */
+/**
+ * The answer to a follower of the event log. `events` are the new events that match its filter. `upTo` is the sequence
+ * number up to which the follower has now received all matching events.
+ */
 interface News<Row = EventRow> {
   events: Row[];
   upTo: bigint;
 }
 
-/** How a feed reads the event log: complete events, or only some columns. */
+/**
+ * How a feed reads the event log from the database: the function that reads events, and limits for the number of
+ * events. A feed may read complete events or only some of their columns.
+ */
 export interface Reader<Row extends LogRow> {
-  /** Returns the events after a sequence number, sorted by sequence number (see `listEvents`). */
+  /**
+   * Returns events that match `filter` and have a sequence number above `after`, sorted by sequence number. The
+   * parameters are those of `listEvents`.
+   */
   list(tx: ReadTx, filter: EventFilter, after: bigint, rows: number, settled?: bigint): Promise<Row[]>;
-  /** `page` is the maximum number of events per read, `kept` the maximum number of events in memory. */
+  /**
+   * `page`: how many events one database read returns at most. `kept`: how many events the feed keeps in memory at
+   * most.
+   */
   page: number;
   kept: number;
 }
 
-/** The newest part of the event log. One poll loop per process reads it for all followers (open streams). */
+/**
+ * Distributes new events to open event streams (followers). One loop per process polls the event log and keeps the
+ * newest events in memory, so that each stream does not read the database.
+ */
 export interface EventFeed<Row = EventRow> {
   /**
    * Starts to follow. Returns the newest sequence number up to which no event can be added any more. Each call of
@@ -140,8 +155,8 @@ export function createFeed<Row extends LogRow>(
       const events = recent.filter((event) => event.sequence > after && passes(filter, event));
       return { events, upTo: after > head ? after : head };
     }
-    // No event can be added any more with a number up to `head`. A page that is not full therefore contains all events
-    // up to `head`.
+    // The log is complete up to the number `head`: no event can be added there later. If the read returns fewer events
+    // than `page`, there are no more matching events up to `head`.
     const seen = reading?.head;
     const events = await store.read((tx) => list(tx, filter, after, page, seen));
     const last = events.at(-1)?.sequence ?? after;

@@ -93,8 +93,8 @@ export type OpenEventStream = ReturnType<typeof eventStreams>;
 async function* follow(feed: EventFeed, filter: EventFilter, after: bigint | undefined): AsyncGenerator<string> {
   const head = await feed.join();
   try {
-    // A message without data causes no event in the browser. It only sets the browser's last event id, so that a
-    // reconnection continues from this number.
+    // The first message has an id but no data. A browser raises no event for it, but remembers the id, and sends it
+    // when it reconnects. The stream then continues after this number.
     let cursor = after ?? (filter.since ? 0n : head);
     yield `: ready\nid: ${cursor}\nevent: ready\n\n`;
     while (!feed.stopped) {

@@ -26,7 +26,9 @@ interface WebhookChange {
   enabled?: boolean | undefined;
 }
 
-/** How a signing secret is replaced. */
+/**
+ * The options for replacing a webhook signing secret. For `graceSeconds`, messages are also signed with the old secret.
+ */
 interface SecretRotation {
   graceSeconds: number;
   /**
@@ -77,9 +79,9 @@ export function webhookOperations(ports: EventPorts) {
       }),
 
     /**
-     * Creates a new secret and returns it once. During the grace period, messages are also signed with the old secret.
-     * With `prepare`, messages are signed with both secrets. The new secret replaces the current one when the caller
-     * sends it back as `secret`.
+     * Creates a new signing secret for an application's webhook and returns it once. For `graceSeconds`, messages are
+     * also signed with the old secret. If `prepare` is true, the old secret stays the current one and messages are
+     * signed with both. The caller makes the new secret the current one by a second call that sends it as `secret`.
      */
     rotateSecret: (actor: Actor, clientId: string, { graceSeconds, prepare, secret: given }: SecretRotation) =>
       store.transaction(async (tx) => {
@@ -198,7 +200,10 @@ export function webhookOperations(ports: EventPorts) {
   function requirePrepared(row: WebhookRow | undefined, secret: string, at: Date): void {
     const waits = row?.previousExpiresAt !== null && row?.previousExpiresAt !== undefined && row.previousExpiresAt > at;
     if (waits && isSecret(row, 'previousEncryptedSecret', secret)) return;
-    throw new Conflict('changed_meanwhile', 'The prepared secret has expired or was replaced. Prepare a new secret.');
+    throw new Conflict(
+      'changed_meanwhile',
+      'The prepared signing secret has expired or was replaced. Prepare a new secret.',
+    );
   }
 
   function audit(tx: Tx, actor: Actor, action: string, before: WebhookRow | undefined, after: WebhookRow) {

@@ -7,9 +7,9 @@ export function hostAndPort({ host, port }: { host: string; port: number }): str
 }
 
 /**
- * Detects a public URL whose links would not reach the service: returns the listen address if the public URL is plain
- * HTTP to another port of this machine and no proxy is configured. null = the URL can be correct, or the port is not
- * known yet (0).
+ * Finds a wrong public URL. Returns the listen address if the public URL is plain HTTP to this machine but to a port on
+ * which the service does not listen, and if no proxy is configured. Returns null if the URL can be correct, or if the
+ * listen port is still unknown (0).
  */
 export function listensElsewhere(
   { publicUrl, trustedProxies }: { publicUrl: string; trustedProxies: number },

@@ -159,9 +159,9 @@ export function readAdminCredential(
 }
 
 /**
- * Another host of the same domain can set the cookie `auth_token`, but not one with the prefix `__Host-`. Over https
- * only the prefixed cookie is accepted from browsers. Programs (recognised by the missing header `Sec-Fetch-Site`) may
- * send the plain one.
+ * Returns the session cookies of a request that may be used. Over https, a browser must send the cookie with the prefix
+ * `__Host-`, because another host of the same domain can set a cookie without the prefix. A client that sends no
+ * `Sec-Fetch-Site` header counts as a program, not as a browser; its cookie may have no prefix.
  */
 function sessionCookies({ cookie, 'sec-fetch-site': site }: IncomingHttpHeaders, secure: boolean): string[] {
   const own = secure ? readCookies(cookie, HOST_PREFIX + SESSION_COOKIE) : [];

@@ -60,7 +60,10 @@ export const swaggerAssets = [
   'favicon-32x32.png',
 ] as const;
 
-/** The files of the explorer with their media types: the whole document, and for each view a page, a script and a document. */
+/**
+ * The files of the API explorer and their media types. `doc.json` describes the whole API. The merchant pages and the
+ * admin console pages each have a script and a description of their part of the API.
+ */
 export const explorerFiles = {
   'doc.json': 'application/json; charset=utf-8',
   'index.html': 'text/html; charset=utf-8',

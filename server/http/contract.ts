@@ -8,8 +8,9 @@ import type { AppTerms, RequestKey, KeptKey, KeyClaim } from '../payments/idempo
 export type Role = 'viewer' | 'operator' | 'admin';
 
 /**
- * Whether the session has confirmed password and second factor within the last minutes. `where-live` is always true in
- * a service that cannot have live channels.
+ * Whether the session has confirmed the password and the second factor within the last five minutes. `always` says
+ * whether it has. `where-live` is also true while the setting Debug is on, because live channels (real money) are then
+ * refused.
  */
 export interface Confirmed {
   readonly always: boolean;
@@ -31,7 +32,9 @@ export interface AdminCaller {
   readonly confirmed: Confirmed;
 }
 
-/** An authenticated API application; `scopes` are the effective ones (those of the token that the app still has). */
+/**
+ * An authenticated API application. `scopes` are the rights that its token names and that the application still has.
+ */
 export interface AppCaller {
   readonly kind: 'app';
   readonly clientId: string;
@@ -41,7 +44,10 @@ export interface AppCaller {
   readonly mode?: string;
   /** Requests per minute for this application. 0 = no limit; absent = the configured `RateLimit.PerApp`. */
   readonly rateLimit?: number;
-  /** The payment terms of the application, if they were loaded together with the token. Absent = not loaded. */
+  /**
+   * The rules of the application for late payments, and its limits for orders and refunds. Absent = they were not read
+   * together with the token.
+   */
   readonly terms?: AppTerms;
   /**
    * The response stored under the request's Idempotency-Key, if the query that loaded the token also loaded it. null =
@@ -187,7 +193,10 @@ export interface Contract {
   readonly bare?: true;
   /** Set if the handler returns a `Reply` that is not JSON. */
   readonly raw?: 'html' | 'stream';
-  /** Schemas of responses that differ from the general ones, by status. */
+  /**
+   * Responses that differ from the usual one, by status: the media types of each response and the schemas of its
+   * content. For example, a file or a redirect.
+   */
   readonly answers?: Readonly<Record<number, MediaTypes>>;
   /**
    * If true, a browser must send the request from a page of the service itself (login). Requests with a session cookie
@@ -196,7 +205,10 @@ export interface Contract {
   readonly sameSite?: true;
   /** If true, the endpoint supports `Idempotency-Key`. */
   readonly idempotent?: true;
-  /** Error codes beyond the general ones, for the OpenAPI document. */
+  /**
+   * Error codes that only this endpoint returns, in addition to the error codes that every endpoint can return. They
+   * are listed in the OpenAPI document.
+   */
   readonly errors?: readonly ErrorCode[];
   /** Default `['json']`. */
   readonly accepts?: readonly Accepts[];
@@ -221,7 +233,9 @@ export function ignoresKey(method: string, { idempotent, headers }: Contract): b
   return method !== 'GET' && method !== 'HEAD' && !idempotent && !headers?.shape['idempotency-key'];
 }
 
-/** Facts of the request besides its input. */
+/**
+ * Data of the HTTP request that a handler may need in addition to the parsed input, for example the client's address.
+ */
 export interface RequestFacts {
   readonly id: string;
   /** The client's address, determined with the configured number of trusted proxies. */
@@ -245,7 +259,10 @@ export interface Page<T> {
 
 type Parsed<S, Missing> = S extends z.ZodType ? z.output<S> : Missing;
 type CallerOf<A> = A extends 'none' ? undefined : A extends { admin: string } ? AdminCaller : AppCaller;
-/** The query of a list, with the projects that the caller may see: the requested project, the caller's projects, or all. */
+/**
+ * The parsed query of a list. Its field `project` is replaced with the projects that the caller may see: the requested
+ * project or all projects of the caller. undefined = no restriction.
+ */
 type Narrowed<C extends Contract> = C['auth'] extends { projectScope: 'filter' }
   ? Omit<Parsed<C['query'], Record<never, never>>, 'project'> & { project?: string | readonly string[] | undefined }
   : Parsed<C['query'], Record<never, never>>;
@@ -259,8 +276,9 @@ export interface Input<C extends Contract> {
   body: Parsed<C['body'], undefined>;
   caller: CallerOf<C['auth']>;
   /**
-   * The caller's claim to the Idempotency-Key. The handler must store it in the transaction that begins the operation.
-   * undefined = no key was sent, or the contract is not idempotent.
+   * The right to run the operation for the request's Idempotency-Key. The handler must store it in the transaction that
+   * begins the operation, so that no second request with this key runs. undefined = the request has no key, or the
+   * endpoint does not support keys.
    */
   claim: C extends { idempotent: true } ? KeyClaim | undefined : undefined;
   request: RequestFacts;

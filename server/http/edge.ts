@@ -17,7 +17,7 @@ export interface Requests {
   lag(): number | undefined;
 }
 
-/** The data of an error page. */
+/** The request and the error that an error page for a browser shows. */
 interface RefusedRequest {
   code: ErrorCode;
   status: number;
@@ -75,7 +75,7 @@ export type EdgeContext = ParameterizedContext<
   DefaultContext & { edge: Edge; params: Record<string, string> }
 >;
 
-/** A middleware of this layer. */
+/** A Koa middleware that can use the request state and the dependencies of the HTTP layer. */
 export type EdgeMiddleware = Middleware<RequestState, DefaultContext & { edge: Edge; params: Record<string, string> }>;
 
 /** The state of a rate limit after a request was counted. */
@@ -119,7 +119,10 @@ export function createMemoryRateLimits(now: () => number = Date.now): RateLimits
 /** Response headers as pairs. */
 export type HeaderPairs = readonly (readonly [string, string])[];
 
-/** Sets the security headers of every response. Pages with their own scripts (explorer, payer) set a wider policy. */
+/**
+ * Sets the security headers of every response. The default policy allows no scripts. Pages that need their own scripts,
+ * such as the API explorer and the payment page, set their own policy.
+ */
 export function securityHeaders(isHttps: boolean): EdgeMiddleware {
   return helmet({
     contentSecurityPolicy: {

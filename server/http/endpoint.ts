@@ -98,7 +98,7 @@ function sendKept(ctx: EdgeContext, { status, headers, body, replayed }: Answer)
   ctx.body = body;
 }
 
-/** Writes a handler's result as its contract describes. */
+/** Turns the result of a handler into an HTTP response, in the format that the contract of the endpoint defines. */
 interface AnswerWriter {
   send(ctx: EdgeContext, result: unknown): void;
   /** The response as text, for storing it. */

@@ -23,9 +23,10 @@ const FULL_RETRY_SECONDS = 30;
 export type Changed = 'nothing' | 'something' | 'never';
 
 /**
- * Translates a fault of the database (unreachable, full, lock or statement timeout, deadlock) into an error response
- * that the client may retry. An unknown error becomes `internal_error` without details. If data was changed already,
- * the response is a 504 that does not suggest a blind retry. Source of the classes: PostgreSQL appendix A.
+ * Translates a database fault (unreachable, disk full, lock or statement timeout, deadlock) into an error response that
+ * the client may retry. If the request had changed data already, the response is a 504 that asks the client to check
+ * the result first. Any other error becomes `internal_error` without details. The faults are recognised by the error
+ * codes in PostgreSQL's appendix A.
  */
 export function translateFault(error: unknown, changed: Changed = 'nothing'): AppError {
   for (const cause of causes(error)) {

@@ -221,7 +221,7 @@ function acceptedType(req: IncomingMessage, accepts: readonly Accepts[]): Accept
   const [name = '', ...parameters] = (req.headers['content-type'] ?? '').toLowerCase().split(';');
   const mediaType = name.trim();
   const type = mediaTypes[mediaType] ?? (/^application\/[\w.-]+\+json$/.test(mediaType) ? 'json' : undefined);
-  if (!type || !accepts.includes(type)) throw wrongType(`The body must be ${accepts.join(' or ')}.`);
+  if (!type || !accepts.includes(type)) throw wrongType(`The body must be in the format ${accepts.join(' or ')}.`);
   const charset = parameters.find((parameter) => parameter.trim().startsWith('charset='))?.split('=')[1];
   if (charset && !/^"?(utf-8|utf8|us-ascii)"?$/.test(charset.trim())) throw wrongType('The body must be UTF-8.');
   return type;

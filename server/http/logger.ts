@@ -147,8 +147,9 @@ const runLength = 43;
 const isRunChar = Uint8Array.from({ length: 128 }, (_, code) => (/[\w+/-]/.test(String.fromCharCode(code)) ? 1 : 0));
 
 /**
- * Whether the text has at least 43 key characters in a row. Such a run covers one of the positions 42, 85, …, so only
- * the surroundings of these positions are checked.
+ * Whether the text has at least 43 characters in a row that can be part of a key (letters, digits, `_`, `+`, `/` and
+ * `-`). Such a run always covers one of the positions 42, 85, 128 and so on, so only the surroundings of these
+ * positions are checked.
  */
 function hasLongRun(text: string): boolean {
   for (let place = runLength - 1; place < text.length; place += runLength) {

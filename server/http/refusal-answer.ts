@@ -5,8 +5,9 @@ import type { EdgeContext, RefusalPage } from './edge.ts';
 import { type Changed, translateFault } from './faults.ts';
 
 /**
- * The response to a refusal or fault: a problem document (RFC 9457), below `/oauth` the form of RFC 6749 §5.2, for a
- * browser a page. Unexpected errors are logged with their stack and sent without details.
+ * Returns the response to a request that failed. Programs get a problem document (RFC 9457), OAuth clients get the
+ * error format of RFC 6749 §5.2, and browsers get a page. Unexpected errors are logged with their stack, and their
+ * details are not sent.
  */
 export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   const refusal = error instanceof AppError ? error : translateFault(error, changedBy(ctx));
@@ -39,8 +40,8 @@ function pageOf(ctx: EdgeContext, refusal: AppError, make: RefusalPage): Answer 
 }
 
 /**
- * Whether the request changed data before it failed. GET, HEAD and OPTIONS always count as `never`, even if the request
- * wrote a row.
+ * Returns whether the request changed data before it failed: `something` if it committed a change, otherwise `nothing`.
+ * GET, HEAD and OPTIONS give `never`, because the client may always repeat them.
  */
 function changedBy({ method, edge }: EdgeContext): Changed {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'never';

@@ -49,8 +49,8 @@ function routeOf(layer: Layer): Route {
 }
 
 function contractOf({ path, stack: [run, ...more] }: Layer): Contract {
-  // Refuses paths that the router would change: it drops an empty path below a prefix, and a final `/` would become
-  // part of the route.
+  // A route must not have an empty path or a final slash: the router would drop the empty path below a prefix, and
+  // would treat the slash as a part of the route.
   if (path === '' || /.\/$/.test(String(path)))
     throw new TypeError(`the path "${String(path)}" of a route must not be empty or end in a slash`);
   if (!isEndpoint(run) || more.length > 0)
@@ -63,8 +63,8 @@ function isEndpoint(step: unknown): step is Endpoint {
 }
 
 /**
- * The middleware after the router: 404 and 405. A caller without a token gets 401 for every path, so it cannot find out
- * which paths exist.
+ * Refuses a request that no route handles: 404 for an unknown path, 405 for a wrong method. Without a valid token the
+ * response is 401, unless the path is public. So a caller without a token cannot find out which paths exist.
  */
 export const refuseUnserved: EdgeMiddleware = async (ctx) => {
   const matched = ctx.matched as readonly Layer[];

@@ -126,7 +126,7 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** The limits per connection and per address. */
+/** Limits that protect the server against slow clients. Each limit applies to one connection or to one IP address. */
 interface ConnectionLimits {
   /**
    * Maximum time without traffic while the service waits for the client (ms): the client sends no request, or does not
@@ -141,7 +141,10 @@ interface ConnectionLimits {
   slowAfterMs: number;
   /** Maximum concurrent slow bodies per address; further ones get 408. */
   slowPerAddress: number;
-  /** Maximum time for a body to arrive (ms). For a streamed body, the maximum time with almost no data. */
+  /**
+   * Maximum time for a complete body to arrive (ms). For a streamed body it is the time in which at least 64 KB must
+   * arrive.
+   */
   requestMs: number;
 }
 
@@ -179,8 +182,8 @@ function guardConnections(
   { quietMs, takeMs, waitingBytes, slowAfterMs, slowPerAddress, requestMs }: ConnectionLimits,
   marks: HeaderPairs = [],
 ): (req: IncomingMessage, res: ServerResponse) => void {
-  // Arrays and not sets: V8 reallocates a set every few requests, and the old tables keep requests and responses alive
-  // through the minor garbage collections.
+  // Requests are kept in arrays and not in sets. V8 replaces the table of a set every few requests, and the old tables
+  // keep finished requests and responses in memory for some time.
   const connections = new Map<Socket, UnderWay[]>();
   server.on('connection', (socket: Socket) => {
     connections.set(socket, []);
@@ -267,7 +270,7 @@ export interface ListenOptions {
   drained?: Promise<void>;
   /** Time limit for requests that are still in progress after the server stopped accepting (seconds). */
   shutdownSeconds?: number;
-  /** Overrides for tests. */
+  /** Values that replace the default limits. Only tests set them. */
   limits?: Partial<ConnectionLimits & ArrivalLimits>;
 }
 

@@ -10,7 +10,10 @@ function isPlainText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed();
 }
 
-/** Throws a 400 if text from query, path or header cannot be stored; `pointer` names its place. */
+/**
+ * Throws a 400 if a text of the path, the query or a header contains characters that cannot be stored. `pointer` tells
+ * the client which parameter or header is wrong.
+ */
 export function requirePlainText(text: string, pointer: string): void {
   if (!isPlainText(text)) throw notPlain(pointer);
 }
@@ -28,7 +31,8 @@ export function requirePlainTree(value: unknown, pointer = '', depth = 0): numbe
   let members = Array.isArray(value) ? 0 : entries.length;
   for (const [key, member] of entries) {
     if (!isPlainText(key)) throw notPlain(pointer);
-    // Other values cannot contain a fault, so no pointer is built for them.
+    // Only objects and invalid texts are checked further, because all other values are valid. So no JSON pointer is
+    // built for valid values.
     if (typeof member === 'string' ? !isPlainText(member) : typeof member === 'object')
       members += requirePlainTree(member, `${pointer}/${escapeName(key)}`, depth + 1);
   }
@@ -42,7 +46,7 @@ export function escapeName(name: string): string {
 
 function notPlain(pointer: string): InvalidRequest {
   return new InvalidRequest('The request contains NUL characters or invalid Unicode.', [
-    { pointer, code: 'text_invalid', detail: 'must not contain NUL or lone surrogates' },
+    { pointer, code: 'text_invalid', detail: 'must not contain NUL characters or unpaired UTF-16 surrogates' },
   ]);
 }
 
@@ -80,7 +84,7 @@ export function requireExactNumber(name: string, value: unknown, context?: { sou
   if (Number.isFinite(value) && digitsOf(context.source) === digitsOf(String(value))) return value;
   const shown = name.slice(0, 64);
   const detail = 'has more digits than a JSON number keeps; send a decimal string';
-  throw new InvalidRequest(`The number in the field ${shown} is too precise or too large.`, [
+  throw new InvalidRequest(`The number in the field ${shown} is too large or has too many digits for a JSON number.`, [
     { pointer: `/${escapeName(shown)}`, code: 'number_inexact', detail },
   ]);
 }
@@ -171,7 +175,10 @@ function isMeant(schema: z.ZodUnion, option: z.ZodType, value: object): boolean 
     .success;
 }
 
-/** The schema inside a wrapper (optional, default, …) that has the same fields. */
+/**
+ * Returns the schema inside a wrapper such as `optional` or `default`, because the wrapper does not change the fields.
+ * Returns undefined if the schema is not a wrapper.
+ */
 function withinOf(schema: z.ZodType): z.ZodType | undefined {
   if (schema instanceof z.ZodPipe) return schema.in as z.ZodType;
   const wrappers = [

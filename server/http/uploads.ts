@@ -95,7 +95,10 @@ function requireShortHeads(body: Buffer, contentType: string): void {
   }
 }
 
-/** Splits the body into pieces, because the parser can stop at a fault only between two pieces. */
+/**
+ * Splits a multipart body into pieces. The parser can stop only between two pieces, so after an error it skips the
+ * pieces that follow.
+ */
 function* piecesOf(body: Buffer): Generator<Buffer> {
   for (let at = 0; at < body.length; at += MOST_TEXT) yield body.subarray(at, at + MOST_TEXT);
 }
@@ -155,11 +158,14 @@ function isStream(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** The progress of a streamed body. Its speed is measured from the time `at` and the byte count `bytes`. */
+/**
+ * The progress of a streamed body, to detect a client that sends too slowly. At the time `at` (ms), `bytes` bytes had
+ * arrived on the connection. The bytes that arrive after `at` are compared with the minimum speed.
+ */
 interface Stream {
   at: number;
   bytes: number;
-  /** The reader has finished. */
+  /** True when the handler has stopped reading the body. */
   isOver: boolean;
 }
 

@@ -45,8 +45,8 @@ interface NewAdmin {
 }
 
 /**
- * The properties of an account that can be changed. A new password, disabling the account, or other projects end the
- * account's sessions.
+ * The properties of an administrator account that can be changed. The account's sessions end if the password or the
+ * projects change, or if the account is disabled.
  */
 type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
 

@@ -57,7 +57,7 @@ export function toColumns(settings: AppSettings): SettingColumns {
 /** Throws a 400 if the project does not exist. Otherwise locks the project until the transaction ends. */
 export async function requireProject(tx: Tx, project: string): Promise<void> {
   if (await tx.projects.lock({ code: project })) return;
-  throw new InvalidRequest('The project does not exist.', [
+  throw new InvalidRequest('The field "project" contains the code of a project that does not exist.', [
     { pointer: '/project', code: 'project_unknown', detail: 'does not exist' },
   ]);
 }
@@ -153,7 +153,7 @@ export function newAppRow(columns: SettingColumns, { project, at, ...given }: Ne
   return { app, secret };
 }
 
-/** Returns the columns of a new secret. The previous secret is removed. */
+/** Returns the column values that store a new client secret. They also clear the columns of the previous secret. */
 export function secretColumns(secret: string, at: Date) {
   return {
     secretHash: hashSecret(secret),

@@ -189,8 +189,9 @@ function rotated(app: ApiAppRow, secret: string, { graceSeconds, revokeTokens }:
 }
 
 /**
- * Returns the columns of a prepared secret. It is stored as the previous secret, so that the receiver can already log
- * in with it before the rotation.
+ * Returns the column values that store a prepared secret. They use the columns of the previous secret, because
+ * authentication also accepts the secret in those columns. So the receiver can already log in with the prepared secret
+ * before it confirms the rotation.
  */
 function prepared(secret: string, at: Date) {
   return { previousSecretHash: hashSecret(secret), previousSecretExpiresAt: new Date(at.getTime() + PREPARED_MS) };
@@ -199,7 +200,7 @@ function prepared(secret: string, at: Date) {
 function requirePrepared({ previousSecretHash, previousSecretExpiresAt }: ApiAppRow, secret: string, at: Date): void {
   const waits = previousSecretExpiresAt !== null && previousSecretExpiresAt > at;
   if (waits && previousSecretHash !== null && secretMatches(secret, previousSecretHash)) return;
-  throw new Conflict('changed_meanwhile', 'The prepared secret has expired, or another rotation has replaced it.');
+  throw new Conflict('changed_meanwhile', 'The prepared secret has expired or was replaced. Prepare a new secret.');
 }
 
 async function requireUnused(tx: Tx, clientId: string): Promise<void> {

@@ -18,8 +18,8 @@ export interface AuditKnowledge {
   /** The hash of a line that was copied from the log earlier. The log must still contain this line. */
   tip?: string | undefined;
   /**
-   * The id of a line. Up to this line, lines with a former key are accepted, because an outdated replica wrote them. Up
-   * to this line, reports of lost lines are accepted too, because the database was restored or failed over.
+   * The id of an audit line. Up to this line, two findings are not faults: a line with a former key, which an outdated
+   * replica wrote, and a report of lost lines after the database was restored or failed over.
    */
   acceptUntil?: bigint | undefined;
 }
@@ -32,29 +32,36 @@ export interface AuditProof {
    * were removed from the end of the log.
    */
   readonly tip: string;
-  /** The first faulty line. If all lines are valid but a known line is missing, the missing line. */
+  /**
+   * The first fault that was found. `id` is the id of the faulty line. For an expected line that is missing, `id` is
+   * its id, hash or action.
+   */
   readonly broken?: { readonly id: string; readonly reason: AuditFault };
   /** The place at which the next partial verification starts. Absent at the end of the log. */
   readonly next?: AuditPlace;
 }
 
-/** A part of the log to verify. `from` is the `next` of the part before, and `lines` is the maximum number of lines. */
+/**
+ * Limits a verification to a part of the log. `from` is the field `next` in the result of the part before (absent = the
+ * start of the log), and `lines` is the maximum number of lines to verify.
+ */
 export interface AuditPart {
   readonly from?: AuditPlace | undefined;
   readonly lines: number;
 }
 
 /**
- * A new key is used from its first line on. For this time (ms) after that line, replicas that do not have the key yet
- * may write with the former key.
+ * For this time (ms) after the first line with a new key, lines with the former key are still accepted. In this time,
+ * replicas that do not have the new key yet are replaced.
  */
 const ROLLING_MS = 86_400_000;
 const pageSize = 1000;
 
 /**
- * Reads the audit log from the first line on, completely or in parts, and verifies that no line was changed, removed
- * from the middle, or added without a key. If an earlier last line is known, the log must still contain that line. If
- * an administrator exists, the log must contain the line about the creation of the first administrator.
+ * Verifies that no line of the audit log was changed, removed from the middle, or added without a key. It reads the log
+ * from the first line, completely or in parts. If the caller knows the hash of an earlier line (`tip`), the log must
+ * still contain this line. If an administrator exists, the log must contain the line about the creation of the first
+ * administrator.
  */
 export async function verifyAuditChain(
   { store, now, known }: { store: Store; now: () => Date; known?: KnownTip },
@@ -101,7 +108,10 @@ function createProof(
   let isTipFound = expected === undefined || expected === firstHash || from?.isTipFound === true;
   let isBegun = from?.isBegun === true;
   let lastId = BigInt(from?.last ?? 0);
-  /** The key that is in use since `since`. A line with a former key must soon be followed by a line with this key. */
+  /**
+   * The newest key that the lines read so far use, and the time of its first line (`since`). A line with a former key
+   * must soon be followed by a line with the newest key.
+   */
   let current = from?.current && { id: from.current.id, since: new Date(from.current.since) };
   let open: AuditPlace['open'] = from?.open;
 
@@ -135,8 +145,8 @@ function createProof(
   }
 
   /**
-   * Whether the key may be in use now. A former key must not be used again after a newer key, because an attacker may
-   * have obtained it.
+   * Whether a line may use this key as the newest key. Once a newer key was used, a former key must not become the
+   * newest key again, because an attacker may have obtained the former key.
    */
   function isCurrent({ id }: AuditKey): boolean {
     if (!current || current.id === id) return true;

@@ -27,9 +27,12 @@ export interface AuditEntry {
  */
 export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
 
-/** The name under which `AfterCommit` reports a new line of the audit log after the commit. */
+/**
+ * The name under which a transaction announces a new line of the audit log through `tx.afterCommit`. After the commit,
+ * this process keeps the line as the newest line that it knows.
+ */
 export const NEW_TIP = 'audit-tip';
-/** The payload of the report `NEW_TIP`. */
+/** The data that a transaction announces with the name `NEW_TIP`: the new audit line and its action. */
 export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
 
 /**
@@ -172,8 +175,8 @@ const masked = '***';
 const maxText = 2000;
 
 /**
- * Returns a copy for permanent storage: plain JSON, in which secrets are masked by name and by pattern and long texts
- * are cut.
+ * Returns a copy of a value for the audit log, which is stored permanently. In the copy, secrets are masked, and long
+ * texts are cut. A secret is recognised by the name of its field or by its form.
  */
 export function mask(value: unknown): Record<string, unknown> | null {
   if (typeof value !== 'object' || value === null) return null;
@@ -238,7 +241,7 @@ interface AuditKeyParts {
 export function createAuditKeys({ store, masterKeys, encryption }: AuditKeyParts): AuditKeys {
   const configured = masterKeys.map(deriveAuditKey);
   const [newest] = configured;
-  if (!newest) throw new TypeError('There is no master key.');
+  if (!newest) throw new TypeError('The configuration contains no master key (Security.MasterKey).');
   return {
     newest,
     async all() {

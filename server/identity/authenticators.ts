@@ -48,8 +48,9 @@ interface FoundAdmin {
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
   /**
-   * Whether password and second factor were confirmed within the last five minutes. With Debug, `where-live` is always
-   * true, because Debug cannot be combined with live channels.
+   * Whether the session was confirmed with password and second factor within the last five minutes. Operations that
+   * need this in every mode read `always`. Operations that need it only where real money moves read `where-live`. With
+   * Debug, `where-live` is always true, because Debug cannot be combined with live channels.
    */
   readonly confirmed: { readonly always: boolean; readonly 'where-live': boolean };
 }

@@ -115,15 +115,16 @@ class SecondFactorUnreadable extends Unavailable {
   constructor(cause: unknown) {
     super('second_factor_unreadable', 'The second factor of the account cannot be decrypted.', {
       retryable: false,
-      hint: 'Check Security.MasterKey. A recovery code works meanwhile; payctl admin reset-second-factor --offline removes the second factor.',
+      hint: 'Check that Security.MasterKey contains the same keys on every replica. Until then, log in with a recovery code, or remove the second factor with payctl admin reset-second-factor --offline.',
       cause,
     });
   }
 }
 
 /**
- * Uses a code of an account. The row of the second factor is locked, so that all replicas together accept each time
- * step once, and no earlier step after it. Returns undefined if the account has no second factor. Throws CodeRefused.
+ * Uses a code of an account, either from the authenticator app or a recovery code. The row of the second factor is
+ * locked, so that no replica accepts the same code, or an older one, again. Returns undefined if the account has no
+ * second factor. Throws CodeRefused if the code is missing or wrong.
  */
 export async function takeCode(
   tx: Tx,

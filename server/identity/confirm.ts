@@ -29,8 +29,9 @@ interface PasswordCheck {
 }
 
 /**
- * Checks whether a password matches the hash. The check waits in a queue, and the limits are applied again when it
- * starts, so that concurrent guesses cannot all pass. Attempts from known addresses have their own queue.
+ * Checks whether a password matches the hash. Each check waits in a queue. When the check starts, the limits of failed
+ * logins are tested again, so that many guesses at the same time cannot all pass. Logins from an IP address that the
+ * account used before have their own queue.
  */
 export async function lookAtPassword(
   { passwords, limits }: Pick<CheckPorts, 'passwords' | 'limits'>,
@@ -82,21 +83,24 @@ export interface CodeCheck {
   account: { id: string; hasFactor: boolean };
   code: string | undefined;
   refusalOf: (refused: CodeRefused) => AppError;
-  /** The attempt for which wrong codes are counted, if it is not `attempt`. */
+  /** A made-up attempt (see `standIn`). If set, wrong codes are counted for it and not for `attempt`. */
   counted?: Attempt;
-  /** The audit entry of a failure, if it must not mention the second factor. */
+  /**
+   * Replaces the default audit entry of a wrong code, which mentions a second factor. Set if no account with a second
+   * factor has passed the password check, so that the log mentions none.
+   */
   failure?: FailureLine;
   /**
-   * True if the account is above its limit of failures and another attempt has used its current turn (`LoginLimits`).
-   * Then only a correct code is accepted. Every other result counts as a failed login and takes the same steps, so that
-   * the response time reveals nothing.
+   * True if the account is above its limit of failed logins and another login has used the one attempt that is allowed
+   * in 30 seconds (see `LoginLimits`). Then only a correct code is accepted. Every other result counts as a failed
+   * login and takes the same steps, so that the response time reveals nothing.
    */
   isOutOfTurn?: boolean;
 }
 
 /**
- * Returns a made-up account and attempt for a login that must fail. With them a login takes the same steps as for a
- * real account, but no code is correct.
+ * Returns a made-up account and login attempt. They are used if a login cannot succeed, for example because the
+ * username is unknown. The login then takes the same steps as with a real account, but no code is correct.
  */
 export function standIn(attempt: Attempt): Pick<CodeCheck, 'account' | 'counted'> {
   const id = randomUUID();
@@ -153,7 +157,7 @@ export interface NewSession {
   userAgent?: string | undefined;
   /** The time at which the password was verified. Absent = the password was not verified. */
   confirmedAt?: Date;
-  /** Whether a code of the second factor was verified. `codeAt` is the time of that. */
+  /** Whether a code of the second factor was verified. `codeAt` is the time of this verification. */
   secondFactor?: boolean;
   codeAt?: Date | undefined;
   ttlSeconds: number;
@@ -270,7 +274,7 @@ export function withOwnCode<T>(
 
 function missingCode(): InvalidRequest {
   return new InvalidRequest('The account has a second factor.', [
-    { pointer: '/code', code: 'code_required', detail: 'must be a code of the authenticator, or a recovery code' },
+    { pointer: '/code', code: 'code_required', detail: 'must be a code of the authenticator app, or a recovery code' },
   ]);
 }
 
@@ -308,8 +312,8 @@ export function createConfirm(ports: ConfirmPorts) {
   return async (session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession> => {
     const { id, jti: old, username } = session;
     const checked = await requirePassword(ports, session, actor, { ...proof, pointer: '/password' });
-    // The generation was read before the password check. If the generation changed after that, the new token is
-    // invalid.
+    // When the account's `generation` number increases, all its earlier tokens become invalid. The number was read
+    // before the password check. So the new token is invalid if the number increased during the check.
     const { generation } = checked.account;
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const at = now();

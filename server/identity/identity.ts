@@ -23,7 +23,7 @@ import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { UUID } from '../domain.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 
-/** The configuration values that this folder uses. */
+/** The configuration values for logins, tokens and rate limits that the folder `identity` needs. */
 interface IdentityConfig {
   debug: boolean;
   environment: 'development' | 'staging' | 'production';

@@ -10,8 +10,8 @@ import type { FailureCounts } from './ports.ts';
 /** The configured limits of failed logins and failed client authentications. */
 interface LoginLimitSettings {
   /**
-   * Failed logins allowed in 15 minutes per account and address. The limit per account is five times as high, and
-   * `times` contains the limits per address and per network.
+   * Maximum number of failed logins in 15 minutes for one account from one IP address. The limits for all logins of an
+   * account, of an IP address or of a network are multiples of this number (see `times`).
    */
   loginFailures: number;
   /**
@@ -62,8 +62,8 @@ export interface Attempt {
    */
   known: boolean;
   /**
-   * Whether the attempt contains a code. With a correct password and code it is accepted even if another attempt has
-   * used the turn.
+   * Whether the attempt contains a code of the second factor. With a correct password and a correct code it succeeds
+   * even if another attempt has used the account's turn (see `turnSeconds`).
    */
   hasCode?: boolean;
   /** Whether the attempt is counted for a made-up account (`standIn`). */
@@ -73,22 +73,22 @@ export interface Attempt {
 /** Limits the guessing of passwords and codes. Only failures are counted. */
 export interface LoginLimits {
   /**
-   * Throws a 429 after too many failures. An attempt from an unknown address without a code also gets a 429 while the
-   * account's turn is used.
+   * Throws a 429 after too many failed logins. Also throws a 429 while the account's turn is used (see `turnSeconds`).
+   * The turn is not checked for a known address or an attempt with a code.
    */
   check(attempt: Attempt): Promise<void>;
   /**
-   * Runs `check` again, immediately before the password check. If the account is above its limit, the attempt uses the
-   * account's turn. If the turn is already used, throws a 429. If the attempt contains a code, returns this error
-   * instead of throwing it. The caller then throws it unless password and code are both correct, so that the response
-   * reveals nothing about the password.
+   * Checks the limits again, immediately before the password check. If the account is above its limit, an attempt from
+   * an unknown address uses the account's turn (see `turnSeconds`). If the turn is already used, an attempt without a
+   * code throws a 429. An attempt with a code returns the 429 instead. The caller throws it later, unless password and
+   * code are both correct, so that the response reveals nothing about the password.
    */
   admit(attempt: Attempt): Promise<TooManyRequests | undefined>;
   /** Counts a failed login. Throws a 429 above the limit. */
   failed(attempt: Attempt): Promise<void>;
   /**
-   * Called before a code is checked. After too many wrong codes the attempt uses the account's turn for codes, or
-   * throws a 429 if the turn is already used.
+   * Called before a code of the second factor is checked. After too many wrong codes in a day, the account may try only
+   * one code in every half hour. Throws a 429 if it has already tried one in the current half hour.
    */
   admitCode(attempt: Attempt): Promise<void>;
   /** Counts a wrong code, in addition to the failed login. */
@@ -134,7 +134,10 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
     limit: 1,
     seconds: turnSeconds,
   });
-  /** Known addresses have their own counter and turn, so that attackers at unknown addresses cannot use them up. */
+  /**
+   * The limits of wrong codes. Each known address of an account is counted separately from all other addresses, so that
+   * attackers at unknown addresses cannot use up the attempts of the owner.
+   */
   const ofCodes = ({ username, ip, known, isStandIn }: Attempt): Record<'wrong' | 'turn', Limit> => {
     const whose = known ? `${hide(username)}:${addressBlock(ip)}` : hide(username);
     const seconds = isStandIn ? standInSeconds : codes.windowSeconds;

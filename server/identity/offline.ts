@@ -97,8 +97,8 @@ export async function writeFirstAdmin(
 }
 
 /**
- * Creates an application and returns its secret. Before that, the committed hash is read back and the secret is
- * verified.
+ * Creates an application and returns its secret. After the commit, the stored hash is read back and the secret is
+ * verified against it, so that the returned secret is sure to work.
  */
 export async function createApp(
   ports: OfflinePorts,
@@ -169,7 +169,7 @@ export async function verifySecret(store: Store, { app, secret }: WithSecret): P
 }
 
 function notKept(what: string): LocalError {
-  return new LocalError('not_kept', 500, `The ${what} was written, but the stored hash does not match it.`);
+  return new LocalError('not_kept', 500, `The new ${what} does not work: the hash in the database does not match it.`);
 }
 
 const Policy = z.enum(['accept', 'refund']);
@@ -211,7 +211,10 @@ export const BootstrapDocument = z.strictObject({
     .default([]),
 });
 
-/** An entry of the bootstrap document, and what was done with it. */
+/**
+ * The result for one object of the bootstrap document: whether the administrator, project or application was created,
+ * updated or left unchanged.
+ */
 export interface Applied {
   kind: 'admin' | 'project' | 'app';
   name: string;

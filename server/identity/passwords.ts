@@ -165,9 +165,9 @@ const keys = new Map(
 );
 
 /**
- * Counts the characters that do not continue a sequence. A character continues a sequence if its step from the previous
- * character, in the alphabet or on the keyboard, equals one of the two steps before. If the password repeats a text,
- * only the first copy is counted.
+ * Counts the characters of a password that do not continue a sequence such as `abcd` or `qwer`. A character continues a
+ * sequence if its step from the previous character, in the alphabet or on the keyboard, equals one of the two steps
+ * before it. If the password repeats a text, only the first copy is counted.
  */
 function unforeseen(plain: string): number {
   const signs = [...(/^(.+?)\1+$/su.exec(plain)?.[1] ?? plain)];
@@ -179,8 +179,8 @@ function unforeseen(plain: string): number {
 }
 
 /**
- * Returns the steps from one character to the next, in the alphabet and on the keyboard. Empty if the characters are
- * not neighbours.
+ * Returns the steps between two neighbouring characters: in the alphabet (`alphabet 1` from a to b) and on the keyboard
+ * (`keys 1 0` from q to w). Returns an empty list if the characters are not neighbours.
  */
 function stepsTo(sign: string, before: string | undefined): string[] {
   if (before === undefined) return [];

@@ -35,7 +35,10 @@ interface LimitState {
 /** Counters of failures, shared by all replicas (server/db/rate-limits.ts). */
 export interface FailureCounts {
   consume(key: string, limit: number, windowSeconds: number): Promise<LimitState>;
-  /** Returns whether every key is below its limit, without counting a use. Needs at most one read by index. */
+  /**
+   * Returns whether every key is below its limit, without counting an attempt. It reads the database at most once, by
+   * index.
+   */
   peek(limits: readonly { key: string; limit: number }[]): Promise<LimitState>;
 }
 

@@ -147,8 +147,8 @@ function login(ports: SessionPorts): Sessions['login'] {
     }
     const { id, role, generation, hasFactor, passwordHash } = found ?? noAccount();
     const { ttlSeconds } = adminTokens;
-    // The generation was read before the password check. If the generation changed after that, the new token is
-    // invalid.
+    // When the account's `generation` number increases, all its earlier tokens become invalid. The number was read
+    // before the password check. So the new token is invalid if the number increased during the check.
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const begun = { jti, adminId: id, generation, ip, userAgent, ttlSeconds };
     const replaced = await genuineOf(ports, replaces);
@@ -183,7 +183,10 @@ function loginFailed(code: string | undefined): Unauthenticated {
   return new Unauthenticated(`Wrong ${what}.`, 'login_failed');
 }
 
-/** Returns the valid session tokens among the cookies. Cookies that another host of the same domain set are ignored. */
+/**
+ * Returns the session tokens from the request's cookies that are valid. Another host of the same domain may have set a
+ * cookie with an invalid token. Such a cookie is ignored.
+ */
 async function genuineOf({ adminTokens }: SessionPorts, sent: readonly string[]): Promise<GenuineToken[]> {
   const tokens = [...new Set(sent)].slice(0, MOST_REPLACED);
   const read = await Promise.allSettled(tokens.map((token) => adminTokens.verify(token)));
@@ -199,9 +202,9 @@ interface Login {
 }
 
 /**
- * Handles a login while another attempt has used the account's turn. If password and code are correct, the login
- * succeeds. Otherwise `refusal` is thrown, after the same steps for every cause. If the password is correct, wrong
- * codes are counted as usual.
+ * Handles a login to an account that is above its limit of failed logins, while another attempt has used the account's
+ * turn (see `LoginLimits`). The login succeeds only if password and code are correct. Otherwise `refusal` (429) is
+ * thrown, after the same steps for every cause. If the password is correct, wrong codes are counted as usual.
  */
 async function recordOutOfTurn(
   ports: SessionPorts,
@@ -263,7 +266,7 @@ function changePassword(ports: SessionPorts): Sessions['changePassword'] {
       const { passwordHash: old, generation } = checked.account;
       const patch = { passwordHash, generation: generation + 1, updatedAt: now() };
       if ((await tx.admins.update({ id, passwordHash: old, generation }, patch)) === 0) {
-        throw new Conflict('changed_meanwhile', 'The account was changed concurrently.');
+        throw new Conflict('changed_meanwhile', 'The account has just been changed. Log in again and retry.');
       }
       await audit(tx, { ...by(actor), action: 'admin.change-password', target: username });
     });
@@ -285,8 +288,8 @@ function removeOwn(ports: SessionPorts): Sessions['removeSecondFactor'] {
 const NOTED_MS = 60_000;
 
 /**
- * Returns a point in time. A session that was not used after it has ended. If idle sessions do not end, returns the
- * start of 1970.
+ * Returns the start of the period in which a session must have been used, because idle sessions end. If `idleMinutes`
+ * is 0, idle sessions do not end, and the result is the start of 1970.
  */
 export function usedSince(now: Date, idleMinutes: number): Date {
   return new Date(idleMinutes === 0 ? 0 : now.getTime() - idleMinutes * 60_000);

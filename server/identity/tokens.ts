@@ -43,8 +43,8 @@ const hmac = { name: 'HMAC', hash: 'SHA-256' };
 /** Maximum length of a token. Valid tokens are far shorter, and longer ones are rejected without verification. */
 const maxLength = 4096;
 /**
- * Maximum number of cached tokens, whose signature need not be verified again. The cache helps because a merchant sends
- * the same token for an hour.
+ * Maximum number of verified tokens in the cache. The signature of a cached token is not verified again. This saves
+ * time, because a merchant sends the same token for an hour.
  */
 const MOST_KNOWN = 1_000;
 

@@ -7,50 +7,60 @@ interface CallRatePorts {
   perSecond: number;
   now: () => Date;
   /**
-   * Reserves time for channel calls, for all replicas. For each queue, returns the instant (ms) until which calls are
-   * booked.
+   * Books channel calls in the database, where all replicas see them. Each call takes up a fixed time of its queue. For
+   * each queue, returns the time (ms since 1970) at which the last booked call ends.
    */
   bookCalls: (tx: Tx, now: Date, calls: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 }
 
 /**
- * Limits how many channel calls each queue makes per second. The limit applies to all kinds of rows and all replicas
+ * Limits how many channel calls each queue makes per second. The limit applies to all replicas and all kinds of work
  * together.
  */
 export interface CallRate {
-  /** Returns how many rows of a queue may begin now. */
+  /**
+   * Returns for how many due rows of a queue the work may begin now. A due row is a database row, for example an order,
+   * for which the channel must be called.
+   */
   allowance(queueKey: string): number;
-  /** Returns how long to wait until rows of a queue may begin (ms). */
+  /** Returns the time (ms) until the work on the next due row of a queue may begin. */
   waitMs(queueKey: string): number;
-  /** Books one call for each row that begins, and the additional calls that earlier rows have made. */
+  /**
+   * Books one channel call for each row whose work begins. Also books the extra calls of earlier rows, because the work
+   * on a row may call the channel several times.
+   */
   book(tx: Tx, begun: ReadonlyMap<string, number>): Promise<void>;
-  /** Runs the work of one row and counts its channel calls. */
+  /** Runs `work` for one due row and counts the channel calls that it makes. */
   counted<T>(queueKey: string, work: () => Promise<T>): Promise<T>;
 }
 
 const calls = new AsyncLocalStorage<{ count: number }>();
 
-/** Counts a channel call for the row in progress. Calls outside a row are not counted. */
+/** Counts a channel call for the due row whose work makes the call. A call outside such work is not counted. */
 export function noteChannelCall(): void {
   const row = calls.getStore();
   if (row) row.count += 1;
 }
 
-/** A queue may make the calls of this many seconds at once, so that one statement can lease several rows. */
+/**
+ * A queue may make the calls of this many seconds at once. So one database statement can lease several due rows
+ * (reserve them for one replica).
+ */
 const BURST_SECONDS = 0.25;
 
 /**
- * Creates the call rate limit for all queues. For each queue, the database stores the instant until which calls are
- * booked. If this instant is too far in the future, the queue waits. A replica knows only the result of its own last
- * booking. If other replicas have booked since then, it may begin a few rows too early; its next booking corrects this.
+ * Creates the call rate limit for all queues. For each queue, the database stores the time at which the last booked
+ * call ends. If this time is too far in the future, the queue waits. A replica knows only the result of its own last
+ * booking. If other replicas have booked calls since then, it may begin the work on a few rows too early. Its next
+ * booking corrects this.
  */
 export function createCallRate({ perSecond, now, bookCalls }: CallRatePorts): CallRate {
   const intervalMs = 1000 / perSecond;
   const burst = Math.max(1, Math.floor(perSecond * BURST_SECONDS));
   const bookedUntil = new Map<string, number>();
   /**
-   * Calls of each queue that must still be booked. One call is booked when a row begins, but the row may make several
-   * calls or none. The number can therefore be negative.
+   * Channel calls of each queue that must still be booked. One call is booked when the work on a row begins, but the
+   * work may make several calls or none. The number can therefore be negative.
    */
   const unbooked = new Map<string, number>();
   return {
@@ -74,7 +84,10 @@ export function createCallRate({ perSecond, now, bookCalls }: CallRatePorts): Ca
     },
   };
 
-  /** Returns how many calls of a queue are booked for the future. */
+  /**
+   * Returns by how many calls a queue is ahead of its permitted rate. It counts the booked calls and the calls that
+   * must still be booked.
+   */
   function ahead(queueKey: string): number {
     const booked = Math.max(0, (bookedUntil.get(queueKey) ?? 0) - now().getTime()) / intervalMs;
     return Math.max(0, booked + (unbooked.get(queueKey) ?? 0));

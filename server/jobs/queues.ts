@@ -6,7 +6,10 @@ interface Concurrency {
   groupConcurrency?: number;
   /** The limit for all queues together; absent = only the limits of queues and groups apply. */
   concurrency?: number;
-  /** The groups of a queue. For example, the group of an account is its channel. */
+  /**
+   * Returns the groups to which a queue belongs. For example, the queue of a channel account belongs to the group of
+   * its channel, and all queues of this group share a limit.
+   */
   groupsOf?: (queueKey: string) => readonly string[];
   /**
    * Whether all queues of a group use the same host. No queue of such a group is then expected to be faster than
@@ -15,7 +18,10 @@ interface Concurrency {
   isOneParty?: (group: string) => boolean;
 }
 
-/** One kind of due row, with its handler and its concurrency per replica. */
+/**
+ * A kind of due rows (database rows that need processing, for example orders to query), with the function that
+ * processes a row and the limits of concurrency per replica.
+ */
 export interface DueKind extends Concurrency {
   name: string;
   rows: DueRows;
@@ -24,8 +30,8 @@ export interface DueKind extends Concurrency {
   /** Processes one leased row. If the row is still due afterwards, it is leased again. */
   run: (id: string) => Promise<unknown>;
   /**
-   * The name that a transaction passes to `tx.afterCommit` when it makes a row due immediately. For such rows there are
-   * 50% more slots.
+   * The name that a transaction passes to `tx.afterCommit` when it makes a row of this kind due immediately. To process
+   * such rows without delay, 50% more slots are available.
    */
   wokenBy?: string;
   /** Whether the jobs of this kind call a channel. If so, metrics are kept per channel, and the limit of calls per second applies. */
@@ -39,7 +45,7 @@ export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: 
 export function concurrencyOfChannels(jobs: { perAccount: number; perChannel: number }) {
   return {
     asking: concurrencyOfAccounts(jobs),
-    /** For kinds of work that occur rarely: a quarter of the slots. */
+    /** For kinds of work that occur rarely: a quarter of the configured concurrency. */
     asksLittle: concurrencyOfAccounts({
       perAccount: Math.ceil(jobs.perAccount / 4),
       perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
@@ -76,25 +82,31 @@ export function concurrencyOfReceivers(perReceiver: number) {
   } satisfies Concurrency;
 }
 
-/** A row in progress. */
+/** A used slot: one row that is being processed. */
 interface Slot {
   readonly queue: Queue;
   /** When the work on the row began (ms). */
   readonly since: number;
 }
 
-/** Rows that depend on the same channel account, webhook receiver or project. */
+/** A queue contains the rows that depend on the same channel account, webhook receiver or project. */
 interface Queue {
   readonly name: string;
   readonly groups: readonly string[];
   /** Rows in progress, oldest first. */
   readonly slots: Set<Slot>;
-  /** Whether the work on the last finished row was slow; undefined = no row has finished recently. */
+  /**
+   * Whether the work on the last finished row took longer than `HELD_MS`. undefined = no row has finished in the last
+   * ten minutes.
+   */
   wasSlow: boolean | undefined;
   endedAt: number;
 }
 
-/** How fast the account, receiver or project of a queue responds. See `standingOf`. */
+/**
+ * How fast the channel account, webhook receiver or project of a queue responds. `quick`: fast. `held`: slow.
+ * `untried`: not known, because no row has finished recently.
+ */
 type Standing = 'quick' | 'untried' | 'held';
 
 /** If the work on a row takes longer than this (ms), its queue is `held`, because the receiver may not respond. */
@@ -113,7 +125,7 @@ function standingOf({ slots, wasSlow }: Queue, now: number): Standing {
 /** The name of the group that contains all queues. No other group name contains a space. */
 const ALL = ' ';
 
-/** How many slots of each group are used, by the standing of the queues. */
+/** Counts the used slots of each group, separately for `quick`, `untried` and `held` queues (see `Standing`). */
 class Usage {
   readonly #concurrency: Concurrency;
   readonly #now: number;
@@ -147,8 +159,8 @@ class Usage {
       // other half.
       if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;
       if (standing === 'untried') return quick + untried + Math.min(held, half) < concurrency;
-      // A `held` queue may always begin its first row, even if other `held` queues use all slots of their half. This
-      // shows whether it responds again.
+      // If the group has a free slot, a `held` queue may begin its first row, even if other `held` queues use up the
+      // half of the slots that they share. The row shows whether the receiver responds again.
       return quick + untried + held < concurrency && (own === 0 || held < half);
     });
   }
@@ -176,7 +188,10 @@ function andHalf(slots: number): number {
   return slots + Math.ceil(slots / 2);
 }
 
-/** How many queues of a group are `full` or `held`. `group` is empty for kinds without groups. */
+/**
+ * The number of queues of a group in one state. `full`: rows wait, but the queue has no free slot. `held`: the work on
+ * a row is slow. `group` is empty for kinds without groups.
+ */
 export interface QueueTally {
   group: string;
   state: 'full' | 'held';
@@ -193,8 +208,8 @@ interface Capacity {
 const REMEMBERED_MS = 600_000;
 /**
  * The queues of one kind of due row. The number of slots is `queueConcurrency` for a queue, `groupConcurrency` for a
- * group of queues, and `concurrency` for all queues together. `held` queues share half of the slots, so that the other
- * half is always available to queues that respond quickly.
+ * group of queues, and `concurrency` for all queues together. Queues whose work is slow (`held`) share half of the
+ * slots, so that the other half is always available to queues that respond quickly.
  */
 export class Queues {
   readonly #concurrency: Concurrency;
@@ -305,7 +320,9 @@ export class Queues {
     };
   }
 
-  /** Counts the `held` queues, and the queues that are full although more rows wait. */
+  /**
+   * Counts the queues whose work is slow (`held`), and the queues in which rows wait because no slot is free (`full`).
+   */
   tally(now: number): QueueTally[] {
     const tallies = new Map<string, QueueTally>();
     const count = (group: string, state: QueueTally['state']) => {

@@ -10,12 +10,13 @@ export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   kinds: readonly DueKind[];
   tasks: readonly Task[];
   /**
-   * For each kind, returns for how many seconds its oldest row without a lease has been due; undefined = no row is due.
+   * For each kind of due row, returns the number of seconds since its oldest row became due. Rows that a replica has
+   * leased are not considered. undefined = no row is due.
    */
   lookForDue: (tx: ReadTx, rows: readonly Pick<DueRows, 'oldestLag'>[], now: Date) => Promise<(number | undefined)[]>;
   /**
-   * Called after each successful query for due rows. For each kind, contains for how many seconds the oldest row has
-   * been due.
+   * Called after each successful query for due rows. `lags` contains the number of seconds since the oldest row of each
+   * kind became due.
    */
   looked?: (lags: Record<string, number>) => void;
   /** Interval between queries for due rows (ms); set only by tests. */
@@ -40,7 +41,8 @@ export interface Scheduler {
   /** The number of rows in progress, by kind. */
   busy(): Record<string, number>;
   /**
-   * The numbers of full and `held` queues, by kind. For kinds that call a channel, the numbers are also split by group.
+   * Returns the number of `full` and `held` queues for each kind of due row (see `QueueTally`). For kinds that call a
+   * channel, it returns a number for each group of queues.
    */
   queues(): Record<string, QueueTally[]>;
   start(): void;
@@ -178,7 +180,8 @@ export function createJobMetrics(registry: Registry): JobMetrics {
   const lookedAt = new Gauge({
     name: 'jobs_last_look_timestamp_seconds',
     help: 'Time when this replica last searched for due rows. If it is more than a few seconds ago, the replica cannot search.',
-    // If one process fails and others work, the minimum shows the failing process.
+    // The metrics of several processes are combined into the earliest time, so that a process that cannot search is
+    // visible.
     aggregator: 'min',
     registers: [registry],
   });

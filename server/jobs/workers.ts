@@ -15,7 +15,7 @@ interface LeasePorts {
   leaseLost?: (kind: string) => void;
 }
 
-/** The dependencies of the workers of one kind. */
+/** The dependencies of the workers, which process the due rows of one kind. */
 export interface WorkerPorts extends LeasePorts {
   /** Called after the work on a row has finished. */
   worked?: (kind: string, failed: boolean) => void;
@@ -35,7 +35,7 @@ interface Workers {
   renew(): Promise<void>;
   /** The number of rows in progress. */
   readonly busy: number;
-  /** The numbers of full and `held` queues. */
+  /** Returns the number of `full` and `held` queues (see `QueueTally`). */
   tally(): QueueTally[];
   /** Leases no new rows. Resolves when no row is in progress. */
   stop(): Promise<void>;
@@ -43,15 +43,15 @@ interface Workers {
 
 /** The maximum number of row ids from `wake` that are remembered. Other rows are found by the query for due rows. */
 const MOST_NAMED = 1_000;
-/** The maximum number of remembered rows that one statement leases. */
+/** The maximum number of row ids from `wake` that one database statement leases. */
 const NAMES = 32;
 /**
- * Slots that become free within this time (ms) are filled by one leasing statement, because each leasing statement is a
- * commit.
+ * Minimum interval (ms) between two statements that lease the oldest due rows. All slots that become free in this time
+ * are filled by the next statement, because each statement needs a commit.
  */
 const GATHER_MS = 20;
 
-/** Creates the workers of one kind. */
+/** Creates the workers that process the due rows of one kind. */
 export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   const { store, now, log, leaseMs, worked, gatherMs = GATHER_MS } = ports;
   const callRate = kind.asksChannel ? ports.callRate : undefined;
@@ -256,7 +256,8 @@ interface Leases {
 }
 
 /**
- * A row in progress. `lease` is undefined if the work itself has rescheduled the row, or another replica has leased it.
+ * A row that this replica is processing. `lease` is the time at which its lease expires. `lease` is undefined if the
+ * work has rescheduled the row, or if another replica has leased the row.
  */
 interface Held {
   readonly id: string;
@@ -265,7 +266,7 @@ interface Held {
   renewAt: number;
 }
 
-/** Creates the leases of one kind. */
+/** Creates the object that keeps and renews the leases of one kind of rows. */
 export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, ports: LeasePorts): Leases {
   const { store, now, log, leaseMs, leaseLost } = ports;
   const underWay = new Set<Held>();
@@ -302,7 +303,8 @@ export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, por
     }
     // If the row is locked (`busy`), its lease is kept and renewed the next time.
     if (result.kind === 'over' || result.kind === 'lost') held.lease = undefined;
-    // The lease is not lost if this replica itself has leased the row again, after the work had rescheduled the row.
+    // If the row is in progress twice on this replica, the work has rescheduled the row and this replica has leased it
+    // again. Then no other replica has taken the row.
     if (result.kind !== 'lost' || isTwice(held)) return;
     leaseLost?.(name);
     log('warn', 'another replica has claimed a row that is still being processed here', { kind: name, id: held.id });

@@ -14,10 +14,13 @@ import { type Figures, type PastHour, createPastHour, readFigures, viewTally } f
 import type { LivePorts } from './ports.ts';
 import type { Reporter } from './process.ts';
 
-/** The sections of the board, which has the figures of the live feed. A changed section is sent as a whole. */
+/** The sections into which the figures of the live feed are divided. If a figure changes, its whole section is sent. */
 type SectionName = 'orders' | 'channels' | 'due' | 'webhooks' | 'exceptions' | 'replicas';
 
-/** A section as JSON; the revision increases with every change of any section. */
+/**
+ * A section of the live feed as JSON text. `revision` comes from a counter that all sections share and that increases
+ * with every change. It shows which sections a follower has not received yet.
+ */
 interface Section {
   json: string;
   revision: number;
@@ -31,8 +34,8 @@ interface Board {
   /** New events of the event log. */
   feed: EventFeed<LiveEvent>;
   /**
-   * Adds a follower. Resolves when all sections are read, with the number of the newest event that they include. Every
-   * `join` needs a `leave`.
+   * Adds a follower (a client of the live feed). Resolves when all sections are read, with the sequence number of the
+   * newest event that they include. Every `join` needs a later `leave`.
    */
   join(): Promise<bigint>;
   leave(): void;
@@ -53,12 +56,15 @@ const KEPT = 4_000;
 /** Number of past events that a new follower receives. */
 const SHOWN_EVENTS = 100;
 
-/** The data of the board from the first follower's arrival until the last one leaves. */
+/**
+ * The data of the live feed in memory. They are created when the first follower arrives and discarded when the last one
+ * leaves.
+ */
 interface Showing {
   sections: Map<SectionName, Section>;
   newest: LiveEvent[];
   past: PastHour;
-  /** All events up to this number are included in `past` and `newest`. */
+  /** A sequence number of the event log. `past` and `newest` include all events up to this number. */
   folded: bigint;
   figures?: Figures;
   begun: Promise<void>;
@@ -125,7 +131,7 @@ export function createBoard(
     return mine;
   }
 
-  /** Whether these data still have followers. */
+  /** Whether `mine` is still in use. It is discarded when the last follower leaves or the feed stops. */
   function isShown(mine: Showing): boolean {
     return mine === showing && !feed.stopped;
   }
@@ -192,14 +198,18 @@ export function createBoard(
 
 /** A request to follow the live feed. */
 interface LiveRequest {
-  /** The id of the last received message; undefined starts at the newest event. */
+  /**
+   * The id of the last message that the client received, to continue after it. undefined = the client is new and starts
+   * at the newest event.
+   */
   after: bigint | undefined;
   stillAllowed: StillAllowed;
 }
 
 /**
- * Creates streams of the live feed: a snapshot, then the changes, at most one message a second. The id of a message is
- * the number of the newest event that it counts, so a follower who reconnects receives the later events.
+ * Creates the streams of the live feed. Each stream sends a snapshot and then the changes, at most one message a
+ * second. The id of a message is the sequence number of the newest event that the message includes. A follower that
+ * reconnects sends this id and receives the later events.
  */
 export function liveStreams(board: Board, now: () => Date, options: StreamOptions = {}) {
   const open = guardedStreams(options);
@@ -236,7 +246,9 @@ async function* follow(board: Board, now: () => Date, after: bigint | undefined)
   }
 }
 
-/** Counts new events, in total and by type, and shows the newest `rows`. */
+/**
+ * Returns the new events of a message: their number, their number by type, and the details of the newest 100 `rows`.
+ */
 function passed(events: readonly LiveEvent[], rows: readonly LiveEvent[]) {
   const types: Record<string, number> = {};
   for (const { type } of events) types[type] = (types[type] ?? 0) + 1;

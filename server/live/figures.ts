@@ -25,9 +25,12 @@ import { majorNumber } from '../money.ts';
 import type { DueKinds, LivePorts } from './ports.ts';
 import { quantileOf } from './process.ts';
 
-/** Maximum number of open exceptions that are listed. */
+/** Maximum number of open exceptions (cases that an operator must decide) that the live feed lists. */
 const SHOWN_EXCEPTIONS = 50;
-/** A process without a report for `SILENT_SECONDS` is shown as silent; after `GONE_SECONDS` it is not shown. */
+/**
+ * If a process has sent no report for this number of seconds, it is shown as silent. After `GONE_SECONDS` without a
+ * report it is no longer shown.
+ */
 const SILENT_SECONDS = 8;
 const GONE_SECONDS = 30;
 
@@ -65,7 +68,10 @@ function ask<Row>(tx: ReadTx, statement: Sql): Promise<Row[]> {
   return tx.sql<Row>`${statement}`;
 }
 
-/** Converts the orders of one status for the live feed. `more`: not all orders were counted. */
+/**
+ * Converts the number and amounts of the orders in one status to the format of the live feed. `more` is true if there
+ * are more orders than were counted.
+ */
 export function viewTally({ status, count, minor }: Tally, more = false) {
   const amounts = [...minor].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -127,7 +133,7 @@ function dueWork(kinds: DueKinds, counts: readonly number[], replicas: readonly 
       count: Math.min(count, MOST_DUE),
       more: count > MOST_DUE,
       underWay: replicas.reduce((sum, { figures }) => sum + (figures.underWay[name] ?? 0), 0),
-      // The lag covers only rows that no replica has leased.
+      // `lag` is the number of seconds since the oldest row became due. It ignores rows that a replica has leased.
       oldestAt: lag > 0 ? new Date(at.getTime() - lag * 1000).toISOString() : null,
     };
   });
@@ -180,9 +186,9 @@ function rounded(value: number, decimals: number): number {
   return Number(value.toFixed(decimals));
 }
 
-/** Final statuses of orders, derived from the event log. */
+/** The statuses of orders that are counted for the last hour. Each is derived from a type of event. */
 const PAST_STATUSES = ['paid', 'closed', 'failed', 'refunded'] as const;
-/** A final status of an order. */
+/** A status of orders that is counted for the last hour. */
 type PastStatus = (typeof PAST_STATUSES)[number];
 
 const STATUS_OF: Readonly<Record<string, PastStatus>> = {
@@ -203,14 +209,17 @@ interface Tally {
 /** Counts the order events of the last sixty minutes, minute by minute; single events are not stored. */
 export interface PastHour {
   add(event: Pick<LiveEvent, 'type' | 'currency' | 'minor' | 'createdAt'>): void;
-  /** The counts of the last hour, and the start of the known period. */
+  /**
+   * Returns the number and amounts of orders by status in the last hour. `since` is the start of the counted period,
+   * which is shorter than an hour if there were too many events to read.
+   */
   read(now: Date): { since: Date; statuses: Tally[] };
 }
 
 const MINUTES = 60;
 const MINUTE_MS = 60_000;
 
-/** Creates the counts from past events; `knownSince` is the start of the period they cover. */
+/** Creates a `PastHour` from events of the past. These events are complete from the time `knownSince` on. */
 export function createPastHour(past: readonly PastEvents[], knownSince: Date): PastHour {
   const minutes = new Map<number, Tally[]>();
   for (const { type, currency, minute, count, minor } of past) note(type, currency, minute, count, BigInt(minor));
@@ -241,7 +250,7 @@ export function createPastHour(past: readonly PastEvents[], knownSince: Date): P
   }
 }
 
-/** The number of the first minute of the last hour, counted since 1970. */
+/** Returns the minute in which the last hour began, as the number of minutes since 1970. */
 function firstMinute(now: Date): number {
   return Math.floor(now.getTime() / MINUTE_MS) - MINUTES;
 }

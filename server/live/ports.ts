@@ -13,9 +13,9 @@ export interface ThisProcess {
   startedAt: Date;
 }
 
-/** The kinds of due rows, and their lags as last read by this process. */
+/** The kinds of due rows (database rows that need processing), and for how long their oldest rows have been due. */
 export interface DueKinds {
-  /** The number of due rows of each kind, as an SQL value. */
+  /** The name of each kind of due row. `dueCount` returns the SQL expression that counts its due rows. */
   tables: readonly { name: string; dueCount: (now: Date) => Sql }[];
   /** For how many seconds the oldest row without a lease has been due, by kind; empty before the first query for due rows. */
   lags(): { at: Date; seconds: Readonly<Record<string, number>> };

@@ -9,9 +9,12 @@ import type { LivePorts } from './ports.ts';
 /** Counts channel calls over the last minute. */
 interface CallMeter {
   onChannelCall: NonNullable<Ports['onChannelCall']>;
-  /** Records a genuine notification of the channel. */
+  /** Records the time of a notification from the channel, after its signature was verified. */
   noticed(payWay: PayWay): void;
-  /** The calls of the last minute, and how many seconds of it this process has measured. */
+  /**
+   * Returns the channel calls of the last minute. `seconds` is the length of the period in which they were counted; it
+   * is shorter after the start of the process.
+   */
   read(): { seconds: number; channels: ChannelCalls[] };
 }
 
@@ -66,7 +69,8 @@ export function createCallMeter(now: () => Date, elapsed: () => number = () => p
     },
     read() {
       const turn = turnNow();
-      // The last minute consists of full slots and of the elapsed part of the current slot.
+      // The counted period consists of the 11 completed slots of five seconds and the elapsed part of the current slot.
+      // After a start it is only the time since the start.
       const seconds = Math.min(elapsed() - begun, ((elapsed() - begun) % SLOT_MS) + (SLOTS - 1) * SLOT_MS) / 1000;
       return {
         seconds: Math.max(1, seconds),
@@ -108,7 +112,10 @@ function sum(payWay: PayWay, { slots, answeredAt, noticedAt }: Activity, turn: n
   };
 }
 
-/** The duration that `share` of the calls did not exceed, in milliseconds; null without calls. */
+/**
+ * Returns a percentile of the durations of channel calls in milliseconds. Example: with `share` 0.99, 99% of the calls
+ * took at most this time. Returns null if there were no calls.
+ */
 export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: number): number | null {
   const places = new Map<number, number>();
   for (const [place, calls] of spreads.flat()) places.set(place, (places.get(place) ?? 0) + calls);
@@ -132,10 +139,16 @@ export interface Reporter {
   leave(): Promise<void>;
 }
 
-/** How long a report marks the feed as followed; several times the interval, because reports may be late. */
+/**
+ * After the report of a process with followers, all processes continue to report for this time (seconds). It is several
+ * times the interval of reports, because reports may be late.
+ */
 const FOLLOWED_SECONDS = 10;
 
-/** Creates a reporter that writes its row at most every `everyMs`, by a monotonic clock. */
+/**
+ * Creates a reporter. It writes the report of this process to the database, at most once in `everyMs` (ms). `elapsed`
+ * is a monotonic clock in milliseconds.
+ */
 export function createReporter(
   { store, log, process, measure }: Pick<LivePorts, 'store' | 'log' | 'process' | 'measure'>,
   everyMs = 2_000,

@@ -1,4 +1,4 @@
-// The source of the client: operations and types, written from the OpenAPI document.
+// Generates TypeScript source for the API client of merchants: operations and types, from the OpenAPI document.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mergeDocument, readWords } from '../http/openapi/document.ts';
@@ -33,14 +33,17 @@ interface Document {
 
 const HEAD = '// Generated from the OpenAPI document by the build (`npm run build`). Do not edit.';
 
-/** Writes `operations.ts` of the client into a folder. */
+/** Writes the generated source file `operations.ts` of the API client into a folder. */
 export async function writeClientSource(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const document = mergeDocument(await allRoutes(), await readWords(), { version: VERSION });
   await writeFile(join(folder, 'operations.ts'), clientSource(document));
 }
 
-/** The operations of merchants, their schemas and the events, as TypeScript. */
+/**
+ * Returns the TypeScript source of the API client: the operations for merchants, and the types of their requests,
+ * responses and webhook events.
+ */
 export function clientSource(document: Json): string {
   const whole = document as unknown as Document;
   const tags = whole['x-tagGroups'].find(({ name }) => name === 'Merchant')?.tags ?? [];
@@ -159,7 +162,10 @@ function placeText({ verb, path, operation }: { verb: string; path: string; oper
   return `  ${operation.operationId}: { method: '${verb.toUpperCase()}', path: '${path}', query: [${query.join(', ')}]${isOpen} },`;
 }
 
-/** Declares the referenced components, recursively; input components may have undefined properties. */
+/**
+ * Returns the TypeScript types of all schemas to which `start` refers, directly or through other schemas. In types of
+ * requests, optional properties also accept `undefined`.
+ */
 function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): string[] {
   const found = new Set<string>();
   const visit = (name: string): void => {
@@ -174,7 +180,10 @@ function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): str
     .map((name) => declarationOf(name, schemas[name] ?? {}, isSent(name) ? 'input' : 'output'));
 }
 
-/** The direction of a type: optional input properties accept `undefined`, output properties never have it. */
+/**
+ * Whether a type is used in requests (`input`) or in responses (`output`). In requests, an optional property may have
+ * the value `undefined`. In responses, an optional property is absent instead.
+ */
 type Side = 'input' | 'output';
 
 /** The TypeScript type of a JSON schema of the document; references become names. */
@@ -223,7 +232,7 @@ function memberText(
   return `${commentOf(words)}${/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name)}${optional}: ${type}${otherwise};`;
 }
 
-/** A component as a declaration of its own. */
+/** Returns the TypeScript declaration of a named schema: an interface or a type. */
 function declarationOf(name: string, schema: Json, side: Side): string {
   const words = commentOf(schema['description'] ?? `The schema ${name} of the OpenAPI document.`);
   const isPlain = schema['properties'] && !schema['allOf'] && !schema['anyOf'];
@@ -232,7 +241,7 @@ function declarationOf(name: string, schema: Json, side: Side): string {
     : `${words}export type ${name} = ${typeOf(schema, side)};`;
 }
 
-/** A text as a comment on a line of its own, or nothing. */
+/** Returns a comment line for the generated source. Returns an empty text if there are no words. */
 function commentOf(words: unknown): string {
   if (typeof words !== 'string' || words === '') return '';
   return `/** ${words.trim().replaceAll(/\s+/g, ' ').replaceAll('*/', '*\u200b/')} */\n`;

@@ -20,7 +20,10 @@ export interface OpenCopy {
   database: OpenDatabase;
 }
 
-/** The place that should be a copy is the configured database, which a running service may be using (409). */
+/**
+ * The command needs a copy of the database, but the user named the configured database itself, which a running service
+ * may be using (409).
+ */
 class CopyIsLive extends LocalError {
   constructor() {
     super('copy_is_live', 409, 'This is the configured database itself, not a copy of it.', {
@@ -71,14 +74,15 @@ type Target = DatabaseTarget & { archive?: string };
 function targetOf(place: string, cwd: string): Target {
   if (/^postgres(ql)?:/.test(place)) {
     const url = databaseUrl.safeParse(place);
-    if (!url.success) throw new CopyUnreadable('The URL of the copy must be postgres://…/<database>.');
+    if (!url.success) throw new CopyUnreadable('The URL of the copy must have the form postgres://…/<database>.');
     return { kind: 'postgres', url: url.data };
   }
   const path = resolve(cwd, place.replace(/^pglite:\/\//, ''));
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found) throw new CopyUnreadable(`${path} does not exist.`);
   if (found.isFile()) return { kind: 'pglite', url: `pglite://${path}`, folder: path, archive: path };
-  if (!existsSync(join(path, 'PG_VERSION'))) throw new CopyUnreadable(`${path} is not the folder of a database.`);
+  if (!existsSync(join(path, 'PG_VERSION')))
+    throw new CopyUnreadable(`${path} is not the folder of an embedded database.`);
   return { kind: 'pglite', url: `pglite://${path}`, folder: path };
 }
 

@@ -9,8 +9,8 @@ import { GUIDES, guidePath } from '../pages/guides.ts';
 import { LANGUAGES, type Language, inLanguage } from '../pages/language.ts';
 
 /**
- * Renders every guide in every language from the Markdown files in `source`. The result has no page frame. Its keys are
- * file names such as `zh/webhooks.html`.
+ * Renders every guide in every language from the Markdown files in `source`. The result contains the HTML of the
+ * articles, without the menu and header of a page. Its keys are file names such as `zh/webhooks.html`.
  */
 export async function makeGuideFiles(source: string): Promise<Record<string, Uint8Array>> {
   const samples = samplesIn(join(source, 'samples'));
@@ -38,7 +38,7 @@ interface Heading {
   id: string;
 }
 
-/** The inputs of a guide that are not its text. */
+/** The inputs for rendering a guide, besides its Markdown text. */
 interface GuideSource {
   language: Language;
   /** The anchors of the headings in the English text, in the sequence of the headings. All languages use them. */
@@ -226,7 +226,10 @@ function markOf(line: string): string | undefined {
   return /^\s*(?:\/\/|#) (\[\/?\w+\])$/.exec(line)?.[1];
 }
 
-/** Removes the lines with marks. If an empty line precedes a mark, the empty line after it is removed as well. */
+/**
+ * Removes the lines with marks such as `// [part]`, which show where a part of a sample starts or ends. If an empty
+ * line precedes a mark, the empty line after the mark is removed as well.
+ */
 function withoutMarks(lines: readonly string[]): string[] {
   const kept: string[] = [];
   let isBehindMark = false;

@@ -103,7 +103,10 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
   };
 }
 
-/** The dependencies for changing channel keys offline. The functions that would call a channel throw. */
+/**
+ * Returns the dependencies of the operations that change channel keys, for an offline command. An attempt to send a
+ * request to a channel fails with an error.
+ */
 function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePorts): CredentialPorts {
   return {
     store,
@@ -176,7 +179,10 @@ async function listApps(store: Store): Promise<{ client_id: string; name: string
   return apps.map(({ clientId, name, project }) => ({ client_id: clientId, name, project }));
 }
 
-/** Converts the plan to the bootstrap document that the folder `identity` applies. */
+/**
+ * Converts the plan of the command to a bootstrap document, which `applyBootstrap` (server/identity/offline.ts)
+ * accepts.
+ */
 function documentOf({ admin, apps }: BootstrapPlan): object {
   return { admins: admin ? [admin] : [], apps };
 }
@@ -212,8 +218,8 @@ function resultOf(
 }
 
 /**
- * Stores the audit log keys of older master keys. Then encrypts the keys of every encrypted record again with the
- * newest master key, and writes the audit entry.
+ * Encrypts the data key of every encrypted record again with the newest master key, and writes an audit entry. Before
+ * that, it stores the audit log keys of older master keys, because old audit lines still need them.
  */
 export async function reencryptAll(
   store: Store,

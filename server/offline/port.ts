@@ -96,9 +96,15 @@ export interface Examination {
   production: boolean;
   publicUrl: string;
   channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];
-  /** Trusted verification keys of modes that their channel no longer uses. */
+  /**
+   * Trusted certificates and keys of the sandbox or simulator that verify signatures, although their channel is now
+   * configured for another mode.
+   */
   otherModes: OtherModeKey[];
-  /** Default certificates with an expiry date, for the accounts that are in use. */
+  /**
+   * Certificates that a channel uses because its configuration names none (default certificates), with the days until
+   * they expire. Only certificates of accounts in use are included.
+   */
   certs: { project: string; payWay: string; kind: string; daysLeft: number }[];
   /**
    * Records whose decryption fails with the configured master keys (`broken`), and the number of records that use an
@@ -109,7 +115,10 @@ export interface Examination {
     underOldKeys: number;
     broken: { record: string; why: string; keyId: string | null }[];
   };
-  /** Skills on sale whose handler URL is refused, so that the handler can never be called. */
+  /**
+   * Pay-per-call resources (skills) on sale that cannot be called, because the service refuses the URL of their
+   * handler. `fault` is the reason.
+   */
   uncallable: { project: string; code: string; fault: string }[];
   openExceptions: number;
   abnormalRefunds: number;
@@ -118,13 +127,16 @@ export interface Examination {
   diagnosis: Diagnosed;
 }
 
-/** Further facts for the diagnosis. They can also be read from a running service. */
+/** The facts of the diagnosis that a running service can also report through its API. */
 export interface Diagnosed {
   production: boolean;
   /** Whether `Server.AdminNetworks` is empty, so that the console can be reached from every address. */
   consoleOpen: boolean;
   explorer: boolean;
-  /** The listen address, if the public URL has another port of the same machine. null = no difference was found. */
+  /**
+   * The address on which the service listens, if links with the public URL would not reach it. This is the case if the
+   * public URL names another port of the same machine. null = no such difference was found.
+   */
   listensElsewhere: string | null;
   /**
    * Whether the configuration requires a second factor (`required`), the number of enabled administrators, and the
@@ -146,8 +158,8 @@ export interface RestoredFacts {
   proofs: { check: string; promise: string; ok: boolean; count: number; examples: { id: string; detail: string }[] }[];
   auditLog: { lines: number; tip: string };
   /**
-   * For each database sequence, the last number that it returned and the highest number in its column. 0 = no number
-   * yet.
+   * For each database sequence: the last number that the sequence has issued (`last`), and the highest number that its
+   * table column contains (`highest`). 0 = none.
    */
   sequences: { table: string; column: string; sequence: string; last: string; highest: string }[];
   /**
@@ -199,11 +211,14 @@ export interface Offline {
   resetSecondFactor(input: { username: string; actor: OfflineActor }): Promise<OfflineAdmin>;
   applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
   /**
-   * Withdraws the trust in verification keys of modes that their channel no longer uses. Keys that open orders need
-   * stay trusted.
+   * Ends the trust in certificates and keys of the sandbox or simulator, if their channel is now configured for another
+   * mode. Keys that open orders still need stay trusted.
    */
   distrustOtherModes(input: { actor: OfflineActor }): Promise<{ keys: Omit<OtherModeKey, 'present'>[] }>;
-  /** Encrypts the key of every encrypted record again with the newest master key of `Security.MasterKey`. */
+  /**
+   * Encrypts the data key of every encrypted record again with the newest master key of `Security.MasterKey`. Returns
+   * the id of this master key, and the number of changed records (`rewrapped`).
+   */
   rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;
   /**
    * Writes a backup of the embedded database into a new file (mode 0600). The file is either complete or not created.

@@ -6,7 +6,10 @@ import { buildRouter } from '../routes/docs.ts';
 
 const folder = join(import.meta.dirname, '../routes');
 
-/** Returns every route of the service, without implementations. */
+/**
+ * Returns every route of the service, to generate documentation and source from them. The operations behind the routes
+ * are placeholders and do nothing.
+ */
 export async function allRoutes(): Promise<readonly Route[]> {
   const groups = await groupsByBuilder();
   // `buildRouter` adds these two groups itself.

@@ -27,7 +27,10 @@ interface OutgoingAnswer {
   body: Buffer;
 }
 
-/** The cause of a request without a usable response. With the first four causes no request was sent. */
+/**
+ * The reason why there is no usable response. With `url_invalid`, `scheme_refused`, `address_refused` and
+ * `unresolvable`, no request was sent.
+ */
 export type OutgoingFault =
   | 'url_invalid'
   | 'scheme_refused'
@@ -128,7 +131,7 @@ async function withDeadline(work: Promise<ResolvedAddress[]>, deadline: AbortSig
     return await Promise.race([work, late.promise]);
   } catch (error) {
     if (error instanceof OutgoingFailed) throw error;
-    throw new OutgoingFailed('unresolvable', 'The host name of the URL cannot be resolved.', { cause: error });
+    throw new OutgoingFailed('unresolvable', 'The DNS lookup of the host name in the URL failed.', { cause: error });
   } finally {
     deadline.removeEventListener('abort', stop);
   }
@@ -203,7 +206,10 @@ function timedOut(): OutgoingFailed {
   return new OutgoingFailed('timeout', 'No complete response in time.');
 }
 
-/** The address ranges that requests must not reach: this machine, private, shared, test and multicast addresses. */
+/**
+ * The IP address ranges that requests must not reach: this machine, private and shared networks, ranges reserved for
+ * tests, and multicast.
+ */
 const REFUSED = [
   '0.0.0.0/8',
   '10.0.0.0/8',

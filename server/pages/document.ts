@@ -74,10 +74,16 @@ export function webAddress(text: string | null | undefined): URL | undefined {
 
 const parts = ['palette', 'top', 'card', 'guide'] as const;
 
-/** The stylesheet of all pages: colours for light and dark, the payer's card, the guides. */
+/**
+ * The stylesheet of all pages. It contains the colours for light and dark mode, and the styles of the page header, the
+ * payer page and the guides.
+ */
 export const STYLESHEET = parts.map(readPart).join('\n');
 
-/** The part of the stylesheet with colours and common styles. The simulator's stylesheet also begins with it. */
+/**
+ * The CSS for colours and common styles. It is the first part of the stylesheet of all pages, and of the stylesheet of
+ * the API explorer.
+ */
 export const PALETTE = readPart('palette');
 
 /** Returns the stylesheet of the API explorer, which is added to that of Swagger UI. Only the build uses it. */

@@ -20,7 +20,7 @@ import { PAYER_WORDS_EN, PAYER_WORDS_ZH, type PayerWords, type StateWords } from
  */
 export type Place = 'pay' | 'returned' | 'cancelled';
 
-/** The choice of channels on the page: `others` are the other channels with which the payer may pay this order. */
+/** The channels that the page offers to the payer in addition to the channel of the order (`others`). */
 export interface Choice {
   others: readonly PayWay[];
   /** The channel in the opened link. It is highlighted on the page. */
@@ -41,7 +41,7 @@ const CONTINUE_SECONDS = 5;
 /** The seconds until the page reloads if the browser runs no scripts. */
 const RELOAD_SECONDS = 5;
 
-/** The data that the functions for the parts of a page share. */
+/** The data that each function needs to build its part of the payer page. */
 interface Scene extends Shown {
   order: PayerOrder;
   words: PayerWords;

@@ -2,7 +2,10 @@
 import { type PayWay, channelNames } from '../domain.ts';
 import type { PayerState } from '../payments/orders/payer.ts';
 
-/** The text for a state of the order. The script polls pages with the tone `busy`. */
+/**
+ * The words that a payer page shows for one state of the order. While `tone` is `busy`, the script of the page queries
+ * the state again and again.
+ */
 export interface StateWords {
   tone: 'busy' | 'good' | 'quiet' | 'bad';
   title: string;
@@ -18,7 +21,7 @@ export interface PayerWords {
   states: Readonly<Record<PayerState, StateWords>>;
   /** Replaces `{channel}` in a text with the display name of the channel. */
   about(text: string, channel: string): string;
-  /** The text for a paid order from which the page redirects to the shop. */
+  /** The words for a paid order when the page is about to redirect the payer to the shop. */
   paidAndLeaving: StateWords;
   /** The text for a payer who came back before the channel reported a result. */
   returned: StateWords;
@@ -34,8 +37,8 @@ export interface PayerWords {
   /** The alternative text of the QR code. */
   codeOf(channel: string): string;
   /**
-   * The text for a payer who opened the page on a phone and has no second screen. It explains how to save the picture
-   * of the code and open it in the app.
+   * The text for a payer who opened the page on the same phone that has the payment app, so that the phone cannot scan
+   * its own screen. It explains how to save the picture of the QR code and open it in the app.
    */
   onThisPhone: string;
   confirmOnPhone(app: string): string;

@@ -113,8 +113,8 @@ export function externalRefundRef(order: OrderRow): OrderRef {
 }
 
 /**
- * The total amount of the payment that is refunded. A surplus refund that the service sends always returns its whole
- * payment.
+ * The full amount of the payment that is refunded. A surplus refund belongs to a payment outside the order's sums, for
+ * example a second payment. If the service sends such a refund, it returns the whole payment.
  */
 function totalOf(order: OrderRow, refund: RefundRow): bigint {
   if (refund.surplus) return refund.amount;

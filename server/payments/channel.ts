@@ -29,7 +29,7 @@ export {
   type Scene,
 } from '../domain.ts';
 
-/** The input of a create call. A repeated call has the same input. */
+/** The data of the call that creates an order at the channel. A repeated call has the same data. */
 export interface PlaceOrder {
   orderNo: string;
   subject: string;
@@ -44,13 +44,13 @@ export interface PlaceOrder {
   cancelUrl: string;
   clientIp: string | null;
   openId: string | null;
-  /** WeChat Pay: the app with which the order is placed; see `OrderRef`. */
+  /** WeChat Pay: the id of the merchant's app (APPID) in which the payer pays; see `OrderRef`. */
   appId?: string;
-  /** The payer's code: valid once, for about a minute. */
+  /** In-store payment: the code that the payer's app shows. It is valid once, for about a minute. */
   payCode: string | null;
   /** Options of the merchant for this channel. */
   options: ChannelOptions;
-  /** The order pays for a single call, whose content is delivered immediately: payment methods that settle days later are rejected. */
+  /** The order pays for one API call whose content is delivered immediately. Slow payment methods are refused. */
   isForCall?: true;
 }
 
@@ -65,7 +65,7 @@ export interface OrderRef {
   channelOrderId: string | null;
   /** The channel's id of the *payment* (Alipay trade_no, WeChat transaction_id, PayPal capture id), once paid. */
   channelTradeNo: string | null;
-  /** WeChat Pay: the app with which the order was placed; absent = the app of the configuration. */
+  /** WeChat Pay: the id of the merchant's app (APPID) of the order; absent = the app of the configuration. */
   appId?: string;
 }
 
@@ -99,7 +99,9 @@ export interface RefundRef extends OrderRef {
 export interface KeyOrigin {
   /** The id of the stored certificate; null = the channel supplied the key. */
   certId: string | null;
-  /** Since when a stored key is trusted, or a downloaded key is valid; null = the age does not matter. */
+  /**
+   * When an administrator trusted the key, or when a downloaded key became valid; null = its age is not checked.
+   */
   since: Date | null;
 }
 
@@ -131,18 +133,20 @@ export interface Notification {
   isShared?: true;
   /** A test message from the channel's dashboard. */
   isTest?: true;
-  /** The message is genuine, but its verification had this weakness. */
+  /**
+   * The message is genuine, but one check did not succeed (PayPal: the certificate chain). The value names the check.
+   */
   amiss?: UnknownCause;
   /** The channel's id of a dispute. The dispute is queried; the rest of the message is ignored. */
   disputeId?: string;
-  /** The key that verified the message; always present with an outcome. */
+  /** The key that verified the message. It is always set if `outcome` is set. */
   verifiedBy?: KeyOrigin;
   /** The outcome to store without a query. If `refund` is also absent, the message only causes a query. */
   outcome?: Outcome;
   refund?: RefundOutcome;
 }
 
-/** The message does not come from the channel, or is for another account. The words of `why` never change. */
+/** The message does not come from the channel, or is for another account. `why` is a code that never changes. */
 export class NotificationNotGenuine extends Error {
   readonly why: UnknownCause | 'wrong_account' | 'malformed';
   constructor(why: NotificationNotGenuine['why'], detail: string) {
@@ -183,7 +187,7 @@ export interface NotificationAck {
 
 /** Optional parts of a configuration test, beyond the calls that prove the ids, keys and certificates. */
 export interface ProbeRequest {
-  /** Scenes in which a test creates an order that no payer sees, and closes it immediately if the channel can. */
+  /** The payment scenes to test. The test creates an order for each that no payer sees, and closes it if possible. */
   products?: readonly Scene[];
 }
 
@@ -226,9 +230,9 @@ export interface Channel {
   refund(refund: RefundOrder): Promise<RefundOutcome>;
   queryRefund(refund: RefundRef): Promise<RefundOutcome>;
   /**
-   * Queries a refund by the number in a notification, even if the service did not make the refund. `number`: for
-   * PayPal, its own refund id. `others`: the channel's numbers of other payments of the order, because Alipay is
-   * queried by payment. The outcome names the refunded payment.
+   * Queries a refund that a notification or bill names, even if the service did not make it. `number`: the number of
+   * the refund; for PayPal, PayPal's refund id. `others`: the channel's ids of other payments of the order, because
+   * Alipay finds a refund only by its payment. The outcome names the refunded payment.
    */
   lookUpRefund(order: OrderRef, number: string, others?: readonly string[]): Promise<RefundOutcome>;
   /** WeChat Pay only: repeats a refund that ended in the state ABNORMAL. */
@@ -242,14 +246,14 @@ export interface Channel {
   ackNotification(verdict: NotificationVerdict): NotificationAck;
   /** Absent = the channel has no disputes. */
   readonly disputes?: DisputeDesk;
-  /** Absent = the channel has no agents that pay, or this configuration has no seller for them. */
+  /** Payments by AI agents. Absent = the channel has none, or the configuration names no seller for them. */
   readonly agents?: AgentDesk;
   /** Absent = the channel has no bills, or this configuration cannot fetch them. */
   readonly bills?: BillDesk;
   probe(command?: ProbeRequest): Promise<ProbeResult>;
 }
 
-/** One field of a channel configuration (ids and scalar secrets; PEMs live in the certificate store). */
+/** One field of a channel configuration: an id or a secret text. Keys in PEM files are in the certificate store. */
 export interface FieldSpec {
   name: string;
   label: string;
@@ -257,12 +261,12 @@ export interface FieldSpec {
   requiredIn: readonly Mode[];
   pattern?: RegExp;
   /**
-   * Whether the field identifies the payee together with the account. If so, an order keeps the value of its
-   * configuration version. `unless` names another such field: if that one is set, only the presence of this field is
-   * compared, and orders use its newest value. `app`: only the app that the order stores is compared.
+   * Set if this field and the account together identify the payee. An order keeps the value of its configuration
+   * version. `app`: only the app that the order stores is compared. `unless` names a second field of this kind: if the
+   * second field is set, orders use the newest value of this field, and only its presence is compared.
    */
   pinned?: true | 'app' | { unless: string };
-  /** The value belongs to one account in one mode; it is never copied to another account or mode. */
+  /** The value is valid for one account in one mode (live, sandbox or simulator). It is never copied to another. */
   ofAccount?: true;
   help: string;
 }
@@ -280,7 +284,7 @@ export interface CertKindSpec {
   help: string;
 }
 
-/** The requirements of a scene, and the lifetime of its payment link. */
+/** What an order in a scene (for example `qr` or `app`) must contain, and how long its payment link is valid. */
 interface SceneSpec {
   type: PayHint['type'];
   maxSeconds: number;
@@ -293,7 +297,7 @@ export interface ChannelLimits {
   minExpirySeconds: number;
   maxRefundsPerOrder: number | null;
   refundSpacingSeconds: number;
-  /** The channel accepts a refund for this many days after the payment. The guide for the channel states the number. */
+  /** The channel accepts a refund for this many days after the payment. The guide for merchants shows this number. */
   refundWindowDays: number;
   /** The channel may send notifications about refunds and disputes for this many days after the payment. */
   lateNotificationDays: number;
@@ -305,7 +309,7 @@ export interface ChannelLimits {
 export interface ChannelInput {
   mode: Mode;
   fields: Readonly<Record<string, string>>;
-  /** PEM texts by certificate kind, the default key first. Several verifying keys may be valid at the same time. */
+  /** PEM texts by certificate kind. The service signs with the first key of a kind; any listed key may verify. */
   pems: Readonly<Record<string, readonly string[]>>;
   /** The origin of each verifying key, by its PEM text. */
   origins?: ReadonlyMap<string, KeyOrigin>;
@@ -323,7 +327,7 @@ export interface ChannelInput {
   now: () => Date;
 }
 
-/** Advice for an operator when notifications of the channel are rejected, as parts of sentences. */
+/** The channel's words for the advice that an operator gets when the service rejects its notifications. */
 export interface NotificationHelp {
   /** The fields of a notification that name the account. */
   account: string;
@@ -335,7 +339,7 @@ export interface NotificationHelp {
   changes?: Readonly<Partial<Record<NotificationNotGenuine['why'], string>>>;
 }
 
-/** A channel without an account: one entry of `channels/registry.ts`. */
+/** What is known of a channel without any account: limits, fields, scenes. See `channels/registry.ts`. */
 export interface ChannelKind {
   payWay: PayWay;
   name: string;
@@ -354,13 +358,13 @@ export interface ChannelKind {
   accountOf(fields: Readonly<Record<string, string>>): string;
   /** Fields and certificate kinds that are missing in this mode. Empty = usable. */
   missing(mode: Mode, fields: Readonly<Record<string, string>>, kinds: ReadonlySet<string>): string[];
-  /** The values to register at the channel for its scenes, from non-secret fields and the service's addresses. */
+  /** Lists what must be registered at the channel, from the non-secret fields and the service's addresses. */
   registrations(fields: Readonly<Record<string, string>>, addresses: Addresses): Registration<Scene>[];
   /** Throws ChannelMisconfigured with the field of an unusable key or certificate. */
   create(input: ChannelInput): Channel;
   /** Registers `notifyUrl` at the channel, unless it is registered; throws ChannelMisconfigured. */
   registerNotifications?(input: ChannelInput): Promise<NotificationsRegistered>;
-  /** Fetches and proves the certificates that the channel supplies; throws ChannelMisconfigured. */
+  /** Downloads the channel's certificates and checks that they are genuine; throws ChannelMisconfigured. */
   downloadCerts?(input: ChannelInput): Promise<CertsDownloaded>;
 }
 
@@ -381,12 +385,12 @@ export interface Addresses {
   notifyUrl: string;
 }
 
-/** A registration at a channel that some scenes need. */
+/** A value (for example a domain) that must be registered at the channel before some scenes can be used. */
 export interface Registration<Scene extends string = string> {
   name: string;
   /** The page of the channel where it is registered, in words. */
   where: string;
-  /** The values to register; empty = the value is no address of this service, so `note` describes it. */
+  /** The values to register; empty = none of this service's addresses is needed, and `note` says what is. */
   values: readonly string[];
   scenes: readonly Scene[];
   /** `hand`: the operator registers the value in the channel's console; `payctl`: `payctl channel set` registers it. */
@@ -394,7 +398,9 @@ export interface Registration<Scene extends string = string> {
   note: string | null;
 }
 
-/** The message of a check that failed or lacks something; `field` is the field or certificate kind at fault, if there is one. */
+/**
+ * What an operator reads about a failed or incomplete check. `field`: the field or certificate kind to change, if any.
+ */
 export interface ProbeNote {
   field: string | null;
   code: string | null;
@@ -409,7 +415,7 @@ export interface ProbeCheck {
   status: 'ok' | 'failed' | 'lacking' | 'unproven';
   /** The field or certificate kind to change. */
   field: string | null;
-  /** The channel's error code, or a fixed word of this service. */
+  /** The channel's error code, or an error code that this service defines. */
   code: string | null;
   message: string | null;
   /** The id by which the channel's support finds the request. */
@@ -422,7 +428,7 @@ export type ProbeResult = ({ ok: true; note?: ProbeNote } | ({ ok: false } & Pro
   checks?: readonly ProbeCheck[];
 };
 
-/** Summarizes the checks by the first failed check. Without a failure, the first lacking check becomes the note. */
+/** Returns the first failed check as the result. If none failed, the first check with status `lacking` is the note. */
 export function verdictOf(checks: readonly ProbeCheck[]): ProbeResult {
   const failed = checks.find(({ status }) => status === 'failed');
   if (failed) return { ok: false, ...noteOf(failed), checks };
@@ -434,7 +440,7 @@ function noteOf({ field, code, message, name }: ProbeCheck): ProbeNote {
   return { field, code, message: message ?? name };
 }
 
-/** The bill that a paying agent of the channel receives. */
+/** The request for payment that the service sends to an AI agent of the channel; the agent pays for one API call. */
 export interface AgentBill {
   orderNo: string;
   amount: Money;
@@ -444,14 +450,14 @@ export interface AgentBill {
   expiresAt: Date;
 }
 
-/** The proof that an agent sends after paying. */
+/** What an AI agent sends to prove that it has paid. */
 export interface AgentProof {
   paymentProof: string;
   tradeNo: string;
   clientSession?: string | undefined;
 }
 
-/** The channel's verdict on a proof. */
+/** The channel's answer whether an AI agent's proof of payment is valid. */
 export type AgentVerdict =
   | { kind: 'paid'; orderNo: string; resourceId: string; channelNo: string; amount: Money; at: Date }
   | { kind: 'refused'; code: string; reason: string };
@@ -463,9 +469,9 @@ interface NoAnswer {
   detail: string;
 }
 
-/** Payments by the channel's own agents. No method throws for a fault of the channel. */
+/** Payments by the channel's AI agents. A fault of the channel never throws; the methods return it as a result. */
 export interface AgentDesk {
-  /** The bill as one header line. The same bill and key give the same line. */
+  /** Returns the bill as the value of an HTTP header. The same bill and key always give the same value. */
   bill(bill: AgentBill): Promise<string>;
   verify(proof: AgentProof): Promise<AgentVerdict | NoAnswer>;
   /** Confirms to the channel that the content was delivered; may be repeated. */
@@ -483,7 +489,7 @@ export interface WireRequest {
   body?: string;
   /** A form with files; it is sent instead of `body`. */
   bytes?: Buffer;
-  /** Numbers for the timeline and the logs; never sent. */
+  /** The name of the call, and order and refund number, for the timeline and the logs; never sent. */
   about: { call: string; orderNo?: string; refundNo?: string };
 }
 
@@ -494,7 +500,7 @@ export interface WireAnswer {
   body: Buffer;
 }
 
-/** Sends a request once, without redirects. Throws TransportFailed, for example after `Channels.TimeoutMs`. */
+/** Sends a request once, without redirects. Throws TransportFailed, also after the time `Channels.TimeoutMs`. */
 export type Transport = (request: WireRequest) => Promise<WireAnswer>;
 
 /** A file from a channel. The code that reads it must limit the size. */
@@ -505,7 +511,7 @@ export interface WireFile {
   bytes: AsyncIterable<Uint8Array>;
 }
 
-/** Downloads a file without following redirects; fails if the pause between two pieces is too long. Throws TransportFailed. */
+/** Downloads a file without following redirects. Throws TransportFailed, also if no data arrives for too long. */
 export type Download = (request: WireRequest) => Promise<WireFile>;
 
 /** The channel sent no usable response, so it is unknown whether it processed the request. */
@@ -541,7 +547,7 @@ export interface ChannelDispute {
 export interface LostMoney {
   amount: Money;
   at: Date;
-  /** True = the channel booked the amount for the dispute; false = the amount may be a refund by the merchant. */
+  /** True = the channel reports a debit for this dispute; false = the merchant may have refunded the amount. */
   booked: boolean;
 }
 
@@ -554,7 +560,7 @@ export interface ListedDispute {
   mark: string;
 }
 
-/** One page of a list; `next` requests the following page. */
+/** One page of a list of disputes. `next`: the value that requests the following page; undefined = last page. */
 export type DisputePage =
   | { kind: 'listed'; disputes: readonly ListedDispute[]; next: string | undefined }
   | UnknownOutcome;
@@ -569,18 +575,18 @@ export type DisputeAction =
 export const COMPLAINT_RESULTS = ['agreed', 'refunded', 'corrected', 'proven', 'other'] as const;
 export type ComplaintResult = (typeof COMPLAINT_RESULTS)[number];
 
-/** A file of an answer; it is sent to the channel and not stored. */
+/** An evidence file that the merchant adds to an answer in a dispute; it is sent to the channel and not stored. */
 export interface EvidenceFile {
   name: string;
   bytes: Buffer;
 }
 
-/** The disputes of a channel. No method throws for a fault of the channel. */
+/** The calls about disputes at a channel. A fault of the channel never throws; the methods return it as a result. */
 export interface DisputeDesk {
   read(channelDisputeNo: string): Promise<DisputeOutcome>;
   /** Lists disputes opened or changed since an instant. */
   list(since: Date, page?: string): Promise<DisputePage>;
-  /** Lists the disputes of one payment. Absent = the channel lists by time only. */
+  /** Lists the disputes of one payment. Absent = the channel cannot list the disputes of one payment. */
   listOf?(channelTradeNo: string, page?: string): Promise<DisputePage>;
   /** Sends text to the payer or the channel, depending on the stage of the dispute. */
   answer(channelDisputeNo: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction>;

@@ -13,7 +13,10 @@ interface RetryBy {
 /** Runs side effects of orders and refunds that failed before, or that follow a failed side effect of the same order. */
 export function dueEffects(ports: Ports) {
   return {
-    /** Runs all due side effects of the order of row `id`. Called by the job that leased the row. */
+    /**
+     * Runs all due side effects of one order. `id`: a row of `due_effects` that belongs to the order. Called by the job
+     * that leased the row.
+     */
     async run(id: string): Promise<void> {
       const row = await ports.store.read((tx) => tx.dueEffects.find({ id }));
       if (row?.state === 'due') await work(row.orderNo);

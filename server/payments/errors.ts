@@ -28,7 +28,7 @@ export class OutcomeNotKept extends AppError {
       {
         retryable: true,
         extra: { ...numbers, cause: 'not_kept' },
-        hint: 'Repeat the request with the same Idempotency-Key or merchant number, or query the order.',
+        hint: 'Repeat the request with the same Idempotency-Key, merchantOrderNo or merchantRefundNo, or query the order.',
         cause,
       },
     );
@@ -47,7 +47,10 @@ export class ChannelAnswerUnusable extends AppError {
   }
 }
 
-/** Detail and hint of the error for a refusal after which the order stays open, by the cause of the doubt. */
+/**
+ * Detail and hint of the error after a refusal by the channel that does not end the order. The key says why the channel
+ * may have a payment despite the refusal.
+ */
 const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail: string, hint: string]>> = {
   unlisted: [
     'The channel refused for a reason that this service does not know.',

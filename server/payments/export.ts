@@ -33,7 +33,8 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
     };
     await store.transaction((tx) => addAuditEntry(ports, tx, requester, entry));
     const line = format === 'csv' ? toCsv : toJson;
-    // The first batch is read before the response starts, because a response header states the age of the data.
+    // The first batch is read before the response starts, because the response header `Replica-Lag` states how old the
+    // data of the database replica is.
     const first = await batch(undefined);
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 
@@ -64,7 +65,7 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
   };
 }
 
-/** The export that routes may call. */
+/** The function by which routes export orders. */
 export type ExportOrders = ReturnType<typeof exportOrders>;
 
 function toJson(order: OrderEntryView): string {

@@ -53,7 +53,7 @@ export interface KeyClaim {
   readonly fingerprint: string;
   /** The number (of an order, refund, dispute …) that an earlier request with this key stored; null = no earlier request. */
   readonly resume: string | null;
-  /** Set when this request owns the key. */
+  /** True after this request has stored the key as its own; until then another request may own the key. */
   taken: boolean;
   /** The lease that this request wrote; `finish` updates the row only while it still has this lease. */
   leasedUntil: Date | null;
@@ -135,7 +135,10 @@ export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never
   };
 }
 
-/** RFC 8785: properties sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
+/**
+ * Converts a value to canonical JSON (RFC 8785), so that equal values give equal text: properties are sorted by UTF-16
+ * code units, and numbers and strings are written as ECMAScript writes them.
+ */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   // A file is represented by its hash.
@@ -196,6 +199,6 @@ function inProgress(): Conflict {
 
 function conflict(): NotAllowed {
   return new NotAllowed('idempotency_conflict', 'This Idempotency-Key was already used with another request.', {
-    hint: 'Use a new key for a new request.',
+    hint: 'Use a new Idempotency-Key for a new request.',
   });
 }

@@ -14,7 +14,7 @@ import type { AuditKnowledge, AuditPart, AuditProof } from '../identity/audit-pr
 import { INVARIANTS } from './core/invariants.ts';
 import type { Ports } from './ports.ts';
 
-/** The result of one check. */
+/** The result of one rule in the ledger check: whether it holds, the number of violations, and some examples. */
 export interface LedgerCheckResult {
   check: string;
   promise: string;
@@ -62,8 +62,8 @@ interface Place {
 }
 
 /**
- * The result of one part of a section: the number of rows read, and the key after which the next part starts (null =
- * end of the section).
+ * The result of checking some rows of a section (for example of the orders): the number of rows, and the key after
+ * which the check continues (null = end of the section).
  */
 interface Step {
   rows: number;
@@ -107,8 +107,8 @@ export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain:
     return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, bills, auditLog, nextCursor };
 
     /**
-     * Checks one part of a section. The last part has no upper bound, so that rows whose order or account does not
-     * exist are checked as well.
+     * Checks the next rows of a section, for example of the orders. At the end of the section there is no upper bound,
+     * so that rows whose order or account does not exist are checked as well.
      */
     async function walk(section: WalkName, after: string, most: number): Promise<Step> {
       const { rows, last } = await store.read((tx) => nextKeys(tx, section, after, most));

@@ -34,7 +34,7 @@ export interface PaymentSource {
   by: (typeof PAYMENT_SOURCES)[number];
 }
 
-/** The name under which a commit reports a paid order to the metrics. */
+/** The name of the message that a commit sends after an order was paid. The metrics count these messages. */
 export const ORDER_PAID = 'order-paid';
 
 /**
@@ -51,7 +51,10 @@ export function paymentSourceOf({ cause, actor }: { cause: string; actor: string
 
 /** The cause and the actor of a transition, for the history. */
 export interface Via {
-  /** The cause of the change: place, query, close, notice, capture, check, operator … */
+  /**
+   * What caused the change, for example `place` (the create call), `query` (asked by a caller), `check` (asked by a
+   * job), `notice` (a notification) or `resolve` (an administrator).
+   */
   readonly cause: string;
   readonly actor: string;
 }
@@ -82,14 +85,15 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
   const isPaidNow = before.order.state !== 'paid' && done.order.state === 'paid';
   const { payWay, scene } = done.order;
   if (isPaidNow) await tx.afterCommit(ORDER_PAID, { payWay, by: paymentSourceOf(via, scene) });
-  // The counter of the limits must be the last lock of the transaction (server/README.md, "Locks").
+  // The counter of the application's limits is locked last, after all rows of the order. All transactions lock in the
+  // same sequence (server/README.md, "Locks").
   if (before.order.limited) await recountOrder(tx, before.order, done.order);
   return done;
 }
 
 /**
- * Inserts a new order with its first history entry. Returns false if one of its numbers is in use. `hold` runs after
- * the insert and may change the order.
+ * Inserts a new order with its first history entry. Returns false if one of its numbers is in use. After the insert,
+ * `hold` reserves what the order needs, for example stock; it may return changed fields of the order.
  */
 export async function insertOrder(
   tx: Tx,

@@ -7,7 +7,10 @@ import { majorNumber } from '../money.ts';
 import type { Ports } from './ports.ts';
 import { LimitExceeded, type LimitReached } from './errors.ts';
 
-/** The limits that count a period, with the period. `perOrder` has no period. */
+/**
+ * The limits that apply to a period, each with the kind of its counter (`refunds` counts refunds per day). The limit
+ * `perOrder` applies to a single order and has no counter.
+ */
 const COUNTED = {
   perMonth: 'month',
   perDay: 'day',

@@ -8,9 +8,10 @@ export interface NotificationRefusal {
 }
 
 /**
- * The latest refused notifications of a channel in one project, with the advice for an operator. The notifications have
- * the same reason, and at most a day lies between two of them. `isOpen` becomes false after a day. It also becomes
- * false after a verified notification, if the refused notifications may have come from anyone.
+ * The latest refused notifications of a channel in one project, with the advice for an operator. They all have the same
+ * reason, and at most a day lies between two of them. `isOpen`: whether the problem may still exist. It becomes false a
+ * day after the last refused notification. If the refused notifications had no valid signature, the next verified
+ * notification also makes it false.
  */
 export interface ShownRefusal {
   why: string;
@@ -24,8 +25,8 @@ export interface ShownRefusal {
 }
 
 /**
- * The advice for each reason. The first reason is closest to acceptance: if several accounts were tried, the reason
- * that is listed first is reported.
+ * The advice for each reason of a refusal. If several accounts were tried and gave different reasons, the reason listed
+ * first here is reported. A reason is listed earlier if the notification passed more of the checks.
  */
 const CHANGES: Readonly<Partial<Record<NotificationRefusal['why'], (help: NotificationHelp) => string>>> = {
   misconfigured: ({ key }) => `The signature is genuine, but the message cannot be read: check that ${key}.`,

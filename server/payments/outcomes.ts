@@ -7,7 +7,7 @@ export interface Settlement {
   net?: Money;
   /** The credited amount, if the account has another currency. */
   received?: Money;
-  /** When a payment that the channel had held was completed. */
+  /** When the channel completed a payment that it had first held back (PayPal: for up to 35 days). */
   completedAt?: Date;
 }
 
@@ -20,9 +20,9 @@ export type RefusalDoubt = 'unlisted' | 'trade_may_exist';
  */
 export type Outcome =
   /**
-   * `paySeconds`: the lifetime of the payment link `pay`; afterwards the same create call renews the link. Absent = the
-   * link is valid as long as the order. `capturePending`: the channel's reason why a capture is not complete;
-   * `waitsFor`: the merchant must act first.
+   * The payment is not complete. `paySeconds`: the payment link `pay` is valid for this many seconds; afterwards the
+   * same create call renews it. Absent = the link is valid as long as the order. `capturePending`: the channel's reason
+   * why a capture is not complete. `waitsFor`: `merchant` if the merchant must act first.
    */
   | {
       kind: 'pending';
@@ -241,13 +241,13 @@ export interface ReadHow {
   isWhole?: boolean;
 }
 
-/** The bills of a channel. */
+/** The functions that fetch and read the bills of a channel. */
 export interface BillDesk {
   /** The configured fee rate; absent = fees are not compared. */
   readonly rate?: FeeRate;
   /** Fetches the bill of a day, `yyyy-MM-dd` in the channel's time zone; does not throw for a fault of the channel. */
   fetch(day: string): Promise<BillAnswer>;
-  /** The payee that a file names, by the channel's number; throws BillMalformed. Checks nothing else. */
+  /** Returns the id at the channel of the payee that a bill file names; throws BillMalformed. Checks nothing else. */
   payeeIn(file: string): Promise<string>;
   /**
    * Reads a fetched or imported file without holding it in memory. Throws BillMalformed if it is not the bill of this account and day, or
@@ -272,8 +272,8 @@ export interface BillCalendar {
   /** Bills contain the balances of the account, if the channel has them. */
   hasBalances?: true;
   /**
-   * The channel's own refund number is used to query a refund; absent = the number under which the refund was requested
-   * is used.
+   * Set if a refund on a bill is queried by the refund id of the channel (PayPal). Absent = it is queried by the refund
+   * number that this service sent.
    */
   refundsByOwnNumber?: true;
 }
@@ -332,8 +332,8 @@ export function againAt(day: string, calendar: BillCalendar, now: Date): Date | 
  * channel is over.
  */
 export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
-  // The bill is fetched at the same time as the newest day's bill, because the settlement compares completed payments
-  // with the bill that lists them.
+  // The bill is fetched again together with the newest bill. Then the settlement of a day also contains held payments
+  // that were completed on that day and that only an older bill lists.
   const next = readyAt(dayOf(new Date(now.getTime() - calendar.readyAfterMinutes * MINUTE_MS), calendar), calendar);
   const last = boundsOf(day, calendar).to.getTime() + (calendar.heldDays ?? 0) * DAY_MS;
   return next.getTime() <= last ? next : null;

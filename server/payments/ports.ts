@@ -12,7 +12,7 @@ import type { NotificationRefusal } from './notification-refusal.ts';
 /** The orders that a caller may see: an application sees its own orders, the console sees all (`any`). */
 export type Owner = { clientId: string } | 'any';
 
-/** A channel as it is configured now for new orders. */
+/** The current configuration of a channel, which new orders use. */
 export interface ActiveChannel {
   channel: Channel;
   kind: ChannelKind;
@@ -26,9 +26,12 @@ export interface NotificationChannel {
   channel: Channel;
   mode: Mode;
   account: string;
-  /** The configuration versions with the same account identity. The notification may concern an order of any of these versions. */
+  /**
+   * Configuration versions that have the same account identity as `channel`. The notification may be about an order of
+   * any of these versions.
+   */
   versions: ReadonlySet<number>;
-  /** The configuration versions with the same payee, even if they use another app. */
+  /** Configuration versions whose payee is the payee of `channel`. Their app may be another one. */
   payeeVersions: ReadonlySet<number>;
 }
 
@@ -45,25 +48,31 @@ export interface Channels {
    * account.
    */
   forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
-  /** All identities of all accounts that may still send notifications for this project, the newest first. */
+  /**
+   * One entry for each account identity that may still send notifications for this project, newest first. An account
+   * has several identities if its app or merchant changed.
+   */
   forNotifications(project: string, payWay: PayWay): Promise<NotificationChannel[]>;
   kindOf(payWay: PayWay): ChannelKind;
 }
 
-/** An event for the event log (events/record.ts). */
+/** The data of an event that is to be stored in the event log (events/record.ts). */
 export interface NewEvent {
   type: string;
   clientId: string;
   project: string;
   objectNo: string;
   dedupe: string;
-  /** When the order of the event was created. Events from before this time cannot be duplicates. */
+  /**
+   * When the order of the event was created. The search for a duplicate of the event ignores all events before this
+   * time.
+   */
   since: Date;
   object: Record<string, unknown>;
   notifyUrl?: string | null;
 }
 
-/** The price in a pay request. */
+/** Amount and currency that the caller sent when it created a payment. */
 export interface RequestedPrice {
   amount?: number | string | undefined;
   currency?: string | undefined;
@@ -71,8 +80,8 @@ export interface RequestedPrice {
 
 /**
  * The side effects of a state change of an order or refund: stock, coins, pay-per-call. If a side effect fails, the
- * outcome that the channel reported is still stored. Only `admit`, `hold` and `refundReserved` (unless `forced`) may
- * reject a request.
+ * outcome that the channel reported is still stored. `admit` and `hold` may reject a request. `refundReserved` may
+ * reject one only if its parameter `forced` is false.
  */
 export interface Effects {
   /** The kind of orders that these side effects apply to; absent = all kinds. */
@@ -89,7 +98,7 @@ export interface Effects {
   paid(tx: Tx, order: OrderRow): Promise<void>;
   /** Called when an order is closed or failed: releases its stock. */
   ended(tx: Tx, order: OrderRow): Promise<void>;
-  /** Called in the transaction of a new refund. May throw (409 coins_spent) unless `forced`. */
+  /** Called in the transaction of a new refund. If `forced` is false, it may reject the refund with 409 coins_spent. */
   refundReserved(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void>;
   refundSucceeded(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
   refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
@@ -108,7 +117,7 @@ interface ReceivedMessage {
   note: string;
 }
 
-/** Dependencies of the operations in this folder. */
+/** What the operations in server/payments use: database, channels, clock, settings and callbacks. */
 export interface Ports {
   store: Store;
   /** Reads lists, exports and statistics from a database replica that may lag. Decisions about money never use it. */
@@ -162,9 +171,9 @@ export interface Patience {
   query: number;
   /** How long the page of a returning payer waits for the channel. */
   page: number;
-  /** How long a 402 response waits for a code of WeChat's agents. */
+  /** How long a 402 response waits until WeChat returns the payment code for an agent. */
   agentCode: number;
-  /** How long a paid call (pay-per-call) waits for its work. */
+  /** How long a paid pay-per-call request waits for the content that the payer bought. */
   work: number;
 }
 

@@ -28,15 +28,16 @@ const FIRST_SECONDS = 10;
 
 /** A refund that a channel's message named without a result. */
 export interface Named {
-  /** The number by which the channel is queried. */
+  /** The refund number with which the service queries the channel. */
   readonly number: string;
-  /** The total refunded so far, if the channel named it. */
+  /** The total refunded amount of the order in minor units, if the channel named it. */
   readonly total?: bigint | undefined;
 }
 
 /**
- * Records that the channel must be queried about a refund. Runs in the commit of the message and under the order's
- * lock. Returns the id of the lookup, or undefined if the order has too many open lookups.
+ * Stores that the service must query the channel about a refund. Runs in the transaction that stores the channel's
+ * message, while the order is locked. Returns the id of this lookup, or undefined if the order has too many open
+ * lookups.
  */
 export async function openLookup(
   ports: Ports,
@@ -84,18 +85,21 @@ export async function queryAgain(ports: Ports, tx: Tx, refund: RefundRow): Promi
     await tx.refundLookups.update({ id }, { revision: revision + 1, nextAt: ports.now() });
 }
 
-/** Whether a lookup of the refund is open. If so, a query may be running now. */
+/** Whether the service still has to query the channel about this refund. A query may be running now. */
 export async function isQueried(tx: Tx, orderNo: string, number: string): Promise<boolean> {
   return (await tx.refundLookups.find({ orderNo, number, state: 'open' })) !== undefined;
 }
 
-/** Ends a lookup on an administrator's request; the channel is no longer queried about the refund. */
+/** Ends the queries about a refund on an administrator's request. The channel is no longer queried about it. */
 export async function giveUpLookup(ports: Ports, tx: Tx, orderNo: string, number: string): Promise<void> {
   const over = { state: 'given_up' as const, nextAt: null, leasedUntil: null, finishedAt: ports.now() };
   await tx.refundLookups.update({ orderNo, number, state: 'open' }, over);
 }
 
-/** Resolves the exceptions about sums that the known refunds of an order now explain. */
+/**
+ * Resolves exceptions of the kind `refund_unexplained` (the channel reported a larger refund total than the service
+ * knew), if the known refunds now explain the total.
+ */
 export async function explainSums(ports: Ports, tx: Tx, order: OrderRow): Promise<void> {
   const { orderNo } = order;
   const open = await tx.exceptions.list({ orderNo, kind: 'refund_unexplained', state: 'open' });
@@ -160,7 +164,10 @@ export async function lockPair(tx: Tx, refundNo: string): Promise<Pair> {
   return { order, refund };
 }
 
-/** Applies an outcome or a command to a locked order: loads facts, decides, writes. */
+/**
+ * Applies a result from the channel (outcome) or an instruction (command, such as `close`) to a locked order: loads the
+ * facts, decides the change and writes it.
+ */
 export async function settleLocked(
   ports: Ports,
   tx: Tx,
@@ -174,7 +181,10 @@ export async function settleLocked(
   return (await apply(ports, tx, { order }, change, via)).order;
 }
 
-/** Applies an outcome or a command to a refund. Order and refund are locked, and one commit changes the refund and the sums of the order. */
+/**
+ * Applies a result from the channel (outcome) or an instruction (command, such as `retry`) to a refund. The caller has
+ * locked order and refund. One commit changes the refund and the sums of the order.
+ */
 export async function settleRefundLocked(
   ports: Ports,
   tx: Tx,
@@ -188,7 +198,7 @@ export async function settleRefundLocked(
   return { order: after.order, refund: after.refund ?? refund };
 }
 
-/** Applies an outcome or a command to an order in a transaction of its own. */
+/** Applies a result from the channel (outcome) or an instruction (command) to an order. Runs in its own transaction. */
 export async function settle(
   ports: Ports,
   orderNo: string,
@@ -198,7 +208,10 @@ export async function settle(
   return settling(ports, async (tx) => settleLocked(ports, tx, await lockOrder(tx, orderNo, 'any'), input, via));
 }
 
-/** Applies an outcome or a command to a refund in a transaction of its own. An answer that may be outdated opens a lookup instead. */
+/**
+ * Applies a result from the channel (outcome) or an instruction (command) to a refund. Runs in its own transaction. If
+ * the result may be outdated, it is not applied; the service queries the channel again instead.
+ */
 export async function settleRefund(
   ports: Ports,
   refundNo: string,
@@ -254,7 +267,9 @@ const load: {
   readmitted: (ports, tx, order) => isReadmitted(ports, tx, order),
 };
 
-/** The number of another order at the account that already has this payment; null if there is none. */
+/**
+ * The order number of another order that already has this payment of the same channel account; null if there is none.
+ */
 export async function ownerOf(
   tx: ReadTx,
   { orderNo, payWay, account }: Pick<OrderRow, 'orderNo' | 'payWay' | 'account'>,

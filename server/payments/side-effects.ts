@@ -11,7 +11,10 @@ import type { Raised, Resolved } from './core/transitions.ts';
 import { later } from './core/plan.ts';
 import { viewDispute, viewOrder, viewRefund } from './view.ts';
 
-/** Records an event about an order for the application that owns it; at most one event per `dedupe`. */
+/**
+ * Records an event about an order for the application that owns it. An event with the same order, type and `dedupe`
+ * value is recorded only once.
+ */
 export async function emitOrderEvent(
   ports: Ports,
   tx: Tx,
@@ -32,7 +35,10 @@ export async function emitOrderEvent(
   });
 }
 
-/** Records an event about a refund for the application that owns the order; at most one event per `dedupe`. */
+/**
+ * Records an event about a refund for the application that owns the order. An event with the same refund, type and
+ * `dedupe` value is recorded only once.
+ */
 export async function emitRefundEvent(
   ports: Ports,
   tx: Tx,
@@ -74,8 +80,8 @@ export async function emitDisputeEvent(
 }
 
 /**
- * Opens an exception (a case for an operator) once per order, kind and `dedupe`, and records an event. With `again`, a
- * resolved exception is reopened.
+ * Opens an exception (a case for an operator) and records an event. A second exception with the same order, kind and
+ * `dedupe` value is not opened. If the first one is resolved and `again` is true, it is reopened.
  */
 export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, raised: Raised): Promise<void> {
   const { kind, received, refundNo = null, blocksRefunds = false } = raised;
@@ -114,7 +120,7 @@ async function reopened(tx: Tx, { orderNo, kind, dedupe, detail, blocksRefunds }
   return (await tx.exceptions.update({ orderNo, kind, dedupe, state: 'resolved' }, fresh)) > 0;
 }
 
-/** Resolves the open exceptions that match. */
+/** Resolves all open exceptions that match the filter `where`. */
 export async function resolveExceptions(
   ports: Ports,
   tx: Tx,
@@ -158,16 +164,16 @@ export async function addAuditEntry(
 /** Seconds before the n-th retry of a failed side effect; the last value repeats. */
 const PAUSES = [5, 15, 60, 300, 900, 3600] as const;
 
-/** The rows that a side effect reads, in their state after the transition. */
+/** The order, and for a refund also the refund, that a side effect reads. They already have their new state. */
 interface About {
   readonly order: OrderRow;
   readonly refund?: RefundRow | undefined;
 }
 
 /**
- * Runs a side effect of a transition; returns whether it is done. Only an effect with `mayRefuse` can reject the
- * transition. A failed side effect is stored as due in the same commit, and so are the later side effects of the same
- * order.
+ * Runs a side effect of a state change and returns whether it is done. Only a side effect with `mayRefuse` can reject
+ * the state change. A side effect that fails is stored in the same commit and retried later. While one waits, later
+ * side effects of the order are also stored and wait.
  */
 export async function runEffect(
   ports: Ports,
@@ -227,7 +233,10 @@ export async function attemptEffect(
   }
 }
 
-/** The changes of the row after a failed attempt. */
+/**
+ * The changes that a failed attempt makes to the stored side effect: number of tries, error text and time of the next
+ * try.
+ */
 export function failed({ tries }: DueEffectRow, lastError: string, now: Date): Partial<DueEffectRow> {
   const pause = PAUSES[Math.min(tries, PAUSES.length - 1)]!;
   return { tries: tries + 1, lastError, nextAt: later(now, pause), leasedUntil: null };
@@ -257,7 +266,7 @@ async function callEffects(
 ): Promise<true> {
   for (const one of run) {
     if (one === 'paid' || one === 'ended') await effects[one](tx, order);
-    else if (!refund) throw new Error(`the effect ${one} needs a refund, but its row names none`);
+    else if (!refund) throw new Error(`the side effect ${one} needs a refund, but was called without a refund`);
     else if (one === 'refundReserved') await effects.refundReserved(tx, order, refund, forced);
     else await effects[one](tx, order, refund);
   }
@@ -265,7 +274,8 @@ async function callEffects(
 }
 
 /**
- * Combines side effects. For an order, only the parts for its kind run, in sequence; each part may reject a request.
+ * Combines several `Effects` into one. For each order, it calls only those for the kind of the order, one after the
+ * other. Each of them may reject a request.
  */
 export function composeEffects(...parts: readonly Effects[]): Effects {
   const concerned = ({ kind }: OrderRow) => parts.filter(({ only }) => only === undefined || only === kind);
@@ -317,21 +327,23 @@ export async function endDifference(
   if (!KINDS.has(kind)) return;
   const over = { state: 'ended' as const, nextCheckAt: null, leasedUntil: null, finishedAt: now };
   const of = { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key };
-  // The difference may also be in the state `open`, because a dispute is queried again while its exception is open.
+  // A difference of the kind `dispute_unknown_to_us` may still be `open`, because the service queries the channel about
+  // the dispute again while the exception is open.
   const state = kind === 'dispute_unknown_to_us' ? (['listed', 'open'] as const) : 'listed';
   await tx.billDifferences.update({ ...of, state }, over);
 }
 
 /**
- * Maximum number of open exceptions that are for a single unknown number. All further numbers share one exception,
- * because a sender could otherwise create any number of exceptions.
+ * If this many exceptions about unknown order numbers are open, a further unknown number gets no exception of its own.
+ * It is counted in the one exception of its channel account, because a sender could otherwise create any number of
+ * exceptions.
  */
 const OWN_LINES = 100;
 
 /**
  * Opens an exception for a verified message about an unknown order, because the message may report a payment (for
- * example of an order that is missing after a restored backup). Each number in the form of this service has its own
- * exception; numbers of other systems at the account share one exception.
+ * example of an order that is missing after a restored backup). A number in the format of this service gets its own
+ * exception, up to `OWN_LINES` open ones. All other numbers of the account share one exception.
  */
 export async function listUnmatched(
   ports: Ports,

@@ -243,8 +243,8 @@ export function viewCredential(order: OrderRow, publicUrl: string, now: Date): C
 export function viewException(row: OrderExceptionRow) {
   return {
     id: row.id,
-    // Exceptions about unknown orders have no application. For numbers of other systems, the order number is empty as
-    // well.
+    // An exception about an unknown order has no application. If the unknown number is not in the format of this
+    // service, the order number is empty too.
     orderNo: row.orderNo || null,
     refundNo: row.refundNo,
     clientId: row.clientId || null,
@@ -346,8 +346,8 @@ export function readPayments({
   };
 
   async function complete(order: OrderRow): Promise<OrderView> {
-    // A new order has no refunds, exceptions or fees, so nothing is read. An exception without a state change is only
-    // possible if the capture waits, the queries have ended, or the order has expired.
+    // A new order has no refunds, exceptions or fees, so the database is not read again. A new order has an exception
+    // only if it waits for a capture, is no longer queried, or has expired.
     const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
     if (order.sequence <= 2 && order.paid === 0n && !waits) return show({ order });
     return show(await store.read((tx) => findShown(tx, order.orderNo, 'any')));
@@ -411,7 +411,10 @@ interface TimelineEntry {
   detail: Record<string, unknown>;
 }
 
-/** The timeline of an order, oldest first: transitions with their rule, channel messages, exceptions, events and deliveries. */
+/**
+ * Returns the timeline of an order, oldest first: state changes with the name of the rule that caused them, channel
+ * messages, exceptions, events and webhook deliveries.
+ */
 export function orderTimeline({ store }: Pick<Ports, 'store'>) {
   return async (requester: Requester, orderNo: string): Promise<TimelineEntry[]> =>
     store.read(async (tx) => {

@@ -200,7 +200,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
 const OfAdmin = z.object({ id: z.uuid() });
 const OneOfAdmin = OfAdmin.extend({ sessionId: z.uuid() });
 
-/** Sessions of other administrators. */
+/** Routes for administrators: list and end the sessions of other administrators. */
 export function adminSessionRoutes({ adminSessions }: { adminSessions: AdminSessions }): RouteGroup {
   const router = routeGroup();
 

@@ -8,7 +8,7 @@ import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.
 
 const State = z.enum(['waiting', 'approved', 'rejected']);
 
-/** An approval on the wire. */
+/** An approval as the API returns it. */
 const Approval = z
   .object({
     refundNo: z
@@ -25,7 +25,7 @@ const Approval = z
     refundAmount: z.number(),
     refundAmountMinor: z.int(),
     currency: z.string(),
-    reason: z.string().nullable().describe('Reason of the request.'),
+    reason: z.string().nullable().describe('Reason that the requester gave; null = none.'),
     askedBy: z
       .string()
       .describe(
@@ -65,7 +65,10 @@ const ApprovalsQuery = z.object({
 const ApprovalParams = z.object({ refundNo: Id });
 const Rejection = z.object({ reason: SafeText(1, 500) }).meta({ id: 'RejectApprovalRequest' });
 
-/** Refunds, disputes and exceptions above `Approval.RefundAbove` that wait for a second administrator. */
+/**
+ * Routes to list, approve and reject the refunds, disputes and exceptions that wait for a second administrator. They
+ * wait because their amount exceeds the setting `Approval.RefundAbove`.
+ */
 export function approvalRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 

@@ -21,7 +21,7 @@ interface AuditLogPorts {
   exportAudit: ExportAudit;
 }
 
-/** The audit log, newest first. */
+/** Routes that list and export the audit log, newest entry first. */
 export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): RouteGroup {
   const router = routeGroup();
 

@@ -43,8 +43,8 @@ const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
 /** Channel, account and day of an uploaded bill, as query parameters. */
 const ImportQuery = z.object(which);
 /**
- * An administrator declares that unknown order numbers of an account belong to another installation. The body gives the
- * reason.
+ * The request body with the reason why an administrator attributes the unknown order numbers of an account to another
+ * installation of this service.
  */
 const QuietAccount = z
   .object({ reason: SafeText(1, 500).describe('Reason; it is stored together with your name.') })
@@ -99,7 +99,7 @@ const Sums = z.object({
     ),
 });
 
-/** A bill on the wire. */
+/** A bill as the API returns it. */
 const Bill = z
   .object({
     billNo: z.string(),
@@ -167,7 +167,7 @@ const Bill = z
 
 const KINDS = [...DIFFERENCE_KINDS, NOT_OURS] as const;
 
-/** Filters of the differences. */
+/** Filters of the list of differences between a bill and the orders. */
 const DifferencesQuery = z.object({
   ...Paging,
   kind: z
@@ -190,7 +190,7 @@ const Side = z
   })
   .nullable();
 
-/** A difference on the wire. */
+/** A difference between a bill and the orders, as the API returns it. */
 const Difference = z
   .object({
     id: z.string().nullable(),
@@ -210,14 +210,14 @@ const Difference = z
       ),
     checks: z.int(),
     exceptionId: z.string().nullable(),
-    fix: z.string().nullable().describe('Command that resolves the difference; null = none.'),
+    fix: z.string().nullable().describe('`payctl` command that resolves the difference; null = there is none.'),
     nextCheckAt: Timestamp.nullable(),
     createdAt: Timestamp,
     finishedAt: Timestamp.nullable(),
   })
   .meta({ id: 'BillDifference' });
 
-/** Filter and format of the exported lines. */
+/** Filter and file format for the export of the lines of a bill. */
 const LinesQuery = z.object({
   format: z.enum(['csv', 'ndjson']).default('csv'),
   kind: z.enum(BILL_LINE_KINDS).optional(),
@@ -248,7 +248,7 @@ const settled = {
 };
 const ofBill = { day: z.iso.date(), payWay: PayWayName, account: z.string(), mode: z.enum(MODES) };
 
-/** The settlement report on the wire. */
+/** The settlement report as the API returns it. */
 const SettlementReport = z
   .object({
     days: z.array(z.object({ ...ofBill, billNo: z.string(), project: z.string().nullable(), ...settled })),

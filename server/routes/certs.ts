@@ -51,7 +51,10 @@ const ownProject = {
   queryOfOne: NoQuery,
 };
 
-/** Certificates and keys of every project, and whether they are trusted to verify. */
+/**
+ * Routes for administrators: manage the certificates and keys of every project. Administrators also decide here which
+ * keys the service trusts to verify the channel's signatures.
+ */
 export function certRoutes(ports: CertPorts): RouteGroup {
   const router = buildRoutes(ports, anyProject);
   const { certs, now } = ports;
@@ -98,7 +101,7 @@ export function certRoutes(ports: CertPorts): RouteGroup {
   return router;
 }
 
-/** Certificates and keys of the token's own project. */
+/** Routes for applications: manage the certificates and keys of the project to which the access token belongs. */
 export function ownCertRoutes(ports: CertPorts): RouteGroup {
   return buildRoutes(ports, ownProject);
 }

@@ -50,12 +50,12 @@ const ownProject = {
   change: OwnConfigBody,
 };
 
-/** Channel configurations of every project. */
+/** Routes for administrators: manage the channel configurations of every project. */
 export function channelConfigRoutes(ports: ConfigPorts): RouteGroup {
   return buildRoutes(ports, anyProject);
 }
 
-/** Channel configurations of the token's own project. */
+/** Routes for applications: manage the channel configurations of the project to which the access token belongs. */
 export function ownChannelConfigRoutes(ports: ConfigPorts): RouteGroup {
   return buildRoutes(ports, ownProject);
 }
@@ -323,7 +323,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
   return router;
 }
 
-/** The available channels, without authentication. */
+/** Route that lists the available channels. Callers need no authentication. */
 export function paymentChannelRoutes({ publicChannels }: { publicChannels(): Promise<PublicChannel[]> }): RouteGroup {
   const router = routeGroup();
 

@@ -12,12 +12,12 @@ import { Toggle, actorOf } from './schemas/identity.ts';
 const Clawback = z.enum(['refuse', 'debt', 'partial']);
 const mostCoins = 1_000_000_000_000;
 
-/** A new coin. */
+/** The body of a request that creates a coin (a virtual currency of a project). */
 const NewCoin = z
   .object({ code: Code, name: SafeText(1, 128), clawback: Clawback.default('refuse') })
   .meta({ id: 'NewCoin' });
 
-/** A change of a coin; absent fields keep their value. */
+/** The body of a request that changes a coin. Fields that are absent from the request stay unchanged. */
 const CoinChange = z
   .object({ name: SafeText(1, 128), clawback: Clawback })
   .partial()
@@ -36,12 +36,17 @@ const Coin = z
   })
   .meta({ id: 'Coin' });
 
-/** A payer's account of one coin; `available` is what can be spent. */
+/**
+ * A payer's balance in one coin (a virtual currency of a project). `available` is the amount that the payer can spend.
+ */
 export const CoinAccount = z
   .object({ userId: z.string(), coin: z.string(), balance: z.int(), held: z.int(), available: z.int(), debt: z.int() })
   .meta({ id: 'CoinAccount' });
 
-/** An account as merchants see it. */
+/**
+ * A payer's coin balance in a response to an application. Unlike administrators, applications see only the available
+ * amount.
+ */
 const CoinBalance = z.object({ userId: z.string(), coin: z.string(), available: z.int() }).meta({ id: 'CoinBalance' });
 
 /** One line of a coin ledger. */
@@ -88,19 +93,19 @@ const Debit = z
 const CoinsQuery = z.object({ ...UuidPaging, ...InProject.shape, enabled: Flag.optional() });
 /** Paging of the account list. */
 const AccountsQuery = z.object({ ...UuidPaging, ...InProject.shape });
-/** Filters of a ledger. */
+/** Filters of the list of ledger entries of a coin, for administrators. */
 const EntriesQuery = z.object({ ...NumberPaging, ...InProject.shape, userId: UserId.optional() });
 /** Paging of a payer's own ledger. */
 const OwnEntriesQuery = z.object({ ...NumberPaging, userId: UserId });
 
-/** Converts a coin to the wire form. */
+/** Converts a coin from the database to the form in which the API returns it. */
 function presentCoin(row: CoinRow): z.input<typeof Coin> {
   const { code, project, name, enabled, clawback, createdAt, updatedAt } = row;
   const times = { createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
   return { code, project, name, enabled, clawback, ...times };
 }
 
-/** Converts an account to the wire form. */
+/** Converts a payer's coin account from the database to the form in which the API returns it. */
 export function presentAccount(
   row: Pick<CoinAccountRow, 'userId' | 'coin' | 'balance' | 'held' | 'debt'>,
 ): z.input<typeof CoinAccount> {
@@ -109,7 +114,7 @@ export function presentAccount(
   return { userId, coin, ...sums };
 }
 
-/** Converts a ledger entry to the wire form. */
+/** Converts a coin ledger entry from the database to the form in which the API returns it. */
 function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
   const { userId, coin, kind, actor } = row;
   return {
@@ -138,7 +143,7 @@ interface LedgerPorts {
 const anyProject = { ...forAdministrators('/api/v1/coins'), filter: EntriesQuery };
 const ownProject = { ...forApplications('/api/v2/coins', 'coin:read', 'coin:write'), filter: OwnEntriesQuery };
 
-/** Accounts and ledgers of coins, for administrators. */
+/** Routes for administrators: read and adjust the coin balances of payers, and list the ledger entries. */
 export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
   const { prefix, read, write, query } = anyProject;
   const router = routeGroup(prefix);
@@ -218,7 +223,7 @@ export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
   return router;
 }
 
-/** Coins of the payers of the calling application's project. */
+/** Routes for applications: read and debit the coin balances of the payers of their project. */
 export function ownCoinRoutes({ coins }: LedgerPorts): RouteGroup {
   const { prefix, read, write } = ownProject;
   const router = routeGroup(prefix);
@@ -303,7 +308,7 @@ function addEntries(
   );
 }
 
-/** Coins, for administrators. */
+/** Routes for administrators: list, create, change, enable and delete coins (virtual currencies of a project). */
 export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   const router = routeGroup();
 

@@ -10,7 +10,7 @@ import { ACCEPT_DISPUTE_ERRORS, DISPUTE_ERRORS } from './schemas/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.ts';
 import { PayWayName } from './schemas/orders.ts';
 
-/** A dispute on the wire. */
+/** A dispute as the API returns it. */
 export const Dispute = z
   .object({
     disputeNo: z.string(),
@@ -47,7 +47,7 @@ export const Dispute = z
   })
   .meta({ id: 'Dispute' });
 
-/** A dispute in a path. */
+/** The path parameter that names a dispute. */
 const DisputeParams = z.object({ disputeNo: Id });
 
 /** Filters of an application's own disputes. */
@@ -89,7 +89,7 @@ const FinishRequest = z
   .meta({ id: 'FinishDisputeRequest' })
   .optional();
 
-/** Disputes of all orders: find, read, answer, accept. */
+/** Routes for administrators: find, read, answer and accept the disputes about any order. */
 export function disputeRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 
@@ -236,7 +236,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
 
 const own = forApplications('/api/v2/payment/disputes', 'payment:read');
 
-/** Disputes about the orders of the calling app. */
+/** Routes for applications: read the disputes about their own orders. */
 export function ownDisputeRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 

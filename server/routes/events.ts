@@ -31,7 +31,7 @@ const EventTypes = z
   .refine((types) => types.every((type) => knownTypes.has(type)), `must be among ${EVENT_TYPES.join(', ')}`)
   .meta({ description: 'Event types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
 
-/** The query of a reader that continues after a sequence number. */
+/** Query parameters of a request that reads events in sequence. The caller names the last event that it received. */
 const EventsQuery = z.object({
   after: Sequence.optional().describe(
     'Sequence number of the last received event. The response contains the events after it.',
@@ -49,7 +49,7 @@ const EventFilters = {
   since: Instant.optional().describe('Returns only events at or after this time.'),
 };
 
-/** An event: the payload of the log and of webhooks. */
+/** An event, in the same form in responses of the event log and in webhook messages. */
 const Event = z
   .object({
     id: z.string(),
@@ -90,7 +90,7 @@ const Delivery = z
   })
   .meta({ id: 'Delivery' });
 
-/** Settings of a webhook. */
+/** The webhook settings of an application, as the API returns them. */
 const Webhook = z
   .object({
     clientId: z.string(),
@@ -110,7 +110,7 @@ const Webhook = z
   })
   .meta({ id: 'Webhook' });
 
-/** A change of a webhook; absent fields keep their value. */
+/** The body of a request that changes the webhook settings. Fields that are absent from the request stay unchanged. */
 const WebhookInput = z
   .object({
     url: HttpUrl.optional(),
@@ -119,7 +119,7 @@ const WebhookInput = z
   })
   .meta({ id: 'WebhookInput' });
 
-/** Converts a page of the log to the wire form. */
+/** Converts a page of events or deliveries to the form in which the API returns it. */
 function eventPage<Item>({ items, next }: EventPage<Item>): Page<Item> {
   return { data: items, page: { nextCursor: next === null ? null : String(next), hasMore: next !== null } };
 }
@@ -135,7 +135,7 @@ interface EventConsole {
   recheck(request: Pick<RequestFacts, 'headers'>, caller: Pick<AdminCaller, 'role'>): Promise<unknown>;
 }
 
-/** The event log of all applications: list, stream, redeliver. */
+/** Routes for administrators: list and stream the events of all applications, and deliver an event again. */
 export function eventRoutes({ events, openStream, resend, recheck }: EventConsole): RouteGroup {
   const router = routeGroup();
 
@@ -287,7 +287,7 @@ const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContr
   },
 };
 
-/** The calling app's own events. */
+/** Routes for applications: read their own events. */
 export function ownEventRoutes(events: EventReading): RouteGroup {
   const router = routeGroup();
 
@@ -330,7 +330,7 @@ const DeliveriesQuery = z.object({
   eventId: Id.optional(),
 });
 
-/** The webhook of an application. */
+/** Routes for administrators: manage the webhook of an application. */
 export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
   const router = routeGroup();
 

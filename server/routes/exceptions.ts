@@ -53,7 +53,7 @@ const ResolveRequest = z
   })
   .meta({ id: 'ResolveExceptionRequest' });
 
-/** Exceptions: cases that an operator must review. */
+/** Routes for administrators: list and resolve exceptions, which are cases that an operator must review. */
 export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 

@@ -153,7 +153,7 @@ interface LiveConsole {
   recheck(request: Pick<RequestFacts, 'headers'>, caller: Pick<AdminCaller, 'role'>): Promise<unknown>;
 }
 
-/** A live feed of the service's state. */
+/** Route of the live feed for the console. It sends current counts of orders, channels, webhooks and exceptions. */
 export function liveRoutes({ openLive, recheck }: LiveConsole): RouteGroup {
   const router = routeGroup();
 

@@ -44,13 +44,13 @@ const Confirmed = z
 
 const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
 
-/** Dependencies of the routes of the own account. */
+/** The operations that an administrator's routes for their own account use. */
 interface MeOperations {
   sessions: Sessions;
   adminSessions: AdminSessions;
 }
 
-/** The administrator's own account. */
+/** Routes with which administrators manage their own account: password, confirmation and sessions. */
 export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup {
   const router = routeGroup();
 

@@ -232,7 +232,7 @@ function requireNoCredentials(search: string): void {
   const name = bodyOnly.find((one) => sent.getAll(one).some((value) => value !== ''));
   if (name === undefined) return;
   throw new InvalidRequest(`${name} must be sent in the body, not in the URL.`, [
-    { pointer: `/query/${name}`, code: 'not_in_query', detail: 'must be sent in the body' },
+    { pointer: `/query/${name}`, code: 'not_in_query', detail: 'must be sent in the request body, not in the URL' },
   ]);
 }
 
@@ -243,7 +243,7 @@ const DidDocument = z
   .loose()
   .meta({ id: 'DidDocument' });
 
-/** Dependencies of the key routes. */
+/** The functions that return the published keys to the routes below `/.well-known`. */
 interface PublishedKeys {
   publicKeys: () => Promise<z.input<typeof KeySet>>;
   didDocument: () => Promise<Record<string, unknown>>;

@@ -41,7 +41,7 @@ import {
 
 const status = z.enum(ORDER_STATUSES).optional();
 
-/** Filters of the order list for applications, which contains their own orders. */
+/** Filters of the order list for applications. The list contains only the orders of the calling application. */
 const OwnOrdersQuery = z.object({
   ...Paging,
   ...TimeRange,

@@ -198,9 +198,11 @@ export function payerRoutes(
         const payWay = PAY_WAYS.find((name) => name === params.payWay);
         const token = query.cancelled === undefined ? query.token : undefined;
         const found = payWay && (await readable(params.orderNo, (orderNo) => returned(payWay, orderNo, token)));
-        // Redirects the payer to the payment page, because a reload of this address would report an approval again.
+        // A reload of the current URL would send PayPal's token to the service again and repeat the payer's approval,
+        // so the payer is redirected to the payment page.
         if (found?.state === 'declined') return goTo(found.orderNo, language);
-        // The page's address omits PayPal's token, because a reload with the token would report the approval again.
+        // `address` does not contain PayPal's token. With the token, a reload of the page would repeat the payer's
+        // approval.
         const isBack = query.cancelled === undefined;
         const address = `/return/${encodeURIComponent(params.payWay)}/${encodeURIComponent(params.orderNo)}`;
         return page(found, {
@@ -225,13 +227,19 @@ export function payerRoutes(
 
 const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
 
-/** The contract of a page: an unknown order gets a page and not a problem document. */
+/**
+ * The response types of a payer page. For an unknown order, the payer gets an HTML page with status 404 and not a JSON
+ * error.
+ */
 const htmlPage = {
   raw: 'html',
   answers: { 200: { 'text/html': 'text' }, 303: { 'text/html': 'text' }, 404: { 'text/html': 'text' } },
 } as const;
 
-/** A text that cannot be an order number is not looked up, and the payer gets the page for unknown orders. */
+/**
+ * Reads an order by a text from the URL. A text that cannot be an order number is not looked up; undefined is returned,
+ * and the payer gets the page for unknown orders.
+ */
 async function readable(
   orderNo: string,
   read: (orderNo: string) => Promise<PayerOrder | undefined>,

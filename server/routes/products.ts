@@ -70,10 +70,10 @@ const optional = {
     ),
 };
 
-/** A new product. */
+/** The body of a request that creates a product. */
 const NewProduct = z.object({ code: Code, kind: Kind, ...required, ...optional }).meta({ id: 'NewProduct' });
 
-/** A change of a product; absent fields keep their value, `null` clears. */
+/** The body of a request that changes a product. Absent fields stay unchanged; `null` removes the value of a field. */
 const ProductChange = z
   .object({ ...required, ...optional })
   .partial()
@@ -122,7 +122,7 @@ const Product = z
   })
   .meta({ id: 'Product' });
 
-/** Converts a product to the wire form. */
+/** Converts a product from the database to the form in which the API returns it. */
 function presentProduct(row: ShownProduct): z.input<typeof Product> {
   const { code, project, version, name, kind, enabled, currency, priceMinor, refundAfterFulfilment } = row;
   const payWays = row.payWays as PayWay[];
@@ -155,7 +155,7 @@ function presentProduct(row: ShownProduct): z.input<typeof Product> {
   };
 }
 
-/** Products, for administrators. */
+/** Routes for administrators: list, create, change and delete products. */
 export function productRoutes({ products }: { products: Products }): RouteGroup {
   const router = routeGroup();
 

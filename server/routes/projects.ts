@@ -45,7 +45,7 @@ const figures = {
   amounts: z.array(Sums),
 };
 
-/** Counts and sums of a period, in total and per day. */
+/** Numbers of orders and refunds, and sums of their amounts, for a whole period and for each day. */
 const Overview = z
   .object({
     mode: z.enum(MODES),
@@ -58,7 +58,7 @@ const Overview = z
   })
   .meta({ id: 'StatsOverview' });
 
-/** Projects: the tenants of the service. */
+/** Routes for administrators: manage the projects, which are the tenants of the service. */
 export function projectRoutes({ projects, stats }: { projects: Projects; stats: Stats }): RouteGroup {
   const router = routeGroup();
 
@@ -216,7 +216,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   return router;
 }
 
-/** Statistics over all projects. */
+/** Route for administrators: payment statistics of all projects or of one project. */
 export function statsRoutes({ stats }: { stats: Stats }): RouteGroup {
   const router = routeGroup();
 

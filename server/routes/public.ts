@@ -34,7 +34,10 @@ interface PublicOperations {
   isDraining?(): boolean;
   /** Whether the API explorer is served. If so, `/` redirects to it, otherwise to the guides. */
   explorer?: boolean;
-  /** Whether this is a staging service. If so, the stylesheet of the ribbon on its pages is served. */
+  /**
+   * Whether this is a staging service. Its pages show a banner ("Staging: no real money"), so the stylesheet of the
+   * banner is served.
+   */
   staging?: boolean;
 }
 
@@ -89,7 +92,8 @@ export function publicRoutes({
   router.get(
     '/health/db',
     endpoint({ auth: 'none', returns: HealthStatus, bare: true, errors: PING_DATABASE_ERRORS }, async () => {
-      if (isDraining()) throw new Unavailable('shutting_down', 'This replica is about to stop.');
+      if (isDraining())
+        throw new Unavailable('shutting_down', 'This replica of the service is about to stop. Use another replica.');
       await within(pingMs, pingDatabase(), databaseSilent).catch(refuseAsUnavailable);
       return { status: 'ok' };
     }),

@@ -55,7 +55,7 @@ const Removal = z.object({ password: PasswordText, code: CodeText }).meta({ id: 
 const OWN = { admin: 'viewer', projectScope: 'own', enrolling: true } as const;
 const OWN_CONFIRMED = { ...OWN, confirmed: 'always' } as const;
 
-/** Dependencies of the routes of the own second factor. */
+/** The operations that the routes for the calling administrator's second factor use. */
 interface SecondFactorOperations {
   secondFactors: SecondFactors;
   sessions: Pick<Sessions, 'removeSecondFactor'>;

@@ -11,13 +11,13 @@ import { CALL_SKILL_ERRORS, REFUND_ERRORS, WRITE_AGENT_PAY_ERRORS } from './sche
 import { Amount, Code, Id, Instant, SafeText, Timestamp } from './schemas/fields.ts';
 import { PayWayName, Refund, RefundPlaced } from './schemas/orders.ts';
 
-/** A pay-per-call number, `X` and 24 characters. */
+/** The order number (`outTradeNo`) of a pay-per-call order: `X` and 24 digits or letters. */
 const OutTradeNo = z
   .string()
   .regex(/^X\d{14}[0-9A-Z]{10}$/, 'must be the outTradeNo of a pay-per-call order')
   .meta({ id: 'OutTradeNo', examples: ['X20300101000000ABCDEFGHJK'] });
 
-/** The body of a call; it may be absent when the call is repeated with a proof. */
+/** The body of a pay-per-call request. It may be absent when the caller repeats the request with a proof of payment. */
 const SkillRequest = z
   .object({
     resource: Code.optional().describe('Code of a skill; may be omitted if the project has only one, or in Debug.'),
@@ -28,7 +28,9 @@ const SkillRequest = z
   .optional()
   .meta({ id: 'SkillRequest' });
 
-/** The headers of a call. */
+/**
+ * The headers of a pay-per-call request: order number, proofs of payment, accepted payment methods and Idempotency-Key.
+ */
 const SkillHeaders = z.object({
   'x-out-trade-no': OutTradeNo.optional().describe(
     'The order number from the 402 response. Send it when you repeat the call.',
@@ -176,7 +178,7 @@ const SkillPrice = z
   })
   .meta({ id: 'SkillPrice' });
 
-/** Figures of one application and resource. */
+/** Pay-per-call statistics for one application and one paid resource: numbers of calls, and revenue. */
 const SkillFigures = z
   .object({
     project: z.string(),
@@ -329,7 +331,7 @@ const Query = z.object({
   mode: z.enum(['simulator', 'sandbox', 'live']).optional(),
 });
 
-/** Figures of pay-per-call for the console. */
+/** Routes for administrators: statistics of pay-per-call requests. */
 export function skillpayStatsRoutes({ stats }: Pick<SkillOperations, 'stats'>): RouteGroup {
   const router = routeGroup('/api/v1/stats');
 

@@ -31,7 +31,7 @@ const settings = {
 /** A payer to create, or to change if it exists. */
 const UserInput = z.object({ userId: UserId, ...settings }).meta({ id: 'UserInput' });
 
-/** A change of a payer; absent fields keep their value, `null` clears. */
+/** The body of a request that changes a payer. Absent fields stay unchanged; `null` removes the value of a field. */
 const UserChange = z.object(settings).meta({ id: 'UserChange' });
 
 /** Filters of the payer list. */
@@ -58,7 +58,7 @@ const Total = z.object({
   refundedAmountMinor: z.int(),
 });
 
-/** A payer in a response; only a single payer has `totals`. */
+/** A payer as the API returns it. `totals` is absent in lists; it is returned only when one payer is requested. */
 export const User = z
   .object({
     userId: UserId,
@@ -75,7 +75,7 @@ export const User = z
   })
   .meta({ id: 'User' });
 
-/** Converts a payer to the wire form. */
+/** Converts a payer from the database to the form in which the API returns it. */
 function presentUser(row: PayerRow, totals?: readonly UserTotal[]): z.input<typeof User> {
   const { userId, project, nickname, email, phone, status } = row;
   return {

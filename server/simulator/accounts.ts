@@ -35,7 +35,12 @@ export function merchantOf(
 ): Account['secrets'] | undefined {
   if (name === undefined) return undefined;
   const found = accounts.get(payWay, String(name));
-  if (!found) throw new SimulatorRefusal(404, 'no_such_account', `The account ${String(name)} does not exist.`);
+  if (!found)
+    throw new SimulatorRefusal(
+      404,
+      'no_such_account',
+      `The simulator has no account ${String(name)} for this channel.`,
+    );
   return found.secrets;
 }
 
@@ -56,7 +61,11 @@ export function keepAccounts(accounts: Account[], keep: (accounts: readonly Acco
     of: (payWay) => accounts.filter((account) => account.payWay === payWay),
     add(account) {
       if (get(account.payWay, account.name)) {
-        throw new SimulatorRefusal(409, 'account_exists', `The account ${account.name} already exists.`);
+        throw new SimulatorRefusal(
+          409,
+          'account_exists',
+          `The simulator already has an account ${account.name} for this channel.`,
+        );
       }
       accounts.push(account);
       save();

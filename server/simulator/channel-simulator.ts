@@ -61,7 +61,8 @@ export interface Core {
   /** Returns the address of the payer's page of a trade. */
   payUrl(trade: Trade): string;
   /**
-   * Starts the outcome that the exact amount of a trade fixes (`FixedOutcome`). Call it once, after creating the trade.
+   * For some exact amounts (such as 0.06), the simulator fixes what happens to the order; see `FixedOutcome`. This
+   * function starts it. Call it once, after the trade is created.
    */
   startFixed(trade: Trade): void;
   /**
@@ -146,8 +147,8 @@ export interface ChannelSimulator {
   /** Returns a new refund number of the channel. */
   newRefundNumber(core: Core): string;
   /**
-   * Builds the bytes and headers of one delivery. `fault` can be wrong-key, no-signature, clock-skew, unknown-serial,
-   * signtest, wrong-amount …
+   * Builds the bytes and headers of one delivery of a notification. `fault` names a deliberate error in this delivery,
+   * such as `wrong-key` (wrong signing key) or `wrong-amount`.
    */
   signNotification(
     core: Core,

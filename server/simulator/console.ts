@@ -216,7 +216,7 @@ function time(at: Date, language: Language): string {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** The highest number of open trades, and of ledger entries, on the page. */
+/** The page shows at most this many open trades, and at most this many ledger entries. */
 const MOST_ROWS = 50;
 
 const TradeForm = z.object({ trade: z.string(), choice: z.enum(['pay', 'decline']) });
@@ -244,7 +244,12 @@ export function consoleRoutes(core: Core): Router {
   router.get(CONSOLE_SCRIPT_PATH, (ctx) => serve(ctx, 'text/javascript', CONSOLE_SCRIPT));
   formAction(router, core, '/console/trade', TradeForm, ({ trade: id, choice }) => {
     const trade = core.trades.byId(id);
-    if (!trade) throw new SimulatorRefusal(404, 'no_such_order', 'The simulator has no such order.');
+    if (!trade)
+      throw new SimulatorRefusal(
+        404,
+        'no_such_order',
+        'The simulator has no order with the id that the form sent. Reload the page.',
+      );
     if (choice === 'pay') payOnce(core, trade);
     else decline(core, trade);
   });

@@ -201,7 +201,12 @@ function addPayer(router: Router, core: Core): void {
     const { state, ...which } = bodyOf(ctx, CaptureMove);
     const trade = tradeOf(core, which);
     const { moveCapture } = core.channelSimulator(trade.payWay);
-    if (!moveCapture) throw new SimulatorRefusal(400, 'no_captures', 'This channel has no captures.');
+    if (!moveCapture)
+      throw new SimulatorRefusal(
+        400,
+        'no_captures',
+        'Payments of this channel need no capture, so no capture state can be set.',
+      );
     moveCapture(core, trade, state);
     ctx.body = trade;
   });
@@ -270,7 +275,11 @@ function addFaults(router: Router, core: Core): void {
   router.post('/accounts', async (ctx) => {
     const { payWay, name, ...options } = bodyOf(ctx, NewAccount);
     if (core.accounts.get(payWay, name))
-      throw new SimulatorRefusal(409, 'account_exists', `The account ${name} already exists.`);
+      throw new SimulatorRefusal(
+        409,
+        'account_exists',
+        `The simulator already has an account ${name} for this channel.`,
+      );
     await ensureAccount(core, core.channelSimulator(payWay), name, options);
     ctx.body = configOf(core, name);
     ctx.status = 201;
@@ -279,7 +288,7 @@ function addFaults(router: Router, core: Core): void {
     const { payWay, account: name, what, to } = bodyOf(ctx, Rotate);
     const account = core.accounts.get(payWay, name);
     if (account === undefined)
-      throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
+      throw new SimulatorRefusal(404, 'no_such_account', `The simulator has no account ${name}.`);
     await core.channelSimulator(payWay).rotate(core, account, what, to);
     core.accounts.save();
     ctx.body = configOf(core, name);
@@ -332,7 +341,7 @@ function configOf(core: Core, name: string): Partial<Record<PayWay, SimulatedCha
     const account = core.accounts.get(channelSimulator.payWay, name);
     return account === undefined ? [] : [[channelSimulator.payWay, channelSimulator.configFor(account, core)] as const];
   });
-  if (known.length === 0) throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
+  if (known.length === 0) throw new SimulatorRefusal(404, 'no_such_account', `The simulator has no account ${name}.`);
   return Object.fromEntries(known);
 }
 

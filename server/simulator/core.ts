@@ -18,7 +18,10 @@ import { SimulatorRefusal } from './requests.ts';
 import type { Trade } from './trade.ts';
 import { createTrades } from './trades.ts';
 
-/** The settings of a core. A core consists of the parts that all channel simulators share. */
+/**
+ * The settings of the simulator's core, which is the set of parts that all channel simulators share (ledger, clock,
+ * accounts and others).
+ */
 interface Settings {
   channelSimulators: readonly ChannelSimulator[];
   timeFactor: number;

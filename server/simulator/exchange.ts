@@ -15,8 +15,8 @@ import {
 } from './faults.ts';
 
 /**
- * A response before it is signed. `silent` = the call took effect, but the caller gets no response, as for an order of
- * 0.06.
+ * A response before it is signed. `silent` = the call took effect, but the caller gets no response. The simulator does
+ * this, for example, for an order with the amount 0.06.
  */
 export interface Answer {
   status: number;
@@ -35,8 +35,8 @@ export interface Answer {
  */
 export interface Exchange extends Target {
   /**
-   * Runs the call. `fault` is the fault for the call; `act` applies it if it changes the effect (`query-lag`,
-   * `pending-refund`, `wrong-amount` …). `word` is the channel's code that was set with the fault.
+   * Runs the call. `fault` is the fault that is set for the call. `act` applies it only if it changes the effect of the
+   * call, such as `wrong-amount`. `word` is the channel's error code that the fault returns, if one was set.
    */
   act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
   /**
@@ -92,7 +92,7 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
       else if (fault === 'tampered') yield tamper(piece);
       else {
         yield piece.subarray(0, piece.length >> 1);
-        throw new Error('The fault half-body cut the file off.');
+        throw new Error('The fault half-body ended the file in the middle.');
       }
       isFirst = false;
     }

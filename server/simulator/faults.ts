@@ -3,7 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/** The calls for which a fault can be set; not every channel has all of them. `*` = every call except `notice`. */
+/**
+ * The calls for which a fault can be set; a channel may lack some of them. `notice` = the delivery of a notification.
+ * `*` = every call except `notice`.
+ */
 export const CALLS = [
   'create',
   'query',
@@ -110,7 +113,7 @@ export interface FaultRule {
   hits: number;
 }
 
-/** The fault that applies to a call. */
+/** Says which fault applies to one call, with its delays and the channel's own code (`word`). */
 export interface Strike {
   name: FaultName;
   delayMs: number;
@@ -126,12 +129,12 @@ export interface Target {
   orderNo?: string | undefined;
 }
 
-/** The faults that are set. */
+/** The list of the faults that are set. It can add, list and remove faults, and find the fault for a call. */
 export interface Faults {
   set(rule: Pick<FaultRule, 'payWay' | 'fault'> & { call?: string } & Partial<Omit<FaultRule, 'call'>>): FaultRule;
   list(): readonly FaultRule[];
   clear(id?: string): void;
-  /** Returns the first fault that applies to this call, and counts it. */
+  /** Returns the first fault that applies to this call, and adds one to the fault's number of hits. */
   draw(target: Target): Strike | undefined;
 }
 
@@ -149,7 +152,11 @@ export function createFaults(random: () => number = Math.random): Faults {
       const { payWay, fault, probability = null, delayMs = null, hangUpMs = null } = input;
       const { account = null, orderNo = null, word = null } = input;
       if (fault.startsWith('refused') && word === null)
-        throw new SimulatorRefusal(400, 'word_missing', `The fault ${fault} requires the field word, a channel code.`);
+        throw new SimulatorRefusal(
+          400,
+          'word_missing',
+          `The fault ${fault} requires the field "word" with an error code of the channel.`,
+        );
       const rule: FaultRule = {
         id: randomUUID(),
         payWay,

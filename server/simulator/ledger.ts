@@ -3,7 +3,10 @@ import type { OpenJournal } from './folder.ts';
 import type { NotificationRecord } from './notification.ts';
 import type { EntryType, LedgerEntry, Refund, Trade, TradeState } from './trade.ts';
 
-/** The sums of one order, from its ledger entries. Minor units. */
+/**
+ * The totals of one order, computed from its ledger entries: amounts in minor units, and how many payments and refunds
+ * the order has.
+ */
 export interface OrderSums {
   payWay: PayWay;
   account: string;
@@ -23,9 +26,12 @@ export interface Ledger {
   readonly entries: readonly LedgerEntry[];
   readonly trades: Map<string, Trade>;
   readonly notifications: Map<string, NotificationRecord>;
-  /** Every number that was issued, so that no number is issued twice. */
+  /**
+   * Every identifier that the simulator has issued for a payment, capture, refund or trade, so that none is issued
+   * twice.
+   */
   readonly numbers: Set<string>;
-  /** How far the clock was advanced in earlier processes (ms). */
+  /** How far the simulated clock was ahead of real time (ms) in the last process that used this ledger. */
   clockOffset: number;
   write(
     trade: Trade,
@@ -86,7 +92,7 @@ export function openLedger(openJournal: OpenJournal, now: () => number): Ledger 
   };
 }
 
-/** Returns the sums of each order among `entries`. Channel, account and order number identify an order. */
+/** Returns the totals of each order that occurs in `entries`. Channel, account and order number identify an order. */
 export function sumOrders(entries: readonly LedgerEntry[], trades: ReadonlyMap<string, Trade>): OrderSums[] {
   const orders = new Map<string, OrderSums>();
   for (const entry of entries) {

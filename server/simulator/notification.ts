@@ -1,4 +1,4 @@
-/** A notification as it is stored, signed and posted. */
+/** The data of a notification and of its deliveries, and the function that posts a notification to the merchant. */
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import type { PayWay } from '../payments/channel.ts';
@@ -15,7 +15,7 @@ export interface NotificationRecord {
   account: string;
   tradeId: string;
   orderNo: string;
-  /** The channel's name of the event. */
+  /** The channel's own name for this type of event. */
   event: string;
   url: string;
   /** The content of the message as JSON data, fixed when the notification was created. */
@@ -26,7 +26,7 @@ export interface NotificationRecord {
   acknowledged: boolean;
 }
 
-/** The part of a new notification that the channel simulator provides. */
+/** The values that a channel simulator supplies when it creates a notification. */
 interface NotificationDraft {
   id: string;
   event: string;

@@ -43,9 +43,9 @@ export function payOnce(core: Core, trade: Trade): void {
 }
 
 /**
- * Creates a second open trade under the order number of `trade`, as if the order had been created twice at the channel.
- * At PayPal the second trade is another order with the same merchant numbers. Throws SimulatorRefusal if the channel
- * allows only one trade for each number.
+ * Creates a second open trade with the order number of `trade`, as if the merchant had created the order twice at the
+ * channel. PayPal assigns its own order ids, so there the second trade is a new order with the same invoice_id or
+ * custom_id. Throws SimulatorRefusal if the channel allows only one trade for each order number.
  */
 export function anotherOf(core: Core, trade: Trade): Trade {
   const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
@@ -58,7 +58,7 @@ export function anotherOf(core: Core, trade: Trade): Trade {
   return core.trades.create({ ...names, ...own, state: 'open' });
 }
 
-/** Pays a second trade, and captures it if the channel requires a capture. */
+/** Pays the second trade of an order (see `anotherOf`), and captures the payment if the channel requires a capture. */
 export function payAgain(core: Core, trade: Trade): void {
   const channelSimulator = core.channelSimulator(trade.payWay);
   channelSimulator.pay(core, trade);

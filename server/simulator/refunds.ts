@@ -6,7 +6,8 @@ import { refundableMinor, type Refund, type RefundDraft, type RefundState, type 
 const LATER_MS = 60_000;
 
 /**
- * WeChat Pay closes a refund that cannot be made for a week ("申请退款": CLOSED). In ms; the time factor is not applied.
+ * How long WeChat Pay tries to make a refund before it closes the refund (ms): one week ("申请退款": CLOSED). The time
+ * factor is not applied.
  */
 const CLOSED_AFTER_MS = 7 * 86_400_000;
 
@@ -43,7 +44,7 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
     const isClosed = fault === 'closed-refund';
-    // If the merchant has set another state in its portal before this time, that state is kept.
+    // If the refund has another state by then, because the merchant has set one in its portal, that state is kept.
     const end = () => {
       if (refund.state !== state) return;
       if (isClosed) core.trades.moveRefund(trade, refund, next);

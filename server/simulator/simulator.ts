@@ -26,7 +26,7 @@ export interface Address {
   port: number;
 }
 
-/** The options of `startSimulator`. */
+/** What `startSimulator` needs: the data folder, the addresses, the clock, and the channels to simulate. */
 export interface SimulatorOptions {
   /** Folder of keys, accounts and ledger; created when missing. Used by one process at a time. */
   dir: string;
@@ -44,7 +44,7 @@ export interface SimulatorOptions {
   channelSimulators?: readonly ChannelSimulator[];
 }
 
-/** A running simulator. */
+/** What `startSimulator` returns: the URLs of the simulator, and the function that stops it. */
 export interface RunningSimulator {
   url: string;
   /** The base URL of each channel that has an address of its own. */
@@ -100,7 +100,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
 /** The simulator's app: channels, payer pages, control API and control page. */
 function createApp(core: Core): Koa {
   const app = new Koa();
-  // Clients disconnect when a fault delays the response, so these errors are only logged.
+  // When a fault delays a response, clients disconnect. The errors that this causes are only logged.
   app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));
   app.use(refuseReadably);
   app.use(leadToChannel(core.channelSimulators));

@@ -10,7 +10,7 @@ import { SimulatorRefusal } from './requests.ts';
  */
 export type TradeState = 'offered' | 'open' | 'approved' | 'paid' | 'closed';
 
-/** The state of a refund at the channel. */
+/** The state of a refund at the channel. `abnormal` = the payer's account could not be credited (WeChat Pay). */
 export type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
 
 /**
@@ -47,7 +47,7 @@ export interface Payment {
   requestNo: string | null;
 }
 
-/** A refund. `refundNo` is the merchant's number, `number` the channel's. */
+/** A refund. `refundNo` is the merchant's identifier of the refund, `number` is the channel's identifier. */
 export interface Refund {
   number: string;
   refundNo: string;
@@ -59,11 +59,9 @@ export interface Refund {
   doneAt: number | null;
   /** Each state that the refund had, with its time, oldest first. */
   moves: { state: RefundState; at: number }[];
-  /**
-   * The discounts and profit shares within the refund, and the fee that is returned (`feeBack`). Both are fixed when
-   * the refund is made.
-   */
+  /** The discounts and profit shares within the refund, fixed when the refund is made. */
   offers: Offers;
+  /** The fee that the channel returns to the merchant, in minor units, fixed when the refund is made. */
   feeBack: number;
   /** Paid from the merchant's available balance instead of the unsettled funds (WeChat Pay). */
   fromAvailable?: boolean;
@@ -114,7 +112,7 @@ export interface Trade {
   payWay: PayWay;
   /** Name of the account in the simulator. */
   account: string;
-  /** The merchant's number: out_trade_no; PayPal: invoice_id or custom_id. */
+  /** The merchant's identifier of the order: out_trade_no; at PayPal invoice_id or custom_id. */
   orderNo: string;
   scene: string;
   subject: string;
@@ -138,11 +136,11 @@ export interface Trade {
   details: Record<string, unknown>;
 }
 
-/** The part of a new trade that the channel simulator provides. */
+/** The values that a channel simulator supplies when it creates a trade. */
 export type TradeDraft = Pick<Trade, 'payWay' | 'account' | 'orderNo' | 'scene' | 'subject' | 'minor' | 'currency'> &
   Partial<Pick<Trade, 'id' | 'state' | 'notifyUrl' | 'returnUrl' | 'cancelUrl' | 'expiresAt' | 'details'>>;
 
-/** The kinds of ledger entries. */
+/** The changes of a trade that a ledger entry can record. */
 const ENTRY_TYPES = [
   'created',
   'scanned',
@@ -161,7 +159,7 @@ const ENTRY_TYPES = [
   'refund-reversed',
   'updated',
 ] as const;
-/** The kind of a ledger entry. */
+/** The change of a trade that a ledger entry records. */
 export type EntryType = (typeof ENTRY_TYPES)[number];
 
 /** One entry of the append-only ledger; `minor` is in minor units, `at` is RFC 3339 on the simulated clock. */
@@ -172,7 +170,7 @@ export interface LedgerEntry {
   account: string;
   orderNo: string;
   tradeId: string;
-  /** The number of the payment, capture or refund, or the trade's own id. */
+  /** The channel's identifier of the payment, capture, refund or dispute that changed, or the trade's own id. */
   number: string;
   refundNo?: string;
   origin?: Refund['origin'];
@@ -230,6 +228,10 @@ export function disputedMinor(trade: Trade, { amount }: DisputeAction): number {
   if (amount === undefined) return trade.minor;
   const money = readMajorText(String(amount), trade.currency);
   if (money === undefined || money.minor <= 0n || money.minor > BigInt(trade.minor))
-    throw new SimulatorRefusal(400, 'amount_invalid', 'The field amount must be in major units, at most the payment.');
+    throw new SimulatorRefusal(
+      400,
+      'amount_invalid',
+      'The field "amount" must be above zero and at most the amount of the order, in major units such as 12.50.',
+    );
   return Number(money.minor);
 }

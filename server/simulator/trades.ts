@@ -1,6 +1,6 @@
 /**
- * Creates and changes trades, with the outcomes that exact amounts fix, and with discounts and profit shares
- * (`Offers`).
+ * Creates and changes trades. Some exact amounts, such as 0.02, fix the outcome of a trade (`OUTCOMES`). A trade can
+ * have discounts and profit shares (`Offers`).
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
@@ -45,9 +45,17 @@ export function offer(rules: Pick<BillRules, 'offers'>, trade: Trade, offers: Of
     throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is already paid.`);
   for (const name of ['merchant', 'channel', 'share'] as const)
     if (offers[name] > 0 && !rules.offers.includes(name))
-      throw new SimulatorRefusal(400, 'offer_unknown_here', `The bills of ${trade.payWay} cannot show ${name}.`);
+      throw new SimulatorRefusal(
+        400,
+        'offer_unknown_here',
+        `The bills of ${trade.payWay} cannot show the amount in the field "${name}". Omit the field.`,
+      );
   if (offers.merchant + offers.channel > trade.minor || offers.share > trade.minor - offers.merchant)
-    throw new SimulatorRefusal(400, 'offer_too_much', `Discounts or shares are larger than order ${trade.orderNo}.`);
+    throw new SimulatorRefusal(
+      400,
+      'offer_too_much',
+      `The discounts or the profit share are larger than the amount of order ${trade.orderNo}.`,
+    );
   trade.offers = offers;
 }
 

@@ -8,7 +8,10 @@ import type { Actor } from '../identity/ports.ts';
 import type { Mode } from '../payments/channel.ts';
 import { agentKeyPlace, type RequestCode } from './schemes/wechat.ts';
 
-/** A change of the settings by an administrator. Absent fields keep their value. */
+/**
+ * The changes that an administrator makes to a project's agent pay settings (payments by WeChat's agents). Absent
+ * fields keep their value.
+ */
 interface AgentPayChange {
   developerId?: string | undefined;
   keyId?: string | undefined;
@@ -17,13 +20,13 @@ interface AgentPayChange {
   skills?: Record<string, { id: string; version: string }> | undefined;
 }
 
-/** The settings of a project without the private key. */
+/** A project's agent pay settings as the API shows them, without the private key. */
 type AgentPayView = Omit<AgentPayRow, 'encrypted' | Moment> &
   Record<Exclude<Moment, 'updatedAt'>, string | null> & { updatedAt: string };
 
 type Moment = 'lastSuccessAt' | 'lastFailureAt' | 'updatedAt';
 
-/** The result of a test of the settings. */
+/** Whether WeChat accepts the private key in a project's agent pay settings. `message` says what WeChat responded. */
 interface AgentPayTest {
   ok: boolean;
   message: string;
@@ -33,7 +36,7 @@ interface SettingPorts {
   store: Store;
   now: () => Date;
   simulated: boolean;
-  /** Throws if this service must not use the mode. */
+  /** Throws if this service is not allowed to use the mode (`simulator`, `sandbox` or `live`). */
   requireMode: (mode: Mode) => void;
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
   audit: Audit;
@@ -50,7 +53,10 @@ type Acting = { actor: Actor; project: string };
  */
 export type AgentPaySettings = ReturnType<typeof agentPaySettings>;
 
-/** Creates the operations on the settings. Each change is written together with its audit entry in one transaction. */
+/**
+ * Creates the operations on agent pay settings. Each change is written together with its audit entry in one
+ * transaction.
+ */
 export function agentPaySettings({
   store,
   now,
@@ -62,9 +68,9 @@ export function agentPaySettings({
   requestCode,
 }: SettingPorts) {
   return {
-    /** Returns the settings of a project. Throws NotFound if the project has none. */
+    /** Returns the agent pay settings of a project. Throws NotFound if the project has none. */
     show: (project: string): Promise<AgentPayView> => store.read(async (tx) => viewOf(await read(tx, project))),
-    /** Creates or changes the settings of a project. */
+    /** Creates or changes the agent pay settings of a project. */
     async set({ actor, project }: Acting, change: AgentPayChange): Promise<AgentPayView> {
       const mode = simulated ? 'simulator' : 'live';
       requireMode(mode);
@@ -92,7 +98,7 @@ export function agentPaySettings({
         return viewOf(row);
       });
     },
-    /** Deletes the settings of a project. Payment codes that WeChat issued before stay valid. */
+    /** Deletes the agent pay settings of a project. Payment codes that WeChat issued before stay valid. */
     remove: ({ actor, project }: Acting): Promise<AgentPayView> =>
       store.transaction(async (tx) => {
         const row = await read(tx, project);
@@ -107,12 +113,12 @@ export function agentPaySettings({
     async test(project: string): Promise<AgentPayTest> {
       const row = await store.read((tx) => read(tx, project));
       const [skill] = Object.values(row.skills);
-      if (!skill) return { ok: false, message: 'The settings have no skill id of WeChat in `skills`.' };
+      if (!skill) return { ok: false, message: 'The test requires a SkillHub skill id in the setting `skills`.' };
       const key = readKey(encryption.open(agentKeyPlace(project), row.encrypted));
       const nothing = { type: 'code_url', value: 'weixin://wxpay/bizpayurl?pr=test' } as const;
       const request = { orderNo: '', mode: row.mode, skill, payData: nothing, seconds: 60 };
       const answer = await requestCode({ ...row, key }, request);
-      if ('code' in answer) return { ok: true, message: 'A payment code was given.' };
+      if ('code' in answer) return { ok: true, message: 'WeChat accepted the key and issued a payment code.' };
       return { ok: /\bPAY_DATA_UNKNOWN\b/.test(answer.fault), message: answer.fault };
     },
   };
@@ -152,8 +158,8 @@ export function agentPaySettings({
 }
 
 /**
- * The stored values of the fields that a change omits. If the change is for another mode or developer account, the
- * stored key is left out.
+ * Returns the stored values of the fields that a change omits. A stored private key belongs to one mode and one
+ * developer account. If the change is for another mode or developer account, the stored key is not returned.
  */
 function kept(before: AgentPayRow | undefined, mode: Mode, developerId: string | undefined): Partial<AgentPayRow> {
   if (!before) return { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} };

@@ -77,8 +77,8 @@ export function isLive(skill: Pick<SkillOrderRow, 'fulfilment' | 'leasedUntil'>,
 
 /**
  * Claims the work of an order while the order is locked. Only one claim is valid at a time. Each claim has its own
- * fencing number, and only the claim with the current number may store a result. `due` is set by the job, which runs
- * when the pause between attempts is over.
+ * fencing number, and only the claim with the current number may store a result. With `due`, the pause between two
+ * attempts is not checked, because the job calls only when the pause is over.
  */
 export async function claimWork(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,
@@ -115,7 +115,10 @@ type Progress = Pick<
 /** Why work that has neither succeeded nor failed permanently cannot be claimed. */
 export type Obstacle = { kind: 'running' | 'exhausted' } | { kind: 'later'; seconds: number };
 
-/** Returns why the work cannot be claimed now. Returns undefined if it can be claimed. */
+/**
+ * Returns why the work cannot be claimed now. Returns undefined if it can be claimed. With `due`, the pause between two
+ * attempts is not checked.
+ */
 export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | undefined {
   if (isLive(work, now)) return { kind: 'running' };
   if (work.attempts >= MAX_ATTEMPTS || isOverdue(work, now)) return { kind: 'exhausted' };

@@ -115,7 +115,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     const end = performance.now() + ports.patience.work;
     for (;;) {
       const row = await store.read((tx) => tx.coinCalls.find({ orderNo }));
-      if (!row) throw new Error('The call was paid with coins, but its row was not found.');
+      if (!row) throw new Error('The call was paid with coins, but the database has no row for it.');
       if (row.fulfilment === 'failed') return coinsBackAnswer(row);
       if (row.refundedAt) throw new OrderRefunded(orderNo);
       if (row.fulfilment === 'done') return coinAnswer(row, { replayed: !mine });
@@ -205,7 +205,10 @@ type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' 
 interface CoinWork {
   /** Runs the handler of a call that is already claimed. Resolves when the attempt has ended, and never rejects. */
   perform(row: CoinCallRow): Promise<void>;
-  /** Claims the work and starts it. `due` is set by the job, which runs when the pause between attempts is over. */
+  /**
+   * Claims the work and starts it. With `due`, the pause between two attempts is not checked, because the job calls
+   * only when the pause is over.
+   */
   begin(orderNo: string, options?: { due?: boolean }): Promise<Begun>;
   /** Returns the promise of a call's running work. undefined = no work for this call is running in this process. */
   underWay(orderNo: string): Promise<void> | undefined;

@@ -13,10 +13,11 @@ interface EffectPorts {
 }
 
 /**
- * The effects of state changes of orders and refunds on pay-per-call. `refundReserved` runs in the transaction that
+ * What pay-per-call does when an order or a refund changes its state. `refundReserved` runs in the transaction that
  * creates a refund, while the order is locked. It rejects every refund while the handler is running. If the product
  * forbids refunds after delivery, it also rejects a merchant's refund after delivery, and a merchant's partial refund
- * before delivery. `isForfeited` in `claim.ts` decides whether the content may still be delivered.
+ * before delivery. With `forced` it rejects nothing, because the channel has already made the refund or the service
+ * owes it. `isForfeited` in `claim.ts` decides whether the content may still be delivered.
  */
 export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {
@@ -46,7 +47,8 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
       await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: null });
     },
     async refundFailed(tx, { orderNo }) {
-      // While the refund was open, no work was scheduled. Because the refund failed, the work is scheduled again.
+      // While a refund is in progress, the job does not process the order (`nextAttemptAt` is null). This refund
+      // failed, so the job processes the order again later.
       const rested = { orderNo, fulfilment: 'none', nextAttemptAt: null } as const;
       await tx.skillOrders.update(rested, { nextAttemptAt: later(now(), PATIENCE_SECONDS) });
     },

@@ -148,7 +148,7 @@ export class PartialRefundBeforeDelivery extends Conflict {
 export class CoinsWhole extends InvalidRequest {
   constructor() {
     super('refundAmount is not allowed: coins are refunded in full.', [
-      { pointer: '/refundAmount', code: 'invalid', detail: 'is not allowed, because coins are refunded in full' },
+      { pointer: '/refundAmount', code: 'invalid', detail: 'must be absent: coins are always refunded in full' },
     ]);
   }
 }
@@ -166,7 +166,7 @@ export class TooManyOffers extends TooManyRequests {
 export class PaymentIdUsed extends Conflict {
   constructor() {
     super('payment_id_used', 'This payment identifier was already used with another payment.', {
-      hint: 'Use a new identifier for a new payment; a retry must send the same payload.',
+      hint: 'Use a new payment identifier for a new payment. A retry must send the same payload as before.',
     });
   }
 }

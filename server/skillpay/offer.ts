@@ -18,7 +18,7 @@ import type { SkillCaller, SkillPair, SkillPorts, SkillRequest } from './ports.t
 import { TooManyOffers } from './errors.ts';
 import { type Skill, findSkill, payableWays } from './resource.ts';
 
-/** The inputs of the pay-per-call row that is stored with an offer's order. */
+/** The values from which the pay-per-call row of a new order is created. */
 interface Offered {
   request: SkillRequest;
   entries: OfferEntry[];
@@ -53,7 +53,7 @@ export function isUnplaced({ state, credential, expiresAt }: OrderRow, now: Date
   return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now;
 }
 
-/** Creates the operation that makes offers. */
+/** Creates the function that makes offers. An offer is the unpaid order that the first call of a resource creates. */
 export function makeOffer(ports: SkillPorts): MakeOffer {
   const { store, payments, codes, now } = ports;
   return async (caller, request, { claim, inPlaceOf } = {}) => {
@@ -80,7 +80,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       { kind: 'skillpay', active, claim, also },
     );
     const { orderNo } = order;
-    // The offer of a pending order does not change, so the rows need not be read again.
+    // The pay-per-call row was just written, and it does not change while the order is pending. So it is not read
+    // again.
     if (written && order.state === 'pending') return { order, skill: written };
     return afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
   };
@@ -154,8 +155,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
   }
 
   /**
-   * Returns the bill with which Alipay's agents pay. A failure is only logged, because the offer can also be paid in
-   * other ways. The next 402 tries again.
+   * Returns Alipay's bill for an order: the text in the 402 from which Alipay's agents pay. A failure is only logged,
+   * because the offer can also be paid in other ways. The next 402 tries again.
    */
   async function billOf(channel: Channel, order: OrderRow, resource: string): Promise<string | null> {
     return agentBill(channel, order, resource).catch((error: unknown) => {
@@ -175,7 +176,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     const { order, skill } = await lockPair(tx, ended);
     const isEnded = order.state === 'closed' || (order.state === 'closing' && order.closeReason === 'payer');
     if (!isEnded || order.paid > 0n || skill.successor !== null)
-      throw new Conflict('changed_meanwhile', 'The order was changed concurrently.', {
+      throw new Conflict('changed_meanwhile', 'Another request has just changed the order. Repeat the request.', {
         retryable: true,
         retryAfter: 1,
       });

@@ -70,7 +70,7 @@ export function skillOperations(ports: SkillPorts) {
       const call = { headers, proofs, bodyDigest };
       if (outTradeNo === undefined) return first(caller, request ?? {}, facts.idempotencyKey(), call);
       return redeem(caller, outTradeNo, request, call).catch(async (error: unknown) => {
-        // This look-up comes second, because most calls are paid with money.
+        // Orders paid with coins are searched last, because most calls are paid with money.
         const paid = error instanceof NotFound ? await coins.replay(caller, outTradeNo, request) : undefined;
         if (!paid) throw error;
         return paid;
@@ -153,7 +153,7 @@ function numberOf(proofs: readonly Proof[]): string | undefined {
   const [first, ...others] = proofs.filter(({ outTradeNo }) => outTradeNo !== undefined);
   for (const { header, outTradeNo } of others)
     if (outTradeNo !== first?.outTradeNo)
-      throw new ProofInvalid(header, `refers to another order than ${first?.header}`);
+      throw new ProofInvalid(header, `contains another order number than the header ${first?.header}`);
   return first?.outTradeNo;
 }
 
@@ -180,8 +180,8 @@ interface Ways {
 }
 
 /**
- * Creates the function that handles first calls. The Idempotency-Key refers only to the order. The 402 itself is not
- * stored, so a repeat gets the current response.
+ * Creates the function that handles first calls. For an Idempotency-Key the service stores the order number, but not
+ * the 402. So a repeated request gets the current response for the same order.
  */
 function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall {
   const { store, now } = ports;

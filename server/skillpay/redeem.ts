@@ -102,7 +102,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (ports.paySimulated && order.mode === 'simulator' && !order.closeAsked)
       return skipScan(ports.paySimulated, order);
     const seen = await payments.query(requesterOf(caller), order.orderNo);
-    // The query may have closed the order.
+    // The order was open before this query, but the channel may have answered that it is closed.
     if (seen.order.state === 'closed') return { ...(await lookLate(seen.order)), ...skipped };
     return { order: seen.order, silent: seen.stale, ...skipped };
   }

@@ -63,7 +63,7 @@ export function createSigningKeys({
     async sign(mode, typ, claims, signer) {
       const one = loaded.get(mode);
       if (!one)
-        throw new Conflict('changed_meanwhile', 'The channel configuration was changed concurrently.', {
+        throw new Conflict('changed_meanwhile', 'The channel configuration has just changed. Repeat the request.', {
           retryable: true,
           retryAfter: 1,
         });
@@ -78,7 +78,10 @@ export function createSigningKeys({
     },
   };
 
-  /** Creates the first key of a mode. A lock prevents several replicas from each creating a key. */
+  /**
+   * Creates the first signing key of a mode (`simulator`, `sandbox` or `live`). A lock prevents several replicas from
+   * each creating a key.
+   */
   async function make(mode: Mode) {
     const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
     const { kty, crv, x } = await exportJWK(pair.publicKey);

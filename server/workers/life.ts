@@ -1,7 +1,10 @@
 import type { Registry } from 'prom-client';
 import type { Config } from '../../config/config.ts';
 
-/** `stop`: the service ends, after health checks have failed for a while. `leave`: another process serves the same address. */
+/**
+ * `stop`: the service ends, after its health checks have failed for a while. `leave`: only this worker ends, and other
+ * workers continue to serve the same address.
+ */
 export type Ending = 'stop' | 'leave';
 
 /** The facts that a ready service logs or prints. */
@@ -21,7 +24,9 @@ export interface ReadyFacts {
   debug: boolean;
   /** The number of workers, if there are several. */
   workers?: number;
-  /** The setup step that is missing before the first payment; null = none. */
+  /**
+   * What must be set up before the first payment is possible: an administrator or a channel; null = nothing is missing.
+   */
   lacks: 'administrator' | 'channel' | null;
   pid: number;
 }
@@ -33,7 +38,9 @@ export interface Life {
   ends: Promise<Ending>;
   openSimulator(config: Config): Promise<{ url: string; close(): Promise<void> } | undefined>;
   openMetrics(registry: Registry, config: Config): Promise<{ port?: number; close(): Promise<void> }>;
-  /** Whether `ready` prints the facts; otherwise they are logged. */
+  /**
+   * If true, `ready` prints the facts for a person at the terminal. If false, the service writes the facts to its log.
+   */
   tells: boolean;
   /** Called when requests are accepted and jobs run. */
   ready(facts: ReadyFacts): void;

@@ -13,8 +13,8 @@ import type { Figures, FirstWord, ReadyFacts, SupervisorWord, StartError, Worker
 /** The dependencies of a supervisor. */
 interface SupervisorParts {
   /**
-   * Reloads the configuration, so that the supervisor has the same settings as new workers. Throws if the configuration
-   * is invalid.
+   * Reads the configuration again when SIGHUP arrives, because the number of workers may have changed. Throws if the
+   * configuration is invalid.
    */
   load: () => LoadedConfig;
   /** URL of the simulator that runs in this process. */
@@ -30,7 +30,10 @@ interface SupervisorParts {
 const PAUSES = [0, 1, 2, 5, 10, 30] as const;
 /** A worker that ran for this long resets the count of crashes. */
 const SOUND_MS = 60_000;
-/** Time beyond the worker's own shutdown limits before the worker is killed. */
+/**
+ * How long the supervisor waits after the worker's own time limits (`drainSeconds` and `shutdownSeconds`) before it
+ * kills the worker (ms).
+ */
 const PATIENCE_MS = 20_000;
 
 /**

@@ -28,7 +28,7 @@ export async function work(config: Config, serve: (life: Life) => Promise<void>)
       });
       return { close: async () => {} };
     },
-    // The supervisor prints the facts, once for all workers.
+    // At a terminal, the supervisor prints the facts once for all workers, so a worker does not log them.
     tells: logsText(config) && process.stdout.isTTY === true,
     ready(facts) {
       isReady = true;

@@ -204,7 +204,7 @@ const FAILURES: [name: string, last: Row, exit: number, code: string, words: Reg
     { state: 'done', ...fault('timeout') },
     1,
     'bill_not_renewed',
-    /the earlier bill still counts/,
+    /the service keeps the earlier bill/,
     /queries the channel again/,
   ],
 ];

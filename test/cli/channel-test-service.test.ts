@@ -41,7 +41,7 @@ test('channel test --products prints a table on a terminal, lines in a pipe, sta
     t.is(code, 1, stderr);
     t.regex(stdout, /^ok +Native \(qr\)/m);
     const words = stdout.replaceAll(/\s+/g, ' ');
-    t.regex(words, /fail H5 \(h5\) The merchant has not opened this product: .* \(NO_AUTH, support id [\w-]+\)/);
+    t.regex(words, /fail H5 \(h5\) The merchant has not opened this product\. .* \(NO_AUTH, support id [\w-]+\)/);
     t.true(
       stdout.split('\n').every((line) => displayWidth(line) <= columns),
       stdout,

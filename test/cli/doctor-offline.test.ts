@@ -165,12 +165,17 @@ const FAULTS: readonly Planted[] = [
   {
     name: 'an overdue order',
     sql: `update orders set expires_at = now() - interval '2 hours'`,
-    found: { check: 'orders', status: 'degraded', detail: /^1 overdue/, fix: /^payctl server start$/ },
+    found: {
+      check: 'orders',
+      status: 'degraded',
+      detail: /^1 open for more than an hour/,
+      fix: /^payctl server start$/,
+    },
   },
   {
     name: 'no enabled channel',
     sql: 'update channel_states set enabled = false',
-    found: { check: 'channels', status: 'failed', detail: /nothing can be paid/, fix: /^payctl channel set alipay/ },
+    found: { check: 'channels', status: 'failed', detail: /no payment is possible/, fix: /^payctl channel set alipay/ },
   },
   {
     name: 'a public URL at another port of this machine',

@@ -152,7 +152,7 @@ const FAULTS: readonly Fault[] = [
     plant: async (world) => void (await sql(world, 'update channel_states set enabled = false')),
     check: 'channels',
     status: 'failed',
-    detail: /nothing can be paid/,
+    detail: /no payment is possible/,
     fix: /^payctl channel set alipay/,
     undo: (world) => sql(world, 'update channel_states set enabled = true'),
   },

@@ -102,7 +102,7 @@ const stepsWith = (tip: string): Step[] => [
     env: { PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') },
     found: [
       ['master key', /^\d+ encrypted records need the key [0-9a-f]{8}$/, /Security\.MasterKey/],
-      ['audit log', /^the chain breaks at line [0-9a-f]+: key_unknown$/, /former key/],
+      ['audit log', /^the hash chain of the audit log breaks at line [0-9a-f]+: key_unknown$/, /former key/],
     ],
   },
   {
@@ -114,7 +114,7 @@ const stepsWith = (tip: string): Step[] => [
     name: 'a truncated audit log',
     sql: `delete from schema_migrations where name = '9999-later'; delete from audit_log where id = (select max(id) from audit_log)`,
     args: ['--tip', tip],
-    found: [['audit log', /^the tip given with --tip is not in the audit log/, /^use a newer backup$/]],
+    found: [['audit log', /^the hash given with --tip is not in the audit log/, /^use a newer backup$/]],
   },
   {
     name: 'all other faults together',
@@ -127,11 +127,19 @@ const stepsWith = (tip: string): Step[] => [
       update orders set created_at = now() + interval '1 day' where order_no = (select min(order_no) from orders)`,
     found: [
       ['sealed records', /^certs \S+ is damaged or was tampered with$/, /payctl cert upload/],
-      ['audit log', /^the chain breaks at line \d+: line_missing$/, /payctl audit/],
+      ['audit log', /^the hash chain of the audit log breaks at line \d+: line_missing$/, /payctl audit/],
       ['ledger refunded', /: 1 violations, first P\d{14}\w{10}: order 100, refunds 0$/, /payctl audit/],
       ['ledger coins', /1 violations, first gold\/u1/, /payctl audit/],
-      ['sequences', /^public\.events_sequence_seq is at 1, but events has \d+/, /^psql -c "select setval\(.*, \d+\)"$/],
-      ['event log', /^readers see events up to number 1, but the highest event has number \d+$/, /repair the sequence/],
+      [
+        'sequences',
+        /^the sequence public\.events_sequence_seq is at 1, but the table events already has the number \d+/,
+        /^psql -c "select setval\(.*, \d+\)"$/,
+      ],
+      [
+        'event log',
+        /^readers of the event log get only the events up to number 1, but the newest event has number \d+$/,
+        /repair the sequence/,
+      ],
       ['clock', /^1 rows of orders have a created_at in the future, up to \S+$/, /timedatectl/],
     ],
   },

@@ -73,7 +73,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   if (SILENT.has(plain(test['code'])))
     return failed(
       name,
-      `does not answer, and no setting of the channel is the cause; check the network of the server: ${lack}`,
+      `does not answer, but its configuration is not the cause; check the network of the server: ${lack}`,
       `payctl channel test ${payWay}${inProject(project)}`,
     );
   return failed(
@@ -95,7 +95,10 @@ function waitingForTrust(row: Row): Finding[] {
   );
 }
 
-/** Warns about notifications that the service refused, because they are the most frequent cause of late payments. */
+/**
+ * Warns about notifications that the service refused. After a refusal the service learns of a payment only later, when
+ * it queries the channel.
+ */
 function refusedNotices(row: Row): Finding[] {
   const refused = row['refusedNotices'] as Row | null | undefined;
   if (refused?.['isOpen'] !== true) return [];
@@ -114,7 +117,10 @@ function rowsOf(value: unknown): Row[] {
   return Array.isArray(value) ? (value as Row[]) : [];
 }
 
-/** Reports the recent health of a channel instead of a test result, because a viewer may not send test requests. */
+/**
+ * Reports a channel's status from its recent calls. Used for administrators with the role `viewer`, who may not send
+ * test requests.
+ */
 function known(name: string, row: Row): Finding {
   const status = plain(row['status']);
   if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
@@ -176,7 +182,10 @@ export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   return [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
 }
 
-/** Whether a key belongs to the simulator while the channel does not, or to the sandbox while the channel is live. */
+/**
+ * Whether a key belongs to a mode that its channel does not use: a simulator key of a channel in another mode, or a
+ * sandbox key of a live channel.
+ */
 function isOfOtherMode({ trust, mode, present }: Row): boolean {
   if (trust === null || trust === undefined || present === null) return false;
   return (mode === 'simulator' && present !== 'simulator') || (mode === 'sandbox' && present === 'live');
@@ -186,7 +195,10 @@ function isInUse({ mode, account, present, presentAccount }: Row): boolean {
   return typeof mode !== 'string' || present === null || (mode === present && account === presentAccount);
 }
 
-/** Lists the rows of all projects; returns the error if a list fails. */
+/**
+ * Calls `read` for each project and returns the rows of all projects in one list. If a request fails, returns the
+ * error.
+ */
 export async function ofEveryProject(
   api: Context['api'],
   read: (project: string) => Promise<Row[]>,

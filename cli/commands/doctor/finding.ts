@@ -9,7 +9,7 @@ export type { Finding } from '../../findings.ts';
 /** API path of the channel configurations. */
 export const CHANNEL_CONFIGS = '/api/v1/payment/config';
 
-/** A failed check: the service would refuse to call the URL of this skill's handler. */
+/** A failed check: a skill (a product that is paid per call) has a handler URL that the service refuses to call. */
 export function handlerFinding(code: string, fault: string, project: string): Finding {
   const why =
     fault === 'https_required' ? 'its URL does not use https' : 'its URL leads to a private address or is invalid';
@@ -111,7 +111,11 @@ export function fixOf(payWay: string, field: string, ofProject: string): string 
     : `payctl channel set ${payWay}${ofProject}`;
 }
 
-/** A failed check for missing fields or keys. `others` are stored keys of the missing kinds that belong to another account or mode. */
+/**
+ * A failed check for a channel whose configuration lacks fields or keys; only a warning if the channel is disabled.
+ * `others` are stored keys of the missing kinds that belong to another account or to another mode (live, sandbox or
+ * simulator).
+ */
 export function lacking(
   project: string,
   payWay: string,

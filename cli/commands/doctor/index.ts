@@ -118,13 +118,14 @@ async function checkExceptions({ api }: Context): Promise<Finding[]> {
   if (answer instanceof CliError) return unreadable('exceptions', answer);
   const [first] = answer.rows;
   if (!first) return [ok('exceptions', 'none open')];
-  // `payctl explain` needs an order number.
+  // payctl advises `payctl explain` only for a single exception with an order, because this command needs an order
+  // number.
   const isExplained = answer.rows.length === 1 && !WITHOUT_ORDER.has(first['kind']);
   const fix = isExplained ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
   return [degraded('exceptions', `${countText(answer.rows, answer.nextCursor)} open`, fix)];
 }
 
-/** Checks that no refund is in an abnormal state. */
+/** Checks that no refund has the status `abnormal`. */
 async function checkRefunds({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(REFUNDS, { status: 'abnormal' }));
   if (answer instanceof CliError) return unreadable('refunds', answer);
@@ -150,7 +151,7 @@ async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   const waiting = `${countText(answer.rows, answer.nextCursor)} waiting`;
   const fix = 'payctl approval list --state waiting';
   if (old.length === 0) return [degraded('approvals', waiting, fix)];
-  return [failed('approvals', `${waiting}, ${old.length} of them for more than 3 days`, fix)];
+  return [failed('approvals', `${waiting}; ${old.length} of these requests have waited for more than 3 days`, fix)];
 }
 
 /**
@@ -185,8 +186,8 @@ function countText(rows: readonly Row[], nextCursor: string | null): string {
 }
 
 /**
- * Checks that the service can call the handler of every skill on sale. If the handler cannot be called, paid calls are
- * refunded.
+ * Checks every enabled skill (a product that is paid per call): whether the service can call its handler URL. Otherwise
+ * the service refunds paid calls.
  */
 async function checkHandlers({ api }: Context): Promise<Finding[]> {
   const skills = await ofEveryProject(api, async (project) => {

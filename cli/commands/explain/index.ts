@@ -43,8 +43,8 @@ function draw({ label, cells, look, command }: Line, { columns, style }: PageSpa
 }
 
 /**
- * Formats a number (e.g. a refund number), its state and further facts in one line. If the line is too long, the
- * further facts wrap to the next lines.
+ * Formats one line about e.g. a refund: its refund number, its state and further details. If the line is too long, the
+ * details wrap to the next lines.
  */
 function headed(first: string, look: string, [state = '', ...more]: string[], room: number, style: Style): string[] {
   const start = `${style('bold', first)}  ${painted(style, look, state)}`;
@@ -155,7 +155,10 @@ async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   return { ...explanation, timeline };
 }
 
-/** Converts a section to labelled lines for a pipe. The label contains the section, e.g. `refund-why`. */
+/**
+ * Converts a section to tab-separated lines for a pipe. Each line starts with a label; the label begins with the name
+ * of the section's objects, e.g. `refund-why`.
+ */
 function labelled({ title, lines }: Section): string[] {
   const owner = { order: '', refunds: 'refund', exceptions: 'exception', bills: 'bill', story: 'step' }[title];
   return lines.map(({ label, cells }) =>

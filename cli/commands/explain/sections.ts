@@ -8,7 +8,10 @@ interface Step {
   detail?: Row;
 }
 
-/** The cells of a step: a mark, the summary, and the actor or the result. */
+/**
+ * The texts of a timeline step, in columns: a symbol or the kind of step, a summary, and details such as the cause or
+ * the result.
+ */
 function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
   const read = (field: string): string => plain(valueOf(detail, field));
   switch (kind) {
@@ -55,7 +58,10 @@ function messageWords(read: Read): string {
   return [read('payWay'), read('call')].filter(Boolean).join(' ');
 }
 
-/** The result of a message from or to the channel: status or error, duration, number of repetitions, key, and the channel's request id. */
+/**
+ * The result of a message from or to the channel: status or error, duration, how often it was repeated, the key that
+ * verified its signature, and the channel's request id.
+ */
 function messageResult(read: Read, time: (at: unknown) => string): string {
   const took = read('durationMs') ? `${read('durationMs')} ms` : '';
   const key = read('key') || read('verifiedBy');
@@ -75,7 +81,7 @@ function resolution(read: Read): string {
   return [read('resolution'), read('reason')].filter(Boolean).join(': ');
 }
 
-/** The next step of the service. `at` is null for a step that is in progress. */
+/** What the service will do next about the order, and when. `at` is null while the action is in progress. */
 interface Next {
   action: string;
   at: string | null;
@@ -114,14 +120,20 @@ interface Explanation {
   refusedNotices?: { why: string; detail: string; change: string; count: number; at: string } | null;
 }
 
-/** The three responses about an order that the explanation needs. */
+/**
+ * The three API responses from which payctl explains an order: the service's explanation, the timeline, and the order
+ * itself.
+ */
 export interface Found {
   explanation: Explanation;
   timeline: readonly Step[];
   order: Row;
 }
 
-/** One labelled line. The page joins the cells into a sentence. */
+/**
+ * One output line with a label and texts (`cells`). On a terminal the texts are joined; in a pipe they are separated by
+ * tabs.
+ */
 export interface Line {
   label: string;
   cells: readonly string[];
@@ -131,7 +143,7 @@ export interface Line {
   command?: boolean;
 }
 
-/** Lines under one title. */
+/** A group of output lines about one subject, e.g. about the refunds of an order. */
 export interface Section {
   title: 'order' | 'refunds' | 'exceptions' | 'bills' | 'story';
   lines: readonly Line[];
@@ -176,7 +188,8 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
       title: 'exceptions',
       lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
         { label: 'exception', cells: [kind, id] },
-        // If the fix of the order, printed above, starts with the same command, the command is not printed again.
+        // The fix of the order is printed above. If it starts with the fix of this exception, the command is not
+        // printed a second time.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
     },

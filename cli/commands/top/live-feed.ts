@@ -28,7 +28,7 @@ const KEPT = 1_000;
 /** The event rate is computed over this time. */
 const TRAIL_MS = 10_000;
 
-/** The state before the first message. */
+/** The board (state of the service) before the first message arrives. */
 export const NOTHING: Board = {
   at: null,
   orders: {},
@@ -43,7 +43,7 @@ export const NOTHING: Board = {
   trail: [],
 };
 
-/** Returns the state after one message. `now` is in milliseconds. */
+/** Returns the board (state of the service) as one message of the live feed changes it. `now` is in milliseconds. */
 export function fold(board: Board, message: Row, now: number): Board {
   const events = rowIn(message, 'events');
   const passed = board.passed + Number(events['passed'] ?? 0);

@@ -26,7 +26,10 @@ export interface State {
   notice: string;
 }
 
-/** An action that a key requests and that does not only change the state of the screen, e.g. quit. */
+/**
+ * An action that a key requests from the program, e.g. to quit or to request an explanation. Other keys change only the
+ * state of the screen.
+ */
 export type SideEffect =
   | { kind: 'quit' }
   | { kind: 'suspend' }

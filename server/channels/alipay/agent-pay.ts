@@ -102,7 +102,7 @@ function readVerified(answer: SignedAnswer, proof: AgentProof, receivedAt: Date)
   if (code !== CODE.ok) return unknownRefusal(answer) ?? { kind: 'refused', code: subCode || code, reason: message };
   const { active, amount: yuan, out_trade_no: orderNo, trade_no: tradeNo, resource_id: resourceId } = content;
   if (active !== true && active !== 'true')
-    return { kind: 'refused', code: 'not_active', reason: 'Alipay reports that the payment proof is not active.' };
+    return { kind: 'refused', code: 'not_active', reason: 'Alipay reports that the payment proof is not valid now.' };
   const amount = readMajorText(yuan, 'CNY');
   if (!amount || typeof orderNo !== 'string' || typeof resourceId !== 'string')
     return unknown('unparsable', 'The response has no amount, out_trade_no or resource_id.');

@@ -111,12 +111,12 @@ export function readCancelled(answer: SignedAnswer, order: OrderRef, receivedAt:
 }
 
 /**
- * Reads the response to alipay.trade.refund. A business refusal refuses only this call: an earlier call with the same
- * refund number may have succeeded. So the service queries the refund twice before it marks the refund as failed. The
- * refund succeeded only if the response has `fund_change=Y`. Otherwise this call moved no money, but an earlier call
- * may have moved it, so the service queries the refund. If Alipay does not know the refund, the service sends the
- * refund again. `refund_fee` is the sum of all refunds of the order, so it is checked only as a bound and is not the
- * amount of this refund.
+ * Reads the response to alipay.trade.refund. The refund succeeded only if the response has `fund_change=Y`. Otherwise
+ * this call moved no money, but an earlier call with the same refund number may have moved it, so the service queries
+ * the refund. If Alipay does not know the refund, the service sends the refund again. A business refusal refuses only
+ * this call, not an earlier one, so the service queries the refund twice before it marks the refund as failed.
+ * `refund_fee` is the sum of all refunds of the order and not the amount of this refund. It must be at least the amount
+ * of this refund and at most the amount of the order.
  */
 export function readRefunded(answer: SignedAnswer, refund: RefundFacts, receivedAt: Date): RefundOutcome {
   const { content, code, subCode, message } = answer;
@@ -194,7 +194,7 @@ export function readChinaTime(text: unknown): Date | undefined {
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-/** Builds the unknown outcome of a response about a different order. */
+/** Returns an `unknown` outcome, because the response is about a different order than the request. */
 function otherOrder(content: Content): Unknown {
   return unknown('mismatch', `The response is about order ${String(content.out_trade_no)}.`);
 }
@@ -278,7 +278,10 @@ function createDoubt(subCode: string): RefusalDoubt {
   return KNOWN.has(subCode) ? 'trade_may_exist' : 'unlisted';
 }
 
-/** Reads the response to alipay.trade.precreate. A success is a pending order with the text of the QR code. */
+/**
+ * Reads the response to alipay.trade.precreate. After a success the order is pending, and the outcome contains the text
+ * of the QR code for the payer.
+ */
 export function readCode(answer: SignedAnswer, order: PlaceOrder): Outcome {
   const { content } = answer;
   const refused = refusalOf(answer, order);
@@ -289,12 +292,12 @@ export function readCode(answer: SignedAnswer, order: PlaceOrder): Outcome {
 }
 
 /**
- * Returns Alipay's message. If the product is not signed for, a hint to test the configuration is added, because
- * Alipay's message does not name the product.
+ * Returns Alipay's message about a refusal. If the merchant has no contract for the product, a hint to test the
+ * configuration is added, because Alipay's message does not name the product.
  */
 function reasonOf(answer: SignedAnswer): string {
   if (!saysNoProduct(answer)) return answer.message;
-  return `${answer.message} The merchant has not signed for the product of this scene; test the configuration to find out which one.`;
+  return `${answer.message} The merchant has no contract with Alipay for the product of this scene; test the configuration to see which product it is.`;
 }
 
 /**

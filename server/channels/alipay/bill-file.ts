@@ -100,8 +100,9 @@ interface DetailTable {
 }
 
 /**
- * The last free-text column before the times, before the amounts, and before the last amounts. A comma in a free text
- * moves only the cells after it. 备注 is not listed, because no cell after it is read.
+ * Three free-text columns, in the sequence of the table: 商品名称 is the last one before the columns of times, 对方账户 the
+ * last one before the first amounts, and 券名称 the last one before the other amounts. A comma in a free text moves only
+ * the cells after it. 备注 is not listed, because no cell after it is read.
  */
 const LAST_TEXTS = ['商品名称', '对方账户', '券名称'] as const;
 /** Columns that contain an amount in every row. */
@@ -127,8 +128,8 @@ const AMOUNTS: ReadonlySet<string> = new Set([
  */
 function cellsOfCommas(header: readonly string[], read: readonly number[], cells: Cells, line: number): Cells {
   const ends = LAST_TEXTS.map((name) => header.indexOf(name)).filter((at) => at >= 0);
-  // All cells between two free-text columns of `LAST_TEXTS` move by the same distance. This distance is never smaller
-  // than that of the cells before them.
+  // The columns of `LAST_TEXTS` divide a row into parts. Unquoted commas move all cells of a part by the same number of
+  // places. From one part to the next this number can only stay the same or increase.
   const partOf = (at: number): number => ends.filter((end) => at > end).length;
   const cell = (at: number, moved: number): string => cells[at + moved]!.trim();
   const isRight = (at: number, moved: number): boolean => {
@@ -184,8 +185,8 @@ interface Trailer {
 }
 
 /**
- * Reads one of the two lines of sums after the detail table. Returns undefined for any other line. Throws
- * BillMalformed.
+ * Reads one of the two lines of sums after the detail table. Returns undefined for any other line. Throws BillMalformed
+ * if the sum in the line cannot be read.
  */
 function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; sums: Trailer } | undefined {
   const [, word, rest = ''] = /^#+(交易|退款)合计[：:](.*)$/.exec(text) ?? [];
@@ -366,9 +367,11 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
     if (account === undefined) return;
     // The account number in a bill begins with the seller id and has more digits after it.
     if (!account.startsWith(sellerId) || (summary && summary.account !== account))
-      throw new BillMalformed('wrong_account', `The bill is of the account ${account}, not of the expected one.`, {
-        line,
-      });
+      throw new BillMalformed(
+        'wrong_account',
+        `The account ${account} in the bill does not match the seller id or the summary file in the same zip.`,
+        { line },
+      );
   }
 
   /**
@@ -444,8 +447,8 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
     sums.requireCount('payments', stated['交易订单总笔数'], '交易订单总笔数', line);
     sums.requireCount('refunds', stated['退款订单总笔数'], '退款订单总笔数', line);
     sums.require('fees', -stated['服务费'], '服务费', line);
-    // No document states whether the summary subtracts refunds from these two sums, so the service accepts either
-    // value.
+    // No document states whether refunds are subtracted from 订单金额 and 商家实收 in the summary. So the service accepts each
+    // of these two sums with or without the refunds.
     if (stated['订单金额'] !== sums.of('paid') - sums.of('refunded'))
       sums.require('paid', stated['订单金额'], '订单金额', line);
     if (stated['商家实收'] !== sums.of('received') - sums.of('returned'))

@@ -98,8 +98,8 @@ async function* unpacked(zip: yauzl.ZipFile, entry: yauzl.Entry): AsyncGenerator
 }
 
 /**
- * Error messages of yauzl: `CUT` matches those for a truncated file, `LONG` that for a file larger than its header
- * states.
+ * Patterns for error messages of the zip library yauzl. `CUT` matches the messages for a truncated file. `LONG` matches
+ * the message for a file that is larger than its header states.
  */
 const CUT = /End of central directory|overflows file bounds|not enough bytes|unexpected EOF/;
 const LONG = /too many bytes/;

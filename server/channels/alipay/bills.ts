@@ -16,13 +16,19 @@ export const ALIPAY_BILLS: BillCalendar = {
 
 const METHOD = 'alipay.data.dataservice.bill.downloadurl.query';
 
-/** The functions and settings that fetch an Alipay bill. */
+/**
+ * What `alipayBills` needs to fetch a bill: the calls to Alipay, the download function, and settings of the
+ * configuration.
+ */
 interface BillCalls {
   request: (call: AlipayCall) => Promise<Reply>;
   download: Download;
   mode: Mode;
   gateway: string;
-  /** The configured seller id, which the bill must have; empty if the seller id in the file is accepted. */
+  /**
+   * The configured seller id; a bill of another seller is rejected. If it is empty, the seller id in the bill is
+   * accepted.
+   */
   sellerId: string;
   rate: FeeRate | undefined;
   now: () => Date;
@@ -51,8 +57,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   if (code !== CODE.ok) {
     if (NO_BILL.test(subCode))
       return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
-    // A missing permission for bills does not mean that the keys are wrong, and a retry does not help. So it is a
-    // refusal and not an unknown result.
+    // If the app has no permission for bills, its keys may still be right, and a retry does not help. So this response
+    // becomes a refusal and not an unknown result.
     const unknownReply = code === CODE.permission ? undefined : unknownRefusal(reply.answer);
     return unknownReply ?? { kind: 'refused', code: subCode || code, reason: message };
   }
@@ -65,8 +71,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
 const NO_BILL = /^(?:is[pv]\.)?(?:bill_not_exist|no_bill_data)$/i;
 
 /**
- * Alipay returns the same code for a day without payments and for a bill that is not ready. So "no bill" means an empty
- * day only 24 hours after the end of the day.
+ * Alipay returns one error code for two cases: the day has no payments, or its bill is not ready yet. So the code
+ * counts as "no payments" only from 24 hours after the end of the day.
  */
 const EMPTY_AFTER_MINUTES = 24 * 60;
 

@@ -155,8 +155,8 @@ function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
 }
 
 /**
- * The function that reads the response to a create, by scene. Scenes that are not listed send no create to Alipay: the
- * payer's app or browser gets a signed request.
+ * For each scene, the function that reads the response to the create call. For a scene that is not listed, no create
+ * call is sent to Alipay: the payer's app or browser gets a signed request.
  */
 const READ: Readonly<
   Partial<Record<PlaceOrder['scene'], (answer: SignedAnswer, order: PlaceOrder, now: Date) => Outcome>>

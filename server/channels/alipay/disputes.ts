@@ -58,7 +58,7 @@ const Page = z.object({
 });
 const Uploaded = z.object({ file_key: z.string().min(1), file_url: z.string().min(1) });
 
-/** The functions and settings for the complaint calls. */
+/** What `alipayComplaints` needs: the functions that send calls and files to Alipay, and the configured seller id. */
 interface ComplaintCalls {
   request: (call: AlipayCall) => Promise<Reply>;
   upload: (file: AlipayUpload) => Promise<Reply>;

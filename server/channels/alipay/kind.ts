@@ -89,7 +89,10 @@ const CODE_SECONDS = 300;
 
 const ALL_MODES = ['simulator', 'sandbox', 'live'] as const;
 
-/** Alipay as a channel (open API v2, RSA2). An app certificate switches the configuration to certificate mode. */
+/**
+ * The properties of Alipay as a channel (open API v2, RSA2): its scenes, limits, fields and certificates. If an app
+ * certificate is configured, messages are verified with certificates and not with a public key.
+ */
 export const alipayKind: ChannelKind = {
   payWay: 'alipay',
   name: 'Alipay',
@@ -144,7 +147,8 @@ export const alipayKind: ChannelKind = {
       secret: true,
       requiredIn: [],
       pattern: /^[\w-]{1,64}$/,
-      // The merchant may renew the token, so it identifies the account only if there is no seller ID.
+      // The merchant may renew the app authorisation token. So the token identifies the account only if there is no
+      // seller ID.
       pinned: { unless: 'sellerId' },
       help: 'Only for service providers (ISV) acting for another merchant. Without a seller ID orders stay bound to it.',
     },

@@ -123,7 +123,7 @@ function splitForm(body: Buffer): Map<string, Buffer> {
   const fields = new Map<string, Buffer>();
   const pairs = body.toString('latin1').split('&', MAX_PARAMETERS + 1);
   if (pairs.length > MAX_PARAMETERS)
-    throw new NotificationNotGenuine('malformed', 'The notification has too many parameters.');
+    throw new NotificationNotGenuine('malformed', 'The notification has more parameters than the service accepts.');
   for (const pair of pairs) {
     const [, rawKey = '', rawValue = ''] = /^([^=]*)=?([^]*)$/.exec(pair) ?? [];
     const key = percentDecode(rawKey).toString('latin1');

@@ -1,4 +1,4 @@
-/** Tests a configuration: its ids, keys and certificates, and the products that the merchant has signed for. */
+/** Tests a configuration: its ids, keys and certificates, and the merchant's contracts for Alipay products. */
 import { randomBytes } from 'node:crypto';
 import { type ProbeCheck, type ProbeResult, type ProbeRequest, type Scene, verdictOf } from '../../payments/channel.ts';
 import {
@@ -42,8 +42,8 @@ function unseenCodes(prober: Prober): UnseenCodes {
 }
 
 /**
- * Tests the products of the scenes without a payer: with a QR code that is never shown, or an order for a payer that
- * does not exist.
+ * Tests whether the merchant has a contract for the Alipay products that the scenes need. The test needs no payer: it
+ * uses a QR code that is never shown, or an order for a payer that does not exist.
  */
 async function productChecks(prober: Prober, codes: UnseenCodes, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const test = (scene: Scene) => traced(async () => [await testProduct(prober, codes, scene)]);
@@ -70,7 +70,7 @@ function productName(scene: Scene, qrProductCode: string): string {
 }
 
 /**
- * Returns the error code if the response means that the merchant has not signed for the product. Returns undefined for
+ * Returns the error code if the response means that the merchant has no contract for the product. Returns undefined for
  * any other response.
  */
 function productRefusal(reply: Reply): string | undefined {
@@ -126,12 +126,12 @@ async function testProduct(prober: Prober, codes: UnseenCodes, scene: Scene): Pr
   if (saysNoProduct(reply.answer)) {
     const remedy =
       scene === 'qr'
-        ? `Sign for it at Alipay, or set qrProductCode to ${QR_PRODUCTS.join(' or ')}.`
-        : 'Sign for it at Alipay.';
+        ? `Sign the contract at Alipay, or set qrProductCode to ${QR_PRODUCTS.join(' or ')}.`
+        : 'Sign the contract at Alipay.';
     return wanting('product', name, 'failed', {
       field: scene === 'qr' ? 'qrProductCode' : null,
       code: subCode || code,
-      message: `The merchant has not signed for this product. ${remedy} Alipay's message: ${message}`,
+      message: `The merchant has no contract for this product. ${remedy} Alipay's message: ${message}`,
     });
   }
   const isForPayer = scene === 'jsapi' || scene === 'mini';
@@ -233,8 +233,8 @@ function refusalOf({ code, subCode, message }: SignedAnswer) {
 }
 
 /**
- * Tests whether the merchant has signed for QR codes. Not every merchant needs QR codes, so a missing product is
- * `lacking` and not `failed`. Any other refusal is `unproven`.
+ * Tests whether the merchant has a contract for QR codes. Not every merchant needs QR codes, so a missing contract
+ * gives the status `lacking` and not `failed`. Any other refusal gives `unproven`.
  */
 function testQrCodes(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   const used = qrProductOf(prober);
@@ -249,9 +249,9 @@ function testQrCodes(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> 
     const other = QR_PRODUCTS.find((product) => product !== used)!;
     const isOtherRefused = productRefusal(await codes(other)) !== undefined;
     const remedy = isOtherRefused
-      ? `Sign for ${QR_PRODUCTS.join(' or ')} at Alipay, or use other scenes.`
-      : `It has signed for ${other}: set qrProductCode to ${other}.`;
-    const message = `QR codes are refused: the merchant has not signed for the product ${used}. ${remedy}`;
+      ? `Sign a contract for ${QR_PRODUCTS.join(' or ')} at Alipay, or use other scenes.`
+      : `It has a contract for ${other}: set qrProductCode to ${other}.`;
+    const message = `QR codes are refused: the merchant has no contract for the product ${used}. ${remedy}`;
     return [wanting('product', name, 'lacking', { field: 'qrProductCode', code: refusal, message })];
   });
 }

@@ -13,7 +13,7 @@ export const TRADE_STATUS: ReadonlyMap<string, 'pending' | 'paid' | 'closed'> = 
   ['TRADE_SUCCESS', 'paid'],
   // The trade was paid, possibly refunded in part, and can no longer be refunded.
   ['TRADE_FINISHED', 'paid'],
-  // The trade was never paid. If it has a time of payment, it was paid and refunded in full.
+  // Without a time of payment, the trade was never paid. With a time of payment, it was paid and refunded in full.
   ['TRADE_CLOSED', 'closed'],
 ]);
 
@@ -40,7 +40,7 @@ export const NOT_EXIST = 'ACQ.TRADE_NOT_EXIST';
  */
 export const NO_REFUND_TRADE: ReadonlySet<string> = new Set([NOT_EXIST, 'TRADE_NOT_EXIST']);
 
-/** Whether a business or gateway code means that the merchant has not signed for the product of a call. */
+/** Whether a business or gateway code means that the merchant has no contract for the product of a call. */
 export function saysNoProduct({ code, subCode }: { code: string; subCode: string }): boolean {
   return subCode === 'ACQ.ACCESS_FORBIDDEN' || code === CODE.permission;
 }
@@ -87,8 +87,8 @@ const FIELD_BY_SUB_CODE: readonly [RegExp, string | null][] = [
 ];
 
 /**
- * Returns the field or certificate kind of the configuration that the sub_code means is wrong; null if the sub_code
- * means none.
+ * Returns the field or the certificate kind of the configuration that is wrong according to a sub_code; null if the
+ * sub_code is about neither.
  */
 export function blamedField(subCode: string): string | null {
   return FIELD_BY_SUB_CODE.find(([pattern]) => pattern.test(subCode))?.[1] ?? null;

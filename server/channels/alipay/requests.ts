@@ -18,7 +18,9 @@ export interface AlipayUpload {
   part: FormPart;
 }
 
-/** The identity that every request contains. Empty values are not sent. */
+/**
+ * The ids and certificate serials that identify the app and the merchant in every request. Empty values are not sent.
+ */
 export interface Caller {
   appId: string;
   sellerId: string;
@@ -118,7 +120,10 @@ export function createTime(sentAt: Date, now: Date): Date {
   return Math.abs(now.getTime() - sentAt.getTime()) > STALE_MS ? now : sentAt;
 }
 
-/** Encodes parameters as a form. A space becomes `%20` and not `+`, as the app scene and the payer's URL require. */
+/**
+ * Encodes parameters as a form. A space becomes `%20` and not `+`, because the payer's app and the redirect URL for the
+ * payer require this.
+ */
 export function encodeForm(params: Readonly<Record<string, string>>): string {
   return Object.entries(params)
     .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)

@@ -52,7 +52,7 @@ export function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate
   }
 }
 
-/** The names of Alipay's certificate and key kinds in the configuration. */
+/** The names that the configuration uses for each kind of Alipay certificate or key. */
 export const KINDS = {
   appKey: 'alipay_app_key',
   appCert: 'alipay_app_cert',
@@ -82,8 +82,8 @@ type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'distrusted' | 'keep' | 
 type Download = (serial: string, measure: Measure) => Promise<string>;
 
 /**
- * Imports the keys. An app certificate selects certificate mode. Throws ChannelMisconfigured, which names the unusable
- * certificate kind.
+ * Imports the keys. An app certificate selects certificate mode. Throws ChannelMisconfigured with the kind of the
+ * certificate or key that cannot be used.
  */
 export function readKeys(input: KeyInput, download: Download): AlipayKeys {
   const { pems } = input;
@@ -122,7 +122,7 @@ function certificateKeys(input: KeyInput, appKey: KeyObject, download: Download)
     if (!leadsTo(anchors, certificate, others))
       throw new ChannelMisconfigured(
         KINDS.publicCert,
-        "Alipay's public certificate does not lead to a certificate in the root certificate file.",
+        "No certificate chain leads from Alipay's public certificate to the root certificate file.",
       );
     const key = requireRsa(certificate.publicKey, KINDS.publicCert);
     return { certificate, others, entry: [certSerial(certificate), storedKey(input, text, key)] as const };

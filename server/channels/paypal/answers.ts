@@ -1,4 +1,7 @@
-/** Interprets PayPal's responses: the statuses of orders, captures and refunds, and the issues of refusals. */
+/**
+ * Interprets PayPal's responses: the statuses of orders, captures and refunds, and the issues (error codes) of
+ * refusals.
+ */
 import type {
   CloseOutcome,
   Outcome,
@@ -130,8 +133,8 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
 }
 
 /**
- * Returns the fee and the net amount of a capture, if PayPal reports them. For a COMPLETED capture without refunds,
- * `update_time` (Payments v2) is the time of completion.
+ * Returns the fee, the net amount and the time of completion of a capture, as far as PayPal reports them. Only for a
+ * COMPLETED capture without refunds is `update_time` (Payments v2) the time of completion.
  */
 function settlementOf(
   { seller_receivable_breakdown: breakdown, create_time: createdAt, update_time: updatedAt }: PaypalCapture,
@@ -201,8 +204,8 @@ function orderMismatch(order: PaypalOrder, expected: Expected, { merchantId }: P
 }
 
 /**
- * Returns the capture that decides the outcome of the order: a paid capture before a pending or unknown one, and that
- * before a declined one.
+ * Returns the capture that decides the outcome of the order. A paid capture comes first, then a pending or unknown one,
+ * and a declined capture only if there is no other.
  */
 function decisiveCapture(captures: readonly PaypalCapture[]): PaypalCapture | undefined {
   const rank = { paid: 0, refunded: 0, pending: 1, declined: 2 } as const;
@@ -329,7 +332,7 @@ function words(amount: PaypalAmount | undefined): string {
  * payment failures", "Orders v2 error messages", "Payments v2 errors").
  */
 
-/** Issues of a refused create call that prove that PayPal created no order. */
+/** Issues (PayPal's error codes) of a refused create call which prove that PayPal created no order. */
 const CREATE_FINAL: ReadonlySet<string> = new Set([
   'INVALID_CURRENCY_CODE',
   'CURRENCY_NOT_SUPPORTED',
@@ -351,10 +354,13 @@ const CREATE_FINAL: ReadonlySet<string> = new Set([
   'PAYEE_NOT_ENABLED_FOR_CARD_PROCESSING',
 ]);
 
-/** Issues of a refused create call that mean that a payment with this order number exists. */
+/** Issues (PayPal's error codes) of a refused create call which mean that a payment with this order number exists. */
 const CREATE_KNOWN: ReadonlySet<string> = new Set(['DUPLICATE_INVOICE_ID']);
 
-/** Issues of a refused capture that the payer can resolve at PayPal, by an approval or another payment method. */
+/**
+ * Issues (PayPal's error codes) of a refused capture. The payer can resolve the cause at PayPal, by an approval or
+ * another payment method.
+ */
 const CAPTURE_FOR_PAYER: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',
   'PAYER_ACTION_REQUIRED',
@@ -365,7 +371,7 @@ const CAPTURE_FOR_PAYER: ReadonlySet<string> = new Set([
   'CARD_BRAND_NOT_SUPPORTED',
 ]);
 
-/** Issues of a refused capture after which no capture of the order can succeed. */
+/** Issues (PayPal's error codes) of a refused capture. After one of them no capture of the order can succeed. */
 const CAPTURE_FINAL: ReadonlySet<string> = new Set([
   'TRANSACTION_REFUSED',
   'PAYER_CANNOT_PAY',
@@ -384,8 +390,9 @@ const CAPTURE_FINAL: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Issues after which this refund can never succeed. No earlier call of the refund has succeeded either: PayPal would
- * have returned its result, because all calls of a refund have the same PayPal-Request-Id.
+ * Issues (PayPal's error codes) of a refused refund call. After one of them this refund can never succeed. No earlier
+ * call of the refund has succeeded either: PayPal would have returned its result, because all calls of a refund have
+ * the same PayPal-Request-Id.
  */
 const REFUND_FINAL: ReadonlySet<string> = new Set([
   'CAPTURE_FULLY_REFUNDED',
@@ -407,13 +414,14 @@ const REFUND_FINAL: ReadonlySet<string> = new Set([
   'CANNOT_BE_ZERO_OR_NEGATIVE',
 ]);
 
-/** Whether a create call that was refused with this issue created no order for certain. */
+/** Whether this issue (PayPal's error code) of a refused create call proves that PayPal created no order. */
 export function refusesForCertain(issue: string): boolean {
   return CREATE_FINAL.has(issue);
 }
 
 /**
- * Returns why a refused create call leaves the state of the order open: a trade may exist, or the issue is not listed.
+ * Returns why a refused create call may have created an order: its issue (PayPal's error code) means that a trade may
+ * exist, or the issue is not listed in this file.
  */
 export function createDoubt(issue: string): RefusalDoubt {
   return CREATE_KNOWN.has(issue) ? 'trade_may_exist' : 'unlisted';
@@ -428,7 +436,7 @@ export function captureEnds(issue: string): 'payer' | 'nobody' | undefined {
   return CAPTURE_FINAL.has(issue) ? 'nobody' : undefined;
 }
 
-/** Whether a refund refused with this issue can never succeed. */
+/** Whether a refund that PayPal refused with this issue (error code) can never succeed. */
 export function refundEnds(issue: string): boolean {
   return REFUND_FINAL.has(issue);
 }

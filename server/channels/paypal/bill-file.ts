@@ -34,7 +34,7 @@ export interface BalanceOfDay {
   closing: string;
 }
 
-/** The last line of a bill file. */
+/** The last line of a bill file: the name of the file format, and the number of transactions in the file. */
 export interface BillTail {
   end: typeof FORMAT;
   rows: number;
@@ -78,9 +78,9 @@ const REFUND = 'T1107';
 const FEES_BACK: ReadonlySet<string> = new Set(['T1108', 'T1109']);
 
 /**
- * Transaction codes of disputes: a reversal by PayPal, which completes a chargeback; money that is held for a dispute
- * and later released; a chargeback, its reversal, reimbursement, rejection and cancellation. T1200, T1203 and T1204 are
- * other adjustments.
+ * Transaction codes of disputes. T1106: PayPal reverses a payment, which completes a chargeback. T1110: money is held
+ * for a dispute. T1111: the held money is released. T1201: chargeback. T1202: reversal, T1205: reimbursement, T1207:
+ * rejection, T1208: cancellation of a chargeback. T1200, T1203 and T1204 are other adjustments.
  */
 const DISPUTES: ReadonlySet<string> = new Set(['T1106', 'T1110', 'T1111', 'T1201', 'T1202', 'T1205', 'T1207', 'T1208']);
 
@@ -91,8 +91,9 @@ const DONE: ReadonlySet<string> = new Set(['S', 'V']);
 
 /**
  * Whether a transaction holds money or releases held money. PayPal says that held money is "part of your total balance"
- * but "not available for withdrawal" (same page, T2103 and T2107). Codes: T1110 and T1111 for disputes; T15nn, T1105
- * and T21nn (reserves) for the account. T1105 ends a hold of T15nn.
+ * but "not available for withdrawal" ("Transaction event codes", T2103 and T2107). T1110 and T1111 hold and release
+ * money for a dispute. T15nn and T21nn (reserves) hold and release money of the account, and T1105 ends a hold of
+ * T15nn.
  */
 function isHold(code: string): boolean {
   return code === 'T1110' || code === 'T1111' || code === 'T1105' || code.startsWith('T15') || code.startsWith('T21');
@@ -252,8 +253,8 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   const kind = kindOf(code, status, amount.minor);
   const moved = hasMoved(status) ? amount.minor : 0;
   const kept = hasMoved(status) ? -fee.minor : 0;
-  // A pending or reversed refund keeps its refund number, because it is part of the bill. A denied refund gets no
-  // refund number.
+  // A refund that is pending or was reversed later keeps its refund number, so that the line shows which refund it is
+  // about. A denied refund (status D) gets no refund number.
   const isBack = kind === 'refund' || (isRefund(code) && status !== 'D');
   const isNumbered = isBack || kind === 'dispute';
   const isOwn = kind === 'payment' || (kind === 'other' && code.startsWith('T00'));

@@ -106,7 +106,7 @@ function distinct(infos: readonly Info[]): Info[] {
 
 function halvesOf({ first, last }: Window): Window[] {
   if (last <= first)
-    throw new NoPages(unknown('too_large', 'PayPal has more transactions in one second than it returns.'));
+    throw new NoPages(unknown('too_large', 'One second contains more transactions than PayPal can return.'));
   const middle = first + Math.floor((last - first) / 2000) * 1000;
   return [
     { first, last: middle },
@@ -171,7 +171,10 @@ async function readPage(
     if (!page) throw new NoPages(unknown('unparsable', "PayPal's response is not a page of transactions."));
     const { account_number: account = merchantId ?? undefined } = page;
     if (merchantId !== null && account !== merchantId)
-      throw new BillMalformed('wrong_account', `The transactions are of the account ${account}, not of merchantId.`);
+      throw new BillMalformed(
+        'wrong_account',
+        `The transactions are of the account ${account}, not of the configured merchantId.`,
+      );
     if (account === undefined && page.total_items > 0)
       throw new NoPages(unknown('unparsable', "PayPal's response has no account_number."));
     return { ...page, account_number: account };
@@ -246,12 +249,12 @@ function isTransportError(cause: UnknownCause): cause is 'timeout' | 'network' |
 }
 
 /**
- * PayPal's bill days are UTC days. A transaction may appear three hours late and is available for three years
- * (developer.paypal.com, Transaction Search v1). Only transactions that change a balance are listed
- * (`balance_affecting_records_only`, default Y), so pending payments are not. A payment has the date on which its
- * processing began (`transaction_initiation_date`). PayPal does not document that this date also selects the day; this
- * is inferred. PayPal returns a payment that the merchant does not claim within 30 days, and usually holds other
- * pending payments for 21 days.
+ * The days for which PayPal has bills; a day is a UTC day. A transaction may appear three hours late and is available
+ * for three years (developer.paypal.com, Transaction Search v1). Only transactions that change a balance are listed
+ * (`balance_affecting_records_only`, default Y), so pending payments are not listed. A payment belongs to the day on
+ * which its processing began (`transaction_initiation_date`). PayPal does not document this; it is inferred. PayPal
+ * returns a payment that the merchant does not claim within 30 days, and usually holds other pending payments for 21
+ * days.
  */
 export const PAYPAL_BILLS: BillCalendar = {
   utcOffsetMinutes: 0,
@@ -286,8 +289,8 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
     const span = daySpan(day, PAYPAL_BILLS.utcOffsetMinutes);
     const windows = readWindows(call, settings, span);
     try {
-      // A fault of the whole report appears in the first period, so it is read before the file is begun. At most ten
-      // thousand transactions are then in memory.
+      // The first period is read before the bill file is begun, because a fault of the whole report appears there
+      // already. At most ten thousand transactions are then in memory.
       let account: string | undefined;
       let first: Rows | undefined;
       do {
@@ -296,7 +299,8 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
       } while (first?.infos.length === 0);
       if (account === undefined) return { kind: 'empty', code: 'NO_TRANSACTIONS' };
       const balances = await balancesOf(span);
-      // A day without transactions still has a bill if there are balances, because the balances are compared too.
+      // A day without transactions still has a bill if there are balances, because the service compares the change of
+      // the balances over several days with the bills of these days.
       if (!first && !balances) return { kind: 'empty', code: 'NO_TRANSACTIONS', payee: account };
       const startDate = span.begin.toISOString();
       const head: BillHead = { bill: FORMAT, account, startDate, endDate: span.end.toISOString() };
@@ -343,7 +347,7 @@ async function* written(
       if (account !== head.account)
         throw new BillMalformed('wrong_account', `PayPal also returned transactions of another account: ${account}.`);
       rows += infos.length;
-      // A piece is about half a megabyte.
+      // The bill file is written in pieces of 500 transactions, which are about half a megabyte.
       for (let at = 0; at < infos.length; at += PIECE_ROWS) yield lines(infos.slice(at, at + PIECE_ROWS));
     }
   } catch (error) {

@@ -67,8 +67,8 @@ const FIELDS: readonly FieldSpec[] = [
     name: 'webhookId',
     label: 'Webhook ID',
     secret: false,
-    // `missing` requires this field. It is not in `requiredIn`, because PayPal assigns the webhook id, so it is often
-    // entered after the other fields.
+    // The webhook id is required, but `requiredIn` is empty: PayPal assigns the id, so it is often entered after the
+    // other fields. The function `missing` below reports it as missing.
     requiredIn: [],
     ofAccount: true,
     pattern: /^[A-Za-z0-9-]{8,64}$/,
@@ -86,7 +86,7 @@ const FIELDS: readonly FieldSpec[] = [
   PERCENT_AND_AMOUNT_FIELD,
 ];
 
-/** PayPal as a channel (Orders v2). */
+/** The properties of PayPal as a channel (Orders v2): its scenes, currencies, limits, fields and certificates. */
 export const paypalKind: ChannelKind = {
   payWay: 'paypal',
   name: 'PayPal',

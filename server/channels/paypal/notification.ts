@@ -132,7 +132,7 @@ interface Verifier {
   verifyAtPaypal(transmission: Transmission, body: Buffer): Promise<boolean>;
 }
 
-/** The result of a verified webhook. */
+/** What is known about a webhook after the verification of its signature: its id, and whether it is a test event. */
 interface Verified {
   notificationId: string;
   isTest: boolean;
@@ -190,8 +190,8 @@ function header(headers: Record<string, string | undefined>, name: string, form:
 type WebhookKey = Pick<JudgedKey, 'key' | 'isChained'>;
 
 /**
- * Finds the key of a webhook by the URL of its certificate. The certificate is downloaded if the budget allows it.
- * Throws NotificationNotGenuine.
+ * Finds the key of a webhook by the URL of its certificate. A certificate that is not cached is downloaded; `budget`
+ * limits how many useless downloads one sender can cause. Throws NotificationNotGenuine if there is no usable key.
  */
 type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<WebhookKey>;
 
@@ -221,7 +221,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
 
   return async (url, budget) => {
     if (!isCertificateUrl(url, mode, apiUrl)) {
-      throw new NotificationNotGenuine('serial_unknown', 'The certificate URL is not a URL of PayPal in this mode.');
+      throw new NotificationNotGenuine('serial_unknown', 'The certificate URL is no PayPal URL of the channel mode.');
     }
     const found = kept.get(url);
     const { result } = found && now().getTime() < found.until ? found : await fetchOnce(url, budget);

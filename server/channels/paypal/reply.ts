@@ -176,7 +176,7 @@ export interface Refused {
   reason: string;
 }
 
-/** The result of one call. */
+/** The result of one call to PayPal: a success with its JSON body, a refusal, or an unknown result. */
 export type Reply = { kind: 'ok'; body: unknown } | Refused | Unknown;
 
 /**
@@ -350,8 +350,8 @@ function readTokenReply(
 export type Call = (request: WireRequest) => Promise<Reply & { status?: number }>;
 
 /**
- * Creates the call. If PayPal returns 401, the token is renewed and the request is sent once more. This is safe,
- * because a request with a refused token has no effect.
+ * Creates the function that sends requests to PayPal with the access token. If PayPal returns 401, the token is renewed
+ * and the request is sent once more. This is safe, because a request with a refused token has no effect.
  */
 export function createCall(send: Transport, tokens: TokenSource): Call {
   return async (request) => {

@@ -16,7 +16,7 @@ const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
 /** The certificate kind for an intermediate certificate that PayPal's certificate file does not contain. */
 export const WEBHOOK_INTERMEDIATE = 'paypal_webhook_intermediate';
 
-/** The settings of one configuration version. */
+/** The parsed configuration of one PayPal account: URLs, ids, secrets, fee rate and certificates. */
 export interface PaypalSettings {
   mode: Mode;
   /** The base URL of the REST API, without a slash at the end. */

@@ -119,8 +119,9 @@ function readRevoked(members: Members, amount: Money | undefined, receivedAt: Da
 }
 
 /**
- * Reads the response to a reverse, which may have returned money. The response must contain the order number and, in
- * partner mode, the numbers of both merchants ("撤销", sp_mchid and sub_mchid).
+ * Reads the response to a reverse, which may have returned money. The response must contain the order number. In
+ * partner mode it must also contain the merchant ids of the partner and of the sub-merchant ("撤销", sp_mchid and
+ * sub_mchid).
  */
 export function readReversed(reply: Reply, account: Account, order: OrderRef): CloseOutcome {
   if (reply.kind !== 'answered') return readClosed(reply);
@@ -130,8 +131,8 @@ export function readReversed(reply: Reply, account: Account, order: OrderRef): C
 }
 
 /**
- * Reads the response to a close; HTTP 204 is a success. After any other refusal than a signed ORDER_CLOSED the caller
- * must query the trade.
+ * Reads the response to a close. HTTP 204, or a signed refusal with the code ORDER_CLOSED, means that the trade is
+ * closed. After any other refusal the caller must query the trade.
  */
 export function readClosed(reply: Reply): CloseOutcome {
   if (reply.kind === 'unknown') return reply;
@@ -276,12 +277,16 @@ function rejected({ status, code, message }: Refused) {
 }
 
 /**
- * The time that a payer may use an h5_url. WeChat Pay's limit is five minutes ("H5下单"); one minute less is used, so
- * that the payer has time to open the URL. The same create call returns a new URL.
+ * The time (seconds) that a payer may use an h5_url in this service. WeChat Pay's limit is five minutes ("H5下单"). This
+ * limit is one minute shorter, so that the payer has time to open the URL. A repeat of the same create call returns a
+ * new URL.
  */
 const H5_URL_SECONDS = 240;
 
-/** Reads the response to a create call. A success is a pending order with the payment data of its scene. */
+/**
+ * Reads the response to a create call. After a success the order is pending, and the outcome contains what the payer's
+ * app or browser needs for the payment in this scene.
+ */
 export async function readPlaced(reply: Reply, settings: Settings, order: PlaceOrder, now: Date): Promise<Outcome> {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'refused') return readPlaceRefusal(reply);

@@ -106,8 +106,8 @@ function headerCells(text: string): string[] {
 }
 
 /**
- * Builds the error for a row with too few cells. A cell without a backtick is joined to the cell before it and causes
- * this error, so the first such cell is reported.
+ * Builds the error for a row with too few cells. The usual cause is a cell without a backtick, which was joined to the
+ * cell before it. So the error reports the first cell without a backtick, if there is one.
  */
 function missingCells(row: string, found: number, width: number, line: number): BillMalformed {
   const bare = row.split(',').findIndex((cell) => !cell.startsWith('`'));
@@ -130,8 +130,8 @@ interface BillOwner {
 }
 
 /**
- * Reads a trade bill (交易账单, ALL), in GZIP or plain. If the file also has the bill of refunds from the available balance
- * (RECHARGE_REFUND), it follows in the same file and is read too. Throws BillMalformed.
+ * Reads a trade bill (交易账单, ALL), in GZIP or plain. The same file may then contain a second bill, with the refunds from
+ * the available balance (RECHARGE_REFUND), which is read too. Throws BillMalformed.
  */
 export async function* readTradeBill(
   file: string,
@@ -153,7 +153,7 @@ export async function* readTradeBill(
   yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
 }
 
-/** The number of decimals of a fee. */
+/** The number of decimals of a fee in yuan. */
 const FEE_DECIMALS = 5;
 const PER_FEN = 1000;
 
@@ -315,8 +315,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
       event: isRefund ? `${event} ${cell('退款状态')}` : event,
       orderNo: numberIn(cell('商户订单号')),
-      // A failed refund gets no refund number here, so it cannot match a refund that succeeded in this service. Such a
-      // refund is then reported as missing in the bill.
+      // A failed refund gets no refund number here. Otherwise it could match a refund that has succeeded in this
+      // service. Without the match, the succeeded refund is reported as missing in the bill.
       refundNo: isFailed ? null : numberIn(cell('商户退款单号')),
       channelTradeNo: numberIn(cell('微信订单号')),
       channelRefundNo: isFailed ? null : numberIn(cell('微信退款单号')),
@@ -381,8 +381,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   }
 
   /**
-   * Compares the sums with those that the bill states, which include failed refunds. The returned totals do not include
-   * failed refunds.
+   * Compares the sums of the rows with the sums that the bill states. Both sums include failed refunds; the returned
+   * totals do not.
    */
   function requireSums(stated: Record<SumName, bigint>, line: number): BillTotals {
     const perFen = BigInt(PER_FEN);

@@ -27,7 +27,10 @@ const Named = z.object({
   download_url: z.url(),
 });
 
-/** The functions and settings that fetch a WeChat Pay bill. */
+/**
+ * What `wechatBills` needs to fetch a bill: the calls to WeChat Pay, the download function, and settings of the
+ * configuration.
+ */
 interface BillCalls {
   ask: Ask;
   download: DownloadSigned;
@@ -85,8 +88,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   const all = await requestBill(calls, day, 'ALL');
   const isMore = calls.settings.refundFunds !== undefined && (all.kind === 'offered' || all.kind === 'empty');
   const more = isMore ? await requestBill(calls, day, 'RECHARGE_REFUND') : undefined;
-  // Only documents of the older API describe the second bill. So if WeChat Pay refuses the second bill, the first one
-  // is used alone.
+  // Only documents of the older API describe the second bill of a day (RECHARGE_REFUND). So if WeChat Pay refuses it,
+  // the first bill (ALL) is used alone.
   if (more === undefined || more.kind === 'empty' || more.kind === 'refused') return downloaded(calls, all);
   if (more.kind !== 'offered') return more;
   if (all.kind !== 'offered') return downloaded(calls, more);

@@ -148,7 +148,7 @@ function readEnded(outcome: Outcome): CloseOutcome | undefined {
   return refundedTotal >= amount.minor ? { kind: 'closed', returned: { channelNo, at } } : { kind: 'paid' };
 }
 
-/** Returns the reference of a new order, which has no numbers of the channel yet. */
+/** Returns the reference of a new order, to which WeChat Pay has not assigned any id yet. */
 function placedRef(order: PlaceOrder): OrderRef {
   return { ...order, channelOrderId: null, channelTradeNo: null };
 }
@@ -165,7 +165,7 @@ function refusePlace({ scene, openId, payCode, clientIp, amount, options }: Plac
   if (!clientIp && (scene === 'h5' || scene === 'code' || needsAddress(options.wechat)))
     return refused(
       'CLIENT_IP_MISSING',
-      `clientIp is missing in the scene ${scene}. h5, code, storeId and deviceId require it.`,
+      `clientIp is missing (scene ${scene}). The scenes h5 and code, and storeId and deviceId, require it.`,
     );
   return undefined;
 }

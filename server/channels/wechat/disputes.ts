@@ -86,8 +86,8 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   }
 
   /**
-   * Lists complaints. WeChat Pay selects them by their day, and a payer may continue a closed complaint. So the list
-   * begins `EARLIER_MS` before `since`.
+   * Lists complaints. WeChat Pay selects them by the day on which they were made, and a payer may continue an older
+   * complaint that was closed. So the listed period begins 24 days (`EARLIER_MS`) before `since`.
    */
   async function list(since: Date, page = '0'): Promise<DisputePage> {
     const begin = new Date(since.getTime() - EARLIER_MS);

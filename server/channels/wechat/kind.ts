@@ -96,8 +96,8 @@ const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
  */
 const TWO_HOURS = 2 * 3600;
 /**
- * The time limit of a payment by payer's code. The payer at the till needs about half a minute for the password. WeChat
- * Pay recommends to query for 45 s and then to reverse ("付款码支付"); the limit is longer.
+ * The time limit (seconds) of a payment by payer's code. The payer at the till needs about half a minute for the
+ * password. WeChat Pay recommends to query for 45 s and then to reverse ("付款码支付"); this service waits longer.
  */
 const AT_THE_TILL = 120;
 
@@ -265,7 +265,10 @@ const CERT_KINDS: readonly CertKindSpec[] = [
   },
 ];
 
-/** WeChat Pay as a channel (API v3), for direct merchants and for partners. */
+/**
+ * The properties of WeChat Pay as a channel (API v3), for direct merchants and for partners: its scenes, limits, fields
+ * and certificates.
+ */
 export const wechatKind: ChannelKind = {
   payWay: 'wechat',
   name: 'WeChat Pay',
@@ -282,7 +285,8 @@ export const wechatKind: ChannelKind = {
   currencies: ['CNY'],
   defaultCurrency: 'CNY',
   limits: {
-    // WeChat Pay requires one minute. The rest is for the time of the call and for a clock that is slightly wrong.
+    // WeChat Pay requires at least 60 seconds. The other 30 are for the duration of the call and for a clock that is
+    // slightly wrong.
     minExpirySeconds: 90,
     maxRefundsPerOrder: 50,
     refundSpacingSeconds: 60,

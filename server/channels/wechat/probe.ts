@@ -17,7 +17,7 @@ import { type Ask, type Refused, type Reply, type SendSigned, isAboutTime } from
 import { PRODUCTS, certificatesRequest, closeRequest, placeRequest, queryRequest } from './requests.ts';
 import { KINDS, type Settings, appIdsOf } from './settings.ts';
 
-/** The input of a configuration test: the settings and the calls to WeChat Pay. */
+/** What a configuration test needs: the settings to test, and the functions that send requests to WeChat Pay. */
 interface Prober {
   settings: Settings;
   ask: Ask;
@@ -27,7 +27,7 @@ interface Prober {
   now: () => Date;
 }
 
-/** The name of each product in the merchant platform, with its scene. */
+/** The name of each product as a test result shows it: WeChat Pay's name, then this service's scene in parentheses. */
 const NAMES: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'Native (qr)',
   h5: 'H5 (h5)',
@@ -44,9 +44,9 @@ const LIFE_MS = 120_000;
 const INVENTED_PAYER = 'nobody@test';
 
 /**
- * Tests the products: creates an order of 0.10 CNY in each scene and closes it at once. No payer gets its code or URL,
- * so it cannot be paid. The scenes jsapi and mini use a payer that does not exist. The scene code is not tested,
- * because it needs the code of a real payer.
+ * Tests the products: creates an order of 0.10 CNY in each scene and closes it at once. No payer gets the code or URL
+ * of the order, so it cannot be paid. The scenes `jsapi` and `mini` use a payer that does not exist. The scene `code`
+ * (the merchant scans the payer's code) is not tested, because it needs the code of a real payer.
  */
 async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const { settings } = prober;
@@ -153,7 +153,8 @@ type Tried =
 /** Creates a test order and closes it. The order is also closed if the result of the create call is unknown. */
 async function tryOrder({ settings, ask, notifyUrl, now }: Prober, scene: Scene, appId: string): Promise<Tried> {
   const order = unseenOrder(scene, appId, notifyUrl, now());
-  if (!PRODUCTS[scene]) return { kind: 'silent', cause: 'scene_unknown', detail: `WeChat Pay has no scene ${scene}.` };
+  if (!PRODUCTS[scene])
+    return { kind: 'silent', cause: 'scene_unknown', detail: `WeChat Pay does not support the scene ${scene}.` };
   const reply = await ask(placeRequest(settings, order));
   if (reply.kind === 'refused') return { kind: 'refused', refused: reply };
   const closed = await ask(closeRequest(settings, { orderNo: order.orderNo }));
@@ -216,12 +217,12 @@ async function testCredentials({ settings, ask, send, now }: Prober): Promise<Pr
 
 const APIV3_KEY = 'APIv3 key';
 const untriedDecryption = wanting('credential', APIV3_KEY, 'unproven', {
-  message: 'Not tested, because a check above failed. Correct that one first.',
+  message: 'Not tested, because an earlier check failed. Correct the cause of that failure first.',
 });
 
 /**
- * Changes a failed check to "unproven". With a wrong APIv3 key no certificate can be decrypted, so the other faults may
- * be caused by it.
+ * Changes a failed check to "unproven". It is used if the APIv3 key is wrong: no certificate can be decrypted then, so
+ * the wrong key may also be the cause of the other failed checks.
  */
 function unlessOk(check: ProbeCheck): ProbeCheck {
   if (check.status !== 'failed') return check;
@@ -263,7 +264,8 @@ function faultOf(reply: Reply, settings: Settings): Fault {
   const { status, code, message } = reply;
   if (code === 'ORDER_NOT_EXIST') return undefined;
   if (status === 401) return wrong(fieldOfSignError(message, settings), code || 'SIGN_ERROR', message);
-  // If the partner may not act for the sub-merchant, WeChat Pay reports a fault of the sub-merchant's number.
+  // If the partner may not act for the sub-merchant, the error message of WeChat Pay names the field of the
+  // sub-merchant's id.
   if (/sub_mch_?id/i.test(message)) return wrong('subMchId', code, message);
   if (code === 'NO_AUTH' && settings.sub) return wrong('subMchId', code, message);
   if (code === 'MCH_NOT_EXISTS' || code === 'NO_AUTH') return wrong('mchid', code, message);

@@ -1,6 +1,6 @@
 /**
- * Signs a request, sends it to one of WeChat Pay's two hosts, verifies the response, and interprets its states and
- * codes.
+ * Signs a request, sends it to one of WeChat Pay's two hosts, and verifies the response. Also interprets the trade
+ * states and error codes that responses contain.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -140,8 +140,9 @@ export function isDefinite(code: string, message: string): boolean {
 const KNOWN_CODES: ReadonlySet<string> = new Set(['ORDER_PAID', 'ORDER_CLOSED', 'OUT_TRADE_NO_USED', 'TRADE_ERROR']);
 
 /**
- * Returns why a signed refusal of a create call leaves the state of the order open: a trade may exist, or the code is
- * not listed.
+ * Returns why it is unknown after a signed refusal of a create call whether WeChat Pay has a trade for the order.
+ * `trade_may_exist`: the error code or the message indicates a trade. `unlisted`: this service does not know the error
+ * code.
  */
 export function createDoubt(code: string, message: string): RefusalDoubt {
   return KNOWN_CODES.has(code) || isRepeated(message) ? 'trade_may_exist' : 'unlisted';
@@ -180,7 +181,10 @@ const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOS
   AUTH_CODE_EXPIRE AUTH_CODE_ERROR AUTH_CODE_INVALID NOT_SUPPORT_CARD BUYER_MISMATCH
   RESOURCE_NOT_EXISTS MCH_NOT_EXISTS FREQUENCY_LIMITED FREQUENCY_LIMIT_EXCEED RATELIMIT_EXCEEDED SYSTEM_ERROR BANK_ERROR`;
 
-/** The documented error codes by their spelling without `_`. WeChat Pay still uses this spelling in some responses. */
+/**
+ * Maps each documented error code, written without `_`, to its documented spelling. WeChat Pay still omits `_` in some
+ * responses.
+ */
 const OLD_SPELLINGS: ReadonlyMap<string, string> = new Map(
   DOCUMENTED.split(/\s+/).map((code) => [code.replaceAll('_', ''), code]),
 );
@@ -193,7 +197,7 @@ function readCode(code: string): string {
   return OLD_SPELLINGS.get(code.replaceAll('_', '')) ?? code;
 }
 
-/** A call without a usable response. */
+/** The result of a call whose outcome is unknown, because no usable response was received. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -213,14 +217,15 @@ export interface Refused {
 }
 
 /**
- * The result of a call: a verified 2xx response, a refusal, or unknown. A 204 has no fields. A 202 has the trade of a
- * payment by payer's code; without a trade it is unknown.
+ * The result of a call: the fields of a verified 2xx response, a refusal, or an unknown outcome. HTTP 204 gives no
+ * fields. HTTP 202 means that a payment by payer's code is in progress. If its body does not contain the trade, the
+ * outcome is unknown.
  */
 export type Reply = { kind: 'answered'; status: number; members: Members } | Refused | Unknown;
 
 /**
- * Reads a response. Redirects and 5xx are unknown. Every 2xx must have a valid signature; a 4xx may be unsigned, but
- * its signature must be valid if it has one.
+ * Reads a response. After a redirect or HTTP 5xx the outcome of the call is unknown. A 2xx response must have a valid
+ * signature. A 4xx response may be unsigned; if it has a signature, the signature must be valid.
  */
 async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   const { status } = answer;
@@ -249,7 +254,8 @@ function readUnfinished(answer: WireAnswer): Reply {
 }
 
 /**
- * Builds the unknown outcome of a request that failed. An error other than TransportFailed is an error of this service.
+ * Converts the error of a failed request to an unknown result. TransportFailed states the cause. Any other error is a
+ * fault of this service, and its cause is set to `network`.
  */
 function unknownFrom(error: unknown): Unknown {
   if (error instanceof TransportFailed) return unknown(error.why, error.message);
@@ -262,8 +268,8 @@ export function unknown(cause: UnknownCause, detail: string): Unknown {
 }
 
 /**
- * Returns the unknown outcome of a refusal that says nothing about the trade: too many calls, a wrong clock, or a wrong
- * key. Returns undefined for any other refusal.
+ * Converts a refusal to an unknown result if it says nothing about the trade: too many calls, a wrong clock, a wrong
+ * key, or no error code. Returns undefined for any other refusal.
  */
 export function unknownRefusal({ status, code, message, signed }: Refused): Unknown | undefined {
   const detail = `HTTP ${status} ${code} ${message}`.trim();
@@ -319,7 +325,7 @@ function codeOf(answer: WireAnswer): string {
 /** Sends a call and reads its response. Never throws; an error becomes an unknown result. */
 export type Ask = (call: Call) => Promise<Reply>;
 
-/** Signs and sends a call and returns the response unread. Throws TransportFailed. */
+/** Signs and sends a call. Returns the response without verifying or parsing it. Throws TransportFailed. */
 export type SendSigned = (call: Call) => Promise<WireAnswer>;
 
 /** Downloads a file with a signed request. Throws TransportFailed. */
@@ -354,8 +360,8 @@ export function createSender(settings: Settings, send: Transport, now: () => Dat
       authorization: await authorize(settings, { ...call, target: root + target }, now()),
     };
     if (body !== undefined) headers['content-type'] = form?.contentType ?? 'application/json';
-    // Without this header WeChat Pay may sign the response with a platform certificate while the merchant changes to
-    // public keys.
+    // The header `wechatpay-serial` names the WeChat Pay public key with which the response must be verified. Without
+    // this header, WeChat Pay may still sign with a platform certificate while the merchant changes to public keys.
     if (publicKeyIds[0]) headers['wechatpay-serial'] = publicKeyIds[0];
     const point = accessPoint.current();
     try {

@@ -21,8 +21,9 @@ export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
 }
 
 /**
- * Builds the fields about the place of a payment (store, device). WeChat Pay accepts them only with an IP address: the
- * payer's or, for a payer's code, the till's.
+ * Builds the fields that describe where a payment is made (store, device). WeChat Pay accepts them only with an IP
+ * address. This is the payer's address. If the merchant scans the payer's code, it is the address of the merchant's
+ * till.
  */
 export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<string, unknown> | undefined {
   const { storeId, deviceId }: WechatOptions = options.wechat ?? {};
@@ -63,15 +64,15 @@ export function appOf(account: Account, order: Pick<OrderRef, 'appId'>): string 
 }
 
 /**
- * Returns the merchant numbers as they appear in requests, responses and notifications. A direct merchant has `mchid`;
- * a partner has `sp_mchid` and `sub_mchid`.
+ * Returns the merchant ids under the field names of requests, responses and notifications. A direct merchant has
+ * `mchid`. A partner has `sp_mchid` (the partner) and `sub_mchid` (the sub-merchant).
  */
 export function merchantOf({ mchid, sub }: Account): Record<string, string> {
   return sub ? { sp_mchid: mchid, sub_mchid: sub.mchid } : { mchid };
 }
 
 /**
- * Returns the merchant numbers and app ids of an order as they appear in requests and responses. In partner mode the
+ * Returns the merchant ids and app ids of an order under the field names of requests and responses. In partner mode the
  * partner's app id is always included. The sub-merchant's app id is included only if the order was placed with it
  * ("JSAPI/小程序下单", sub_appid); the response then contains it too.
  */
@@ -113,9 +114,9 @@ const PARTNER_TRADES = '/v3/pay/partner/transactions';
 const REFUNDS = '/v3/refund/domestic/refunds';
 
 /**
- * Builds POST /v3/pay[/partner]/transactions/{product}; amounts in fen. A repeat is byte-identical. A payment by
- * payer's code (codepay) has no expiry and no notification URL: its result comes from the response or a query, and a
- * reverse closes it.
+ * Builds POST /v3/pay[/partner]/transactions/{product}; amounts in fen. If the request is repeated, its body has the
+ * same bytes. A payment by payer's code (codepay) has no expiry and no notification URL. Its result comes from the
+ * response or a query, and a reverse call closes it.
  */
 export function placeRequest(account: Account, order: PlaceOrder): Call {
   return post(
@@ -171,9 +172,10 @@ export function closeRequest(account: Account, order: Pick<OrderRef, 'orderNo'>)
 }
 
 /**
- * Builds POST /v3/refund/domestic/refunds; amounts in fen. A repeat is byte-identical. If WeChat Pay's payment number
- * is known, it identifies the payment. WeChat Pay recommends this, because a paid order is sometimes not found by its
- * order number. A partner uses the same path and adds the sub-merchant's number ("退款申请").
+ * Builds POST /v3/refund/domestic/refunds; amounts in fen. If the request is repeated, its body has the same bytes. If
+ * WeChat Pay's payment id (transaction_id) is known, the request names the payment by it. WeChat Pay recommends this,
+ * because a paid order is sometimes not found by its order number. A partner uses the same path and adds the
+ * sub-merchant's id ("退款申请").
  */
 export function refundRequest({ refundFunds, sub }: Pick<Settings, 'refundFunds' | 'sub'>, refund: RefundOrder): Call {
   const transactionId = refund.paymentNo ?? refund.channelTradeNo;

@@ -26,16 +26,19 @@ export interface SubMerchant {
   sceneAppIds: SceneAppIds;
 }
 
-/** The settings of one configuration. Its keys are imported once. */
+/** The settings of one WeChat Pay configuration. The keys are parsed once, when the configuration is read. */
 export interface Settings {
   /** The base URL before `/v3`. If it has a path, the path is part of the signed text. */
   base: string;
   /** The base URL of the spare host, used when `base` does not respond. Undefined for the simulator. */
   spareBase: string | undefined;
   mchid: string;
-  /** The default app id. */
+  /** The app id for scenes without an entry in `sceneAppIds`. */
   appId: string;
-  /** The app ids of scenes that do not use the default app id. The first one is the default of its scene. */
+  /**
+   * The app ids of each scene that does not use `appId`. An order that names no app id uses the first app id of its
+   * scene.
+   */
   sceneAppIds: SceneAppIds;
   /** The sub-merchant in partner mode. Then `mchid`, `appId` and `sceneAppIds` are those of the partner. */
   sub: SubMerchant | undefined;
@@ -89,8 +92,9 @@ export function readSettings(input: ChannelInput): Settings {
 }
 
 /**
- * Returns every configured app id: first those of the scene, then the defaults, then all others. In each group the
- * sub-merchant's app ids come before the partner's.
+ * Returns every configured app id: first those of the given scene, then the app ids that are not limited to one scene
+ * (`appId`), then those of other scenes. In each of these three groups the sub-merchant's app ids come before the
+ * partner's.
  */
 export function appIdsOf(settings: Pick<Settings, 'appId' | 'sceneAppIds' | 'sub'>, scene?: Scene): string[] {
   const { appId, sceneAppIds, sub } = settings;
@@ -116,7 +120,7 @@ function readSub(fields: ChannelInput['fields']): SubMerchant | undefined {
     return undefined;
   }
   if (mchid === fields.mchid)
-    throw new ChannelMisconfigured('subMchId', 'subMchId must differ from mchid, the number of the partner.');
+    throw new ChannelMisconfigured('subMchId', 'subMchId must differ from mchid, the merchant id of the partner.');
   const sceneAppIds = { jsapi: readIds(subAppIdJsapi), mini: readIds(subAppIdMini), app: readIds(subAppIdApp) };
   return { mchid, appId: subAppId, sceneAppIds };
 }

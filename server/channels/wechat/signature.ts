@@ -61,8 +61,8 @@ export function appText(appId: string, timestamp: string, nonce: string, prepayI
 }
 
 /**
- * The path that requests payment codes for agents. The signed text contains exactly this path, even if the URL has a
- * prefix before it.
+ * The URL path of the WeChat call that requests payment codes for agents. The signed text contains exactly this path,
+ * even if the configured base URL adds a prefix before it.
  */
 export const PREORDER_PATH = '/palmpayminiapp/clawagentpay/preorder';
 
@@ -143,7 +143,7 @@ export interface EncryptedText {
  */
 export function openText({ ciphertext, nonce, associatedData }: EncryptedText, apiV3Key: Buffer): string {
   const bytes = Buffer.from(ciphertext, 'base64');
-  if (bytes.length <= TAG) throw new Error('The ciphertext is too short.');
+  if (bytes.length <= TAG) throw new Error('The ciphertext must be longer than its GCM tag (16 bytes).');
   const decipher = createDecipheriv('aes-256-gcm', apiV3Key, nonce, { authTagLength: TAG });
   decipher.setAAD(Buffer.from(associatedData));
   decipher.setAuthTag(bytes.subarray(-TAG));

@@ -53,7 +53,10 @@ export const BillEntity = defineEntity({
   properties: {
     billNo: code().primary(),
     payWay: p.string().length(16).$type<PayWay>(),
-    /** The payee. Its orders are the orders whose configuration version the table `payees` assigns to it. */
+    /**
+     * The payee: the channel account that receives the money. The table `payees` assigns configuration versions to a
+     * payee; the bill covers the orders of these versions.
+     */
     account: p.string().length(128),
     mode: p.string().length(16).$type<Mode>(),
     /** The project whose configuration is used first to fetch the bill. */
@@ -182,7 +185,10 @@ export const BillDifferenceEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue in which jobs process this row: the channel account of the bill (db/queries/due.ts). */
+    /**
+     * The name of the queue in which jobs process this row. Rows of one channel account have the same queue
+     * (db/queries/due.ts).
+     */
     queueKey: queueKey(),
     /** The channel's response when it was last queried about the difference. */
     answer: json<Record<string, unknown>>().nullable(),

@@ -184,8 +184,8 @@ export const CoinEntryEntity = defineEntity({
 });
 
 /**
- * The coins that one refund takes back from the coins credited for its order. `due` is the sum of `held`, `taken`,
- * `debt` and `waived`.
+ * The coins that one refund takes back from the coins credited for its order. `due` (the total) is the sum of `held`
+ * (reserved while the refund is pending), `taken` (debited), `debt` (owed by the payer) and `waived` (not claimed).
  */
 export const CoinClawbackEntity = defineEntity({
   name: 'CoinClawback',

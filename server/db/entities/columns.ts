@@ -1,9 +1,12 @@
 import { p, type InferEntity } from '@mikro-orm/core';
 import type { ColumnType, RawBuilder } from 'kysely';
 
-/** A text key or a number of the API (such as an order number): up to 64 characters. */
+/** A column for an identifier in text form, such as an order number or a project code: up to 64 characters. */
 export const code = () => p.string().length(64);
-/** The queue in which jobs process a row: a channel, a mode and an account (db/queries/due.ts). */
+/**
+ * The name of the queue in which jobs process a row. It consists of a channel, a mode and an account
+ * (db/queries/due.ts).
+ */
 export const queueKey = () => p.string().length(192);
 /** Free text; the schema of the route limits its length. */
 export const text = () => p.text();

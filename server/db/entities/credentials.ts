@@ -57,7 +57,10 @@ export const ChannelStateEntity = defineEntity({
     refusedNotices: json<StoredRefusal>().nullable(),
     /** When the earliest certificate of the current version expires. */
     certsExpireAt: instant().nullable(),
-    /** Incremented by every change of the trusted keys. A channel object that was built before the change is not used after it. */
+    /**
+     * Incremented by every change of the trusted keys. A channel object that was built before the change is not used
+     * after it.
+     */
     trustRevision: p.integer().default(0),
     updatedAt: instant(),
   },
@@ -83,7 +86,10 @@ export const CertEntity = defineEntity({
     publicPem: text().nullable(),
     encrypted: text().nullable(),
     isDefault: p.boolean(),
-    /** The mode and channel account to which the use of the key is limited. Null = the first configuration determines them. */
+    /**
+     * The mode and channel account to which the use of the key is limited. Null = the first configuration determines
+     * them.
+     */
     mode: p.string().length(16).$type<Mode>().nullable(),
     account: p.string().length(128).nullable(),
     /**

@@ -91,7 +91,7 @@ export const DeliveryEntity = defineEntity({
   ],
 });
 
-/** One attempt of a delivery. */
+/** One attempt to deliver an event to a URL, with the HTTP status or the error. */
 export const DeliveryAttemptEntity = defineEntity({
   name: 'DeliveryAttempt',
   tableName: 'delivery_attempts',

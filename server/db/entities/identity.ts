@@ -82,7 +82,7 @@ export const RecoveryCodeEntity = defineEntity({
   },
 });
 
-/** An address from which an account has logged in, stored as HMAC. */
+/** An IP address (or address block) from which an administrator has logged in. Only its HMAC is stored. */
 export const KnownAddressEntity = defineEntity({
   name: 'KnownAddress',
   tableName: 'known_addresses',
@@ -162,7 +162,7 @@ export const LimitUseEntity = defineEntity({
   },
 });
 
-/** A token of an application that was revoked before its expiry, by `jti`. */
+/** An application's access token that was revoked before its expiry. `jti` is the id of the token. */
 export const RevokedTokenEntity = defineEntity({
   name: 'RevokedToken',
   tableName: 'revoked_tokens',

@@ -111,14 +111,15 @@ export const OrderEntity = defineEntity({
     /** Why the capture is pending, or the channel's error code of the last refused capture. */
     captureReason: p.string().length(128).nullable(),
     /**
-     * How often the payer was sent back to choose another payment source. `approvalAskedAt` is when the service began
-     * to wait for the new choice.
+     * How often the payer was asked to choose another way to pay because the channel refused the capture.
+     * `approvalAskedAt` is when the payer was last asked.
      */
     approvalsAsked: p.integer().default(0),
     approvalAskedAt: instant().nullable(),
     /**
-     * Set when the service sends a close request that may also refund a payment by the payer's code. Until this instant
-     * the request counts as running; afterwards its result counts as unknown.
+     * For an in-store payment (payer's code), whose close request can also refund the payment: when the lease of the
+     * sent close request ends. Before this time the request counts as running. After this time its result counts as
+     * unknown. null = no close request waits for its result.
      */
     reverseDoubtAt: instant().nullable(),
     settlement: json<StoredSettlement>().nullable(),
@@ -347,8 +348,8 @@ export type KeptKey = Pick<IdempotencyKeyRow, 'fingerprint' | 'intentNo' | 'stat
 
 /**
  * For the statistics: how many unpaid orders were removed, counted by the quarter of an hour in which they were
- * created. In every time zone a day begins at a quarter of an hour. Payments are counted per project, pay-per-call
- * orders per resource.
+ * created. In every time zone a day begins at a quarter of an hour. Ordinary orders are counted per project,
+ * pay-per-call orders per skill (`resource`).
  */
 export const RemovedOrdersEntity = defineEntity({
   name: 'RemovedOrders',
@@ -388,7 +389,9 @@ export const DueEffectEntity = defineEntity({
     place: p.integer(),
     name: p.string().length(128),
     run: words().$type<EffectRun['run'][number][]>(),
-    /** The order's refunded and refunding amounts after the transition. */
+    /**
+     * The order's refunded amount (`refunded`) and its amount in pending refunds (`refunding`) after the transition.
+     */
     refunded: minor(),
     refunding: minor(),
     state: p.string().length(16).$type<'due' | 'done' | 'given_up'>(),

@@ -47,7 +47,10 @@ export const RefundEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue in which jobs process this row: the channel account of the order (db/queries/due.ts). */
+    /**
+     * The name of the queue in which jobs process this row. Rows of one channel account have the same queue
+     * (db/queries/due.ts).
+     */
     queueKey: queueKey(),
     /** W3C `traceparent` of the request that created the refund; null = not traced. */
     traceParent: p.string().length(55).nullable(),
@@ -108,7 +111,10 @@ export const RefundLookupEntity = defineEntity({
     revision: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The queue in which jobs process this row: the channel account of the order (db/queries/due.ts). */
+    /**
+     * The name of the queue in which jobs process this row. Rows of one channel account have the same queue
+     * (db/queries/due.ts).
+     */
     queueKey: queueKey(),
     lastAnswer: p.string().length(16).nullable(),
     createdAt: instant(),

@@ -73,8 +73,9 @@ export const RemovedHistoryEntity = defineEntity({
 });
 
 /**
- * How often a key was used within a time window, counted over all replicas; `expire` is the end of the window in ms.
- * The table also stores task schedules and the call rate (queries/due.ts).
+ * A counter of a rate limit, shared by all replicas. `key` names what is limited, `points` is how often it was used in
+ * the time window, and `expire` is the end of the window (Unix time in ms). The table also stores when each scheduled
+ * task is due, and until when the calls to each channel account are already scheduled (queries/due.ts).
  */
 export const RateLimitEntity = defineEntity({
   name: 'RateLimit',

@@ -44,7 +44,10 @@ export const SkillOrderEntity = defineEntity({
     agentTradeNo: code().nullable(),
     confirmAt: instant().nullable(),
     confirmTries: p.integer().default(0),
-    /** The queue in which a job confirms the delivery: the channel account of the order (db/queries/due.ts). */
+    /**
+     * The name of the queue in which a job confirms the delivery to the channel. Orders of one channel account have the
+     * same queue (db/queries/due.ts).
+     */
     queueKey: queueKey(),
     /** The number of the order that replaced this order. */
     successor: code().nullable(),

@@ -194,7 +194,7 @@ const STATEMENTS = [
   `create table "schema_origin" ("first_migration" varchar(64) not null)`,
 ];
 
-/** Stored by the first migration, so that a database of an unreleased build can be refused. */
+/** The hash of these statements. It is stored in the database, so that a database of an unreleased build is refused. */
 export const ORIGIN = hash('sha256', STATEMENTS.join(';')).slice(0, 32);
 
 /** The schema of the first release. */

@@ -201,8 +201,8 @@ const REFUND_DIFFERENCE = sql`case
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
 /**
- * The bill's side of a difference, without the position in the file. The text `reason` also begins with the position,
- * which is removed.
+ * What the bill states about a stored difference (column `theirs`), without the position of the line in the file. The
+ * text `reason` begins with this position, so the position is removed there too.
  */
 const billSide = (row: string): Sql =>
   sql`row(${sql.raw(row)}.theirs - 'line' - 'reason', regexp_replace(${sql.raw(row)}.theirs->>'reason', '^[0-9:]+ ', ''))`;
@@ -261,10 +261,11 @@ const markOf = (of: Given): Sql => sql`case when l.kind = 'unreadable' then conc
            row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${of.billNo})) end`;
 
 /**
- * SQL condition: the stored disputes do not explain an amount that the channel debited or credited for a dispute. A
- * debit is unexplained if all of these are true: no credit of the same amount cancels it, no dispute or loss with this
- * amount is stored, and the order's total debit exceeds the amounts of its stored disputes. A credit is unexplained if
- * the remaining debit is less than the stored losses and no stored dispute has another currency.
+ * SQL condition: the stored disputes and losses (amounts lost to disputes) of an order do not explain a line that the
+ * channel debited or credited for a dispute. A debit line is unexplained if both are true: the order's net debit is
+ * higher than the total of its disputes and losses, and no credit, dispute or loss has the amount of the line. A credit
+ * line is unexplained if the order's net debit is lower than its losses minus its disputes that are not lost. An order
+ * with a stored dispute in another currency has no unexplained credit lines.
  */
 const DISPUTE_DIFFERS = sql`case
     when x.waits then false
@@ -272,8 +273,8 @@ const DISPUTE_DIFFERS = sql`case
     else x.net < x.least and x.abroad = 0 end`;
 
 /**
- * SQL condition: a stored dispute in another currency explains this debit line. Amounts in different currencies cannot
- * be compared, so each such dispute explains one debit line.
+ * SQL condition: a debit line counts as explained by a stored dispute of the order in another currency. Amounts in
+ * different currencies cannot be compared, so each of these disputes explains one debit line of any amount.
  */
 const IS_ABROAD = sql`(x.amount < 0 and x.rank <= x.abroad)`;
 
@@ -284,11 +285,17 @@ const IS_ABROAD = sql`(x.amount < 0 and x.rank <= x.abroad)`;
 const OUR_DISPUTE = sql`(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
        from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;
 
-/** Aggregates the known disputes of the bill line `m`: disputes of the same order in the same currency. */
+/**
+ * SQL subquery: applies the aggregate `sum` to the stored disputes that belong to the bill line `m`, which are the
+ * disputes of the same order in the same currency.
+ */
 const ofDisputes = (sum: Sql, condition: Sql = sql`true`): Sql => sql`(select ${sum} from disputes d
     where d.order_no = m.order_no and d.currency = m.currency and ${condition})`;
 
-/** Aggregates the stored dispute losses of the bill line `m`: losses of the same order in the same currency. */
+/**
+ * SQL subquery: applies the aggregate `sum` to the amounts lost to disputes that belong to the bill line `m`. These are
+ * the stored losses of the same order in the same currency.
+ */
 const ofLosses = (sum: Sql, condition: Sql): Sql => sql`(select ${sum} from refunds r
     where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
 
@@ -307,7 +314,10 @@ const whoseProject = (
 ): Sql => sql`(select case when count(distinct m.project) > 1 then '' else min(b.project) end
     from bills b left join mine m on true where b.bill_no = ${of.billNo})`;
 
-/** The SQL statement of a comparison; `only` returns a condition on the order number in a column. */
+/**
+ * The SQL statement that compares a bill with the orders. If only one order is compared, `only` returns the SQL
+ * condition that a column contains its order number.
+ */
 const statement = (of: Given, only: (column: string) => Sql): Sql => sql`
 with ${whose(of)},
 pays as materialized (

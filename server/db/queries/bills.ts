@@ -24,7 +24,7 @@ export async function isIncomplete(
   return row?.isIncomplete === true;
 }
 
-/** Filters of the list of bills. */
+/** Conditions that a bill must meet to be in the list of bills. An absent field sets no condition. */
 export interface BillFilter {
   payWay?: string | undefined;
   account?: string | undefined;
@@ -32,7 +32,7 @@ export interface BillFilter {
   /** A list of projects selects only bills of accounts that no other project uses. */
   project?: Projects | undefined;
   state?: string | undefined;
-  /** The first and the last day, both inclusive. */
+  /** `from` and `to` are the first and the last bill day of the list. Both days are included. */
   from?: string | undefined;
   to?: string | undefined;
 }
@@ -63,7 +63,10 @@ export function listBills(
     .execute();
 }
 
-/** A bill line and the day of the bill. Lines of unused read attempts are not included. */
+/**
+ * A bill line, with the day of its bill. If a bill file was read more than once, only the lines of the valid reading
+ * count.
+ */
 export type BilledLine = Pick<
   BillLineRow,
   | 'billNo'
@@ -95,7 +98,7 @@ export async function linesOfOrder(tx: ReadTx, orderNo: string): Promise<BilledL
   return ofThis.limit(MOST_LINES).execute();
 }
 
-/** The number of differences of a bill, for one kind and state. */
+/** How many differences between a bill and the orders have one kind and one state. */
 export interface DifferenceCount {
   kind: BillDifferenceRow['kind'];
   state: BillDifferenceRow['state'];
@@ -113,17 +116,20 @@ export async function countDifferences(
      group by bill_no, kind, state order by bill_no, kind, state`;
 }
 
-/** Figures about bills, for the metrics. */
+/** Numbers about bills for the metrics page: open differences, and how far each account is compared with the orders. */
 export interface BillFigures {
-  /** The number of unresolved differences, by kind. */
+  /** The number of unresolved differences between bills and orders, for each kind of difference. */
   differences: { kind: string; count: number }[];
-  /** The newest compared day of each account. Before the first comparison, the day before the account's first bill. */
+  /**
+   * For each account, the newest day whose bill was compared with the orders. If no bill was compared yet, it is the
+   * day before the account's first bill.
+   */
   newest: { payWay: string; account: string; day: string }[];
 }
 
 /**
- * Reads the figures. Accounts without a bill since the day `since` are omitted, because they may have been removed.
- * `simulated` includes the simulator.
+ * Reads the bill numbers for the metrics. An account whose newest bill is older than the day `since` is left out,
+ * because the account may no longer be in use. With `simulated`, accounts of the simulator are included.
  */
 export async function billFigures(tx: ReadTx, since: string, simulated: boolean): Promise<BillFigures> {
   const [row] = await tx.sql<{ [Name in keyof BillFigures]: BillFigures[Name] | null }>`
@@ -136,7 +142,9 @@ export async function billFigures(tx: ReadTx, since: string, simulated: boolean)
   return { differences: row?.differences ?? [], newest: row?.newest ?? [] };
 }
 
-/** Filters of the list of a bill's differences. */
+/**
+ * Conditions that a difference must meet to be in the list of a bill's differences. An absent field sets no condition.
+ */
 interface DifferenceFilter {
   kind?: string | undefined;
   state?: string | undefined;
@@ -154,7 +162,10 @@ export function listDifferences(
   return newestFirst(tx.billDifferences, sql`id`, parts, after, limit + 1).execute();
 }
 
-/** A bill; `reading` is the read attempt whose lines are used. */
+/**
+ * The columns that find the lines of a bill. A bill file may be read several times; `reading` is the number of the
+ * reading whose lines are valid.
+ */
 type CountingBill = Pick<BillRow, 'billNo' | 'reading' | 'day' | 'payWay' | 'account' | 'mode'>;
 
 /** The lines of a bill after the line number `line`, sorted by line number. */
@@ -168,7 +179,10 @@ export function linesAfter(
   return readLines(tx, { billNo, reading, day, line, limit, more });
 }
 
-/** The lines of a bill about payments and refunds of other systems, after the line number `line`. */
+/**
+ * The payment and refund lines of a bill whose orders were made by another system, not by this service. Lines up to the
+ * line number `line` are skipped.
+ */
 export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
   const { billNo, reading, day } = bill;
   const more = sql<boolean>`bill_lines.kind in ('payment', 'refund', 'pending') and not exists (
@@ -189,9 +203,12 @@ function readLines(
   return lines.where('line', '>', line).where(more).orderBy('line').limit(limit).execute();
 }
 
-/** Filters that select the bills of a settlement report. */
+/** Conditions that a bill must meet to be in a settlement report. An absent field sets no condition. */
 export interface SettlementFilter {
-  /** The first and the last day, both inclusive, in the time zone of each channel. */
+  /**
+   * `from` and `to` are the first and the last bill day of the report. Both days are included. A day is a day in the
+   * time zone of the bill's channel.
+   */
   from: string;
   to: string;
   mode: BillRow['mode'];
@@ -221,9 +238,9 @@ export async function billsBetween(
 }
 
 /**
- * The refunds that these bills list as pending, with their current result in this service's tables. A bill line never
- * changes, so each settlement report reads the results again. If the lines of a bill were removed, the stored results
- * are returned.
+ * The refunds that were still in progress when the channel made these bills, grouped by the result that they have in
+ * this service now. If the lines of a bill are still stored, the results are read from the refunds. If the lines were
+ * removed, the results that the bill row keeps are returned.
  */
 export async function pendingRefunds(
   tx: ReadTx,
@@ -246,15 +263,18 @@ export async function pendingRefunds(
   return [...kept, ...found];
 }
 
-/** A payee, the instant since which a configuration contains it, and the projects that receive money for it. */
+/**
+ * An account that receives payments. `since` is the time of its first channel configuration, and `projects` are the
+ * projects that use the account.
+ */
 interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
   since: Date;
   projects: string[];
 }
 
 /**
- * The payees that have bills: payees that the channel has confirmed, and claims (unconfirmed payees) that are in use or
- * have bills.
+ * The accounts for which bills exist or are fetched. An account is included if the channel has confirmed it as the
+ * payee. An unconfirmed account is included only if a current configuration names it, or if it has a bill.
  */
 export async function billedAccounts(
   tx: ReadTx,

@@ -5,7 +5,10 @@ import type { ReadTx, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/** Whether a project is enabled, and the status of a payer of the project. */
+/**
+ * The facts that decide whether a payer may place an order: `enabled` is the state of the project, and `status` is the
+ * state of the payer.
+ */
 interface Admission {
   enabled: boolean;
   status: 'active' | 'blocked';
@@ -97,7 +100,10 @@ export async function productOfCoin(tx: ReadTx, project: string, coin: string): 
   return row?.code;
 }
 
-/** The kinds of data that a project still has. Empty if the project has only its console application. */
+/**
+ * The kinds of data that prevent the deletion of a project, such as `products` or `orders`. The application that the
+ * admin console uses is not counted.
+ */
 export async function contentsOfProject(tx: ReadTx, project: string): Promise<string[]> {
   const [row] = await tx.sql<Record<string, boolean>>`
     select exists(select 1 from api_apps where project = ${project} and kind <> 'console') as applications,
@@ -111,19 +117,25 @@ export async function contentsOfProject(tx: ReadTx, project: string): Promise<st
   return Object.entries(row ?? {}).flatMap(([kind, exists]) => (exists ? [kind] : []));
 }
 
-/** The page of a list that is read; `limit` + 1 rows are read, to know whether there are more. */
+/**
+ * Which page of a list is read: the page after the row `cursor`. One row more than `limit` is read, to know whether
+ * there is a next page.
+ */
 interface Part {
   limit: number;
   cursor?: Position | undefined;
 }
 
-/** Filters of the project list. */
+/** Conditions that a project must meet to be in the project list. An absent field sets no condition. */
 export interface ProjectFilter extends Part {
   enabled?: boolean | undefined;
   project?: Projects | undefined;
 }
 
-/** Filters of the payer list. Every filter compares for equality and uses an index. */
+/**
+ * Conditions that a payer must meet to be in the payer list. An absent field sets no condition. Every field is compared
+ * for equality and has an index.
+ */
 export interface UserFilter extends Part {
   project: string;
   userId?: string | undefined;
@@ -132,14 +144,14 @@ export interface UserFilter extends Part {
   phone?: string | undefined;
 }
 
-/** Filters of the product list. */
+/** Conditions that a product must meet to be in the product list. An absent field sets no condition. */
 export interface ProductFilter extends Part {
   project: string;
   kind?: string | undefined;
   enabled?: boolean | undefined;
 }
 
-/** Filters of the coin list. */
+/** Conditions that a coin must meet to be in the coin list. An absent field sets no condition. */
 export interface CoinFilter extends Part {
   project: string;
   enabled?: boolean | undefined;
@@ -201,12 +213,18 @@ export async function userTotals(
 /** A coin ledger entry without its id. */
 type NewEntry = Omit<CoinEntryRow, 'id'>;
 
-/** Appends an entry to a coin ledger and returns its id. Throws if an entry with this `source` exists. */
+/**
+ * Appends an entry to a coin ledger and returns its id. Throws if the coin already has an entry with this `source`, so
+ * that no debit or credit is written twice.
+ */
 export async function appendEntry(tx: Tx, entry: NewEntry): Promise<bigint> {
   return (await tx.db.insertInto('coin_entries').values(entry).returning('id').executeTakeFirstOrThrow()).id;
 }
 
-/** Filters of the ledger entries; `limit` + 1 rows are read, newest first. */
+/**
+ * Selects entries of a coin's ledger, newest first: all payers, or only `userId`. Only entries with an id below
+ * `before` are read. One entry more than `limit` is read, to know whether there is a next page.
+ */
 export interface EntryPart {
   project: string;
   coin: string;
@@ -227,7 +245,10 @@ export function listEntries(tx: ReadTx, { before, limit, ...filter }: EntryPart)
     .execute();
 }
 
-/** Filters of the accounts of a coin; `limit` + 1 rows are read, newest first. */
+/**
+ * Selects the payers' accounts of a coin, newest first, after the account `after`. One account more than `limit` is
+ * read, to know whether there is a next page.
+ */
 export interface AccountPart {
   project: string;
   coin: string;

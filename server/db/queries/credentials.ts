@@ -33,18 +33,22 @@ export interface VersionName {
   version: number;
   mode: Mode;
   account: string;
-  /** The channel's current trust revision. A channel object may be cached only as long as this revision is current. */
+  /**
+   * A number that increases when an administrator changes the trust in a certificate or key of the channel. If it has
+   * changed, a cached channel object must not be used any more.
+   */
   trustRevision: number;
 }
 
 /**
- * Configuration fields whose values identify the payee. If the field `unless` has a value, the value of the field
- * `name` is not compared, only whether it is set.
+ * The configuration fields that identify the payee (the account that receives the money), for example a seller id. If
+ * the field `unless` also has a value, two versions count as equal when both have any value in the field `name`.
  */
 export type IdentityFields = readonly { name: string; unless: string }[];
 
 /**
- * A configuration version with its identity. Versions of one account with equal identities belong to the same payee.
+ * A configuration version with `identity`, the values of the fields that identify the payee. Versions of one account
+ * with equal `identity` pay the same payee.
  */
 interface VersionOfAccount extends VersionName {
   identity: string;
@@ -64,8 +68,9 @@ function identityOf(config: string, fields: IdentityFields): RawBuilder<string> 
 }
 
 /**
- * Up to three configuration versions of the order's account, newest first: the newest usable version, the newest usable
- * version with the identity of the order's version, and the order's version.
+ * Up to three configuration versions of an order's channel account, newest first. They are: the newest complete
+ * version; the newest complete version that pays the same payee as the order; and the version with which the order was
+ * created.
  */
 export async function versionsOfAccount(
   tx: ReadTx,
@@ -73,7 +78,8 @@ export async function versionsOfAccount(
   fields: IdentityFields,
 ): Promise<VersionOfAccount[]> {
   const { project, payWay, account, mode, configVersion } = order;
-  // One shared part for all four subqueries, because Kysely visits each part of a statement on every call.
+  // This SQL fragment is shared by all four subqueries, because Kysely processes every fragment of a statement again on
+  // each call.
   const asked = sql`(${project}, ${payWay}, ${account}, ${mode})`;
   // Each subquery scans from the newest version backwards and usually ends at the first row.
   return tx.sql<VersionOfAccount>`
@@ -95,16 +101,20 @@ export async function versionsOfAccount(
      order by c.version desc`;
 }
 
-/** The newest usable version of an identity, and the numbers of all usable versions with this identity. */
+/**
+ * The newest complete configuration version of one payee, and the version numbers (`versions`) of all complete
+ * configurations of this payee.
+ */
 interface IdentityVersions extends VersionOfAccount {
   versions: number[];
-  /** The values of the identity fields that an order does not store itself. */
+  /** The values of the fields that identify the payee, without the app id. Every order stores its own app id. */
   payee: string;
 }
 
 /**
- * The newest usable version of every identity that was in use at `since` or later, newest first. Older identities have
- * no orders left for which a notification could be received.
+ * For each payee, the newest complete configuration version, if any version of this payee was the channel's current
+ * version at `since` or later. The result is sorted newest first. Older payees are left out, because they have no
+ * orders for which the channel could still send a notification.
  */
 export async function identitiesSince(
   tx: ReadTx,
@@ -157,9 +167,10 @@ export async function noteNotification(tx: Tx, note: { project: string; payWay: 
 }
 
 /**
- * Stores refused notifications. Notifications that were refused for the same reason within a day are counted together.
- * Some reasons occur only for notifications that the channel really sent (`signed`); other reasons can be caused by any
- * sender. A reason of the second kind does not replace a `signed` reason of the last day.
+ * Stores that notifications were refused, and why. Notifications that were refused for the same reason within a day are
+ * counted together. The reasons in `signed` occur only if the channel itself signed the notification; any other reason
+ * can be caused by a forged notification. A reason that is not in `signed` does not replace a stored `signed` reason
+ * that is less than a day old.
  */
 export async function noteRefusedNotifications(
   tx: Tx,
@@ -250,7 +261,7 @@ export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
 
 /**
  * Certificates of current configuration versions that expire before `until`. A certificate is omitted if the version
- * has another certificate of the same kind that expires later.
+ * has another certificate of the same kind that is still valid at `until`.
  */
 export async function endingCerts(
   tx: ReadTx,
@@ -281,8 +292,9 @@ export async function hasOpenWork(
 }
 
 /**
- * Channels that trust a verification key of another mode than the mode of their configuration. If the simulator is not
- * in use, also channels that trust a key of the simulator.
+ * Channels that trust a certificate or key of another mode (simulator, sandbox or live) than the mode of their
+ * configuration: a simulator key in a sandbox or live channel, or a sandbox key in a live channel. If `simulated` is
+ * false, every channel that trusts a simulator key is returned.
  */
 export async function trustedOfOtherModes(
   tx: ReadTx,
@@ -304,8 +316,9 @@ interface EncryptedColumn {
   key: string;
   column: string;
   /**
-   * Column name and version in the place with which the text was encrypted. If absent: the name of this column, and
-   * version 1.
+   * An encrypted text is bound to a table, row, column name and version number. `as` is the column name that was used
+   * for the encryption, and `version` is the column with the version number. If absent: the name in `column`, and the
+   * number 1.
    */
   as?: string;
   version?: string;
@@ -330,7 +343,10 @@ export interface EncryptedText {
   column: string;
   id: string;
   encrypted: string;
-  /** The place to which the encryption binds the text (db/encryption.ts). */
+  /**
+   * The table, row, column name and version number to which the encryption has bound the text. The text can be
+   * decrypted only with the same values (db/encryption.ts).
+   */
   place: { table: string; id: string; column: string; version: number };
 }
 

@@ -112,7 +112,10 @@ export interface OtherModeKey {
   trusted: boolean;
 }
 
-/** A default certificate and its expiry. */
+/**
+ * A certificate that a channel configuration uses when it names no other one, and the time at which the certificate
+ * expires (`notAfter`).
+ */
 interface CertFact {
   project: string;
   payWay: string;
@@ -127,7 +130,7 @@ export interface HandlerFact {
   url: string;
 }
 
-/** Numbers of cases that wait for an operator or for a running service. */
+/** How many exceptions, refunds and orders need attention. `payctl doctor` reports these counts. */
 interface Waiting {
   openExceptions: number;
   abnormalRefunds: number;
@@ -170,7 +173,10 @@ export function keysOfOtherModes(
       order by k.project, k.pay_way, k.kind, k.created_at`;
 }
 
-/** The default certificates that have an expiry date and belong to a channel account in use. */
+/**
+ * The certificates that a channel configuration uses when it names no other one. Only certificates with an expiry date
+ * are returned. Certificates of a mode or account that the channel no longer uses are left out.
+ */
 export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
   return tx.sql`
      select k.project, k.pay_way, k.kind, k.not_after
@@ -182,7 +188,7 @@ export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
       order by k.not_after`;
 }
 
-/** Counts the cases that wait. */
+/** Counts the open exceptions (cases for an operator), the abnormal refunds and the overdue orders. */
 export async function countWaiting(
   tx: ReadTx,
   { now, simulated }: { now: Date; simulated: boolean },

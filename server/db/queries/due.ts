@@ -1,4 +1,5 @@
-// Statements of the jobs: due rows and their leases, the call rate, and the scheduled tasks.
+// SQL statements of the background jobs. They find and lease the rows that must be processed now, limit the rate of
+// channel calls, and schedule periodic tasks.
 
 import { sql } from 'kysely';
 import type { Sql } from '../kysely.ts';
@@ -22,7 +23,7 @@ export interface DueRow {
   lease: Date;
 }
 
-/** The current instant, and the length of leases that are taken or renewed now. */
+/** The time at which leases are taken or renewed, and how long these leases last. */
 interface Moment {
   now: Date;
   /** Length of the lease in tests; absent = `LEASE_MS`. */
@@ -34,7 +35,10 @@ interface Claim extends Moment {
   capacity: ReadonlyMap<string, number>;
 }
 
-/** A request to lease the rows with these ids. Rows of full queues and full groups are not leased. */
+/**
+ * A request to lease the due rows with these ids. A row is not leased if its queue is in `fullQueues`, or if one of its
+ * groups is in `fullGroups`. In these queues and groups, this process already runs as many jobs as it may.
+ */
 interface NamedClaim extends Moment {
   ids: readonly string[];
   fullQueues?: readonly string[];
@@ -47,8 +51,9 @@ export interface Renewal extends Moment {
 }
 
 /**
- * The result of a renewal. `renewed` = the lease has the new expiry `lease`. `over` = the work itself or another
- * message has rescheduled the row. `lost` = another replica has leased the row. `busy` = the row is locked or deleted.
+ * The result of renewing one lease. `renewed` = the lease now ends at `lease`. `over` = the lease is not renewed,
+ * because the job itself or another transaction has rescheduled the row. `lost` = another replica has leased the row.
+ * `busy` = the row is locked or deleted.
  */
 export type Renewed = { kind: 'renewed'; lease: Date } | { kind: 'over' | 'lost' | 'busy' };
 
@@ -62,7 +67,7 @@ export interface DueRows {
   claimNamed(tx: Tx, claim: NamedClaim): Promise<DueRow[]>;
   /** Renews, in one statement, the leases that are still as this replica wrote them. Returns the result for each row. */
   renew(tx: Tx, renewal: Renewal): Promise<Renewed[]>;
-  /** SQL value: for how many seconds any row without a lease has been due at most; null = no row is due. */
+  /** SQL value: the number of seconds since the oldest unleased row became due; null = no unleased row is due. */
   oldestLag(now: Date): Sql;
   /** SQL value: the number of due rows, with or without a lease. Counts up to `MOST_DUE` + 1. */
   dueCount(now: Date): Sql;
@@ -86,14 +91,18 @@ interface DueTable {
    */
   lease: string;
   /**
-   * The SQL expression for the queue of a row. It must be exactly the expression of the index that covers the queues.
+   * The SQL expression for the queue key of a row. The table has an index on this expression, and the text must be the
+   * same as in the index, or PostgreSQL does not use the index.
    */
   queueKey: string;
-  /** The SQL expression for the groups of a row, a `text[]`. */
+  /**
+   * The SQL expression for the groups of a row, a `text[]`. A group, such as a channel, has its own limit of jobs at
+   * the same time.
+   */
   groups: string;
   /**
-   * The condition of the index that covers the queues; absent = the column `at` is not null. Rows outside the index are
-   * never due.
+   * The `where` condition of the partial index on the queue key; absent = the column `at` is not null. A row that does
+   * not meet this condition is never due.
    */
   covered?: string;
   condition: string;
@@ -101,7 +110,7 @@ interface DueTable {
   open?: string;
 }
 
-/** Builds the statements for one table. */
+/** Creates the functions that find, count, lease and renew the due rows of one table. */
 function dueRows(due: DueTable): DueRows {
   const { table, key, keyType = 'text', at, lease, groups, condition, open = 'true' } = due;
   const [from, id, type, dueAt, leased] = [table, key, keyType, at, lease].map((text) => sql.raw(text));
@@ -166,9 +175,10 @@ function dueRows(due: DueTable): DueRows {
         ends,
       );
     },
-    // A row is `lost` if its stored lease ends at least one lease length after ours, because only a new lease ends that
-    // late; a reschedule by the work itself ends earlier. If the lease shares the column of the due time, a reschedule
-    // may end as late. The row is then `lost` only if our lease had expired.
+    // A row is `lost` if its stored lease ends at least one lease length after the lease that this replica wrote,
+    // because only a new lease can end so late. If the job itself reschedules the row, the new time is earlier. Some
+    // tables store the due time and the lease in the same column. There, a reschedule may also be so late, so the row
+    // is `lost` only if the lease of this replica had expired.
     async renew(tx, { rows, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       const couldBeTaken = hasOwnLease ? sql`true` : sql`h.lease <= ${until}`;
@@ -204,7 +214,9 @@ function instant(at: Date): Sql {
   return sql`${at}::timestamptz`;
 }
 
-/** The SQL expression for the queue of a row, with another table alias than `d`. */
+/**
+ * The SQL expression for the queue key of a row, for a statement in which the table has the alias `row` instead of `d`.
+ */
 function queueKeyOf({ queueKey }: DueTable, row: string): string {
   return queueKey.replaceAll(/\bd\./g, `${row}.`);
 }
@@ -288,8 +300,8 @@ export function dueDifferences(simulated: boolean): DueRows {
 }
 
 /**
- * Due pay-per-call fulfilments. The queue is the project. The work uses the lease column as its schedule, so a lease
- * postpones the next attempt.
+ * Due pay-per-call fulfilments. The queue is the project. The column `next_attempt_at` holds both the lease and the
+ * time of the next attempt, so leasing a row also postpones its next attempt.
  */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({
@@ -328,7 +340,10 @@ export function dueCoinCalls(): DueRows {
   });
 }
 
-/** Effects of orders that could not run in the commit of their transition. The queue is the project. */
+/**
+ * Side effects of order changes (on stock, coins or pay-per-call) that failed when the order changed, or that wait for
+ * an earlier failed side effect of the order. The queue is the project.
+ */
 export function dueEffectRows(): DueRows {
   return dueRows({
     table: 'due_effects',
@@ -367,7 +382,10 @@ export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promi
   return claimed.length === 1;
 }
 
-/** Reads `oldestLag` of each table in one statement. */
+/**
+ * For each given table, reads how long its oldest unleased row has been due (in seconds), in one statement. undefined =
+ * no such row.
+ */
 export function lookForDue(
   tx: ReadTx,
   tables: readonly Pick<DueRows, 'oldestLag'>[],
@@ -379,7 +397,10 @@ export function lookForDue(
   );
 }
 
-/** Reads counts of `DueRows` (`dueCount`, `waiting`) in one statement. */
+/**
+ * Reads several row counts in one statement. `counts` are the SQL values `dueCount` and `waiting` of tables with due
+ * rows.
+ */
 export async function countDue(tx: ReadTx, counts: readonly Sql[]): Promise<number[]> {
   return (await valuesOf(tx, counts)).map((count) => count ?? 0);
 }
@@ -399,8 +420,8 @@ function accountOf(row: string): string {
 }
 
 /**
- * Builds the statements for a table whose queues are channel accounts; the group of a row is its channel. Without
- * `simulated`, rows of the simulator are never due.
+ * Creates the functions for a table whose rows belong to channel accounts. The queue of a row is its channel account,
+ * and the group of a row is its channel. If `simulated` is false, rows of the simulator are never due.
  */
 function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRows {
   const part = (queueKey: string, place: number) => `split_part(${queueKey}, ' ', ${place})`;
@@ -416,9 +437,10 @@ function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRow
 }
 
 /**
- * Reserves time for channel calls at the rate `perSecond`. For each queue, returns the instant (ms) until which calls
- * are booked. The instant is stored in `expire` of the queue's row in `rate_limits`, which all replicas share. The rows
- * are locked sorted by key, so that two replicas never deadlock.
+ * Reserves time slots for `calls` channel calls per queue, at `perSecond` calls per second. Returns for each queue the
+ * end of its last slot, in milliseconds since 1970. All replicas share these times in the table `rate_limits`, so
+ * together they do not exceed the rate. The rows are locked in the sequence of their keys, so that two replicas never
+ * deadlock.
  */
 export async function bookCalls(
   tx: Tx,

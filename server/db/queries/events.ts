@@ -6,7 +6,7 @@ import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS } from './retention.ts';
 
-/** Filters of the event log. */
+/** Conditions that an event must meet to be read from the event log. An absent field sets no condition. */
 export interface EventFilter {
   clientId?: string | undefined;
   project?: Projects | undefined;
@@ -20,19 +20,22 @@ export interface EventFilter {
 type EventDraft = Omit<EventRow, 'sequence'> & { since: Date };
 
 /**
- * The first key of the advisory locks of event writers. The second key is the sequence number before the writer's
- * number.
+ * The first key of the PostgreSQL advisory locks that writers of events hold until their commit. The second key is the
+ * sequence number that was the highest one when the writer took the lock.
  */
 const APPENDING = 1_702_258_030;
-/** Number of possible lock keys, because a key has 31 bits. */
+/**
+ * The second key of the lock is the sequence number modulo this value, because a key of an advisory lock has only 31
+ * usable bits.
+ */
 const KEYS = 2_147_483_648;
 
 /**
- * Appends an event, and creates its delivery if there is a receiver. Returns undefined if the log already contains an
- * event with the same object, type and dedupe value. The caller must hold the lock of the object, because a unique
- * index covers only one month. Before a writer takes a sequence number, it takes a shared lock on the previous number,
- * and holds the lock until the commit. From these locks readers know which numbers may still be uncommitted
- * (`settledHead`).
+ * Appends an event, and creates its webhook delivery if there is a receiver. Returns undefined if the log already
+ * contains an event with the same object, type and dedupe value. The caller must hold the row lock of the object,
+ * because the unique index on these columns covers only one month. Until its commit, the writer holds a shared advisory
+ * lock on the highest earlier sequence number. `settledHead` reads these locks to find the sequence numbers that may
+ * still be uncommitted.
  */
 export async function appendEvent(
   tx: Tx,
@@ -66,9 +69,9 @@ export async function appendEvent(
 }
 
 /**
- * Returns the settled head: the highest sequence number up to which no event can appear later. The log must be read in
- * a later statement. A writer's lock is released only after its commit is visible, so an event whose lock is gone in
- * this statement is visible in the later one.
+ * Returns the sequence number up to which the event log is complete: no event with a lower or equal number can be added
+ * later. Callers must read the events in a separate, later statement. PostgreSQL makes a commit visible before it
+ * releases the lock of the writer. So if a lock is gone in this statement, its event is visible in the later statement.
  */
 export async function settledHead(tx: ReadTx): Promise<bigint> {
   const [row] = await tx.sql<{ head: bigint | null }>`
@@ -82,9 +85,9 @@ export async function settledHead(tx: ReadTx): Promise<bigint> {
 }
 
 /**
- * Events after the sequence number `after` and up to the settled head, sorted by sequence number; at most `rows`.
- * `settled` is an earlier result of `settledHead`. The current result may be lower, because a writer that waited for
- * its lock may lock an older number.
+ * Returns events whose sequence number is higher than `after`, sorted by sequence number; at most `rows`. Numbers above
+ * `settled` are not read, because events with such numbers may still be uncommitted. If `settled` is absent,
+ * `settledHead` is called. An earlier result of `settledHead` stays valid, even if a new call returns a lower number.
  */
 export async function listEvents(
   tx: ReadTx,
@@ -124,8 +127,8 @@ function eventMatches(table: string, filter: EventFilter, after: bigint, head: b
   const parts = [sql`${sequence} > ${after}`, sql`${sequence} <= ${head}`];
   parts.push(...equalities(table, filter, ['clientId', 'objectNo']));
   if (project !== undefined) parts.push(ofProjects(`${table}.project`, project));
-  // Sequence numbers and times increase almost together. The log is therefore read from the lowest number among the
-  // first events at or after `since`.
+  // Sequence numbers and times do not increase in exactly the same way. So the first 1,000 events at or after `since`
+  // are found, and the log is read from the lowest sequence number among them.
   if (since !== undefined)
     parts.push(sql`${sequence} >= (select min(f.sequence) from
          (select s.sequence from events s where s.created_at >= ${since} order by s.created_at, s.sequence limit 1000) f)
@@ -133,7 +136,7 @@ function eventMatches(table: string, filter: EventFilter, after: bigint, head: b
   return allOf(parts);
 }
 
-/** Filters of the delivery list. */
+/** Conditions that a webhook delivery must meet to be in the delivery list. An absent field sets no condition. */
 export interface DeliveryFilter {
   clientId: string;
   state?: string | undefined;

@@ -8,7 +8,9 @@ import type { ReadTx, Tx } from '../store.ts';
 import { equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/** Filters of the list of exceptions (cases for an operator). */
+/**
+ * Conditions that an exception (a case for an operator) must meet to be in the list. An absent field sets no condition.
+ */
 export interface ExceptionFilter {
   state?: string | undefined;
   kind?: string | undefined;
@@ -29,8 +31,8 @@ export function listExceptions(
 }
 
 /**
- * Counts a repeated notification on its exception (a case for an operator), and merges its detail. Returns false if the
- * exception does not exist.
+ * Stores that the same notification was received again, in its exception (a case for an operator): increases the
+ * counter of notifications and adds the new details. Returns false if the exception does not exist.
  */
 export async function countNotification(
   tx: Tx,
@@ -44,7 +46,10 @@ export async function countNotification(
   return rows.length > 0;
 }
 
-/** Filters of the list of approvals. */
+/**
+ * Conditions that an approval of a refund, dispute or exception must meet to be in the list. An absent field sets no
+ * condition.
+ */
 export interface ApprovalFilter {
   state?: ApprovalRow['state'] | undefined;
   orderNo?: string | undefined;
@@ -57,7 +62,10 @@ export interface ApprovalFilter {
  */
 export const HANDLED_DAYS = 30;
 
-/** SQL condition: the audit line `l` shows that an administrator gained control of an account. */
+/**
+ * SQL condition: within the last `HANDLED_DAYS`, an administrator created or changed an account or reset its second
+ * factor. The audit line `l` shows this.
+ */
 const handledSince = (now: Date): RawBuilder<boolean> => sql`l.actor_kind = 'admin'
   and l.action in ('admin.create', 'admin.update', 'admin.reset-second-factor') and l.at >= ${handlingBegan(now)}`;
 /**
@@ -66,7 +74,10 @@ const handledSince = (now: Date): RawBuilder<boolean> => sql`l.actor_kind = 'adm
 const MADE = sql<boolean>`l.target = a.username and l.actor_kind = 'admin' and l.action = 'admin.create'
   and l.at >= a.created_at - interval '1 minute'`;
 
-/** Facts that show whether an administrator is independent enough of the requester to approve a request. */
+/**
+ * Facts from which the service decides whether an administrator may approve a request: how the approver's account
+ * depends on the requester.
+ */
 interface Dependence {
   /** When the approver's account was created; null = the account no longer exists. */
   madeAt: Date | null;
@@ -147,7 +158,7 @@ export function listApprovals(
   return newestFirst(tx.approvals, sql`refund_no`, parts, after, limit + 1).execute();
 }
 
-/** Filters of the dispute list. */
+/** Conditions that a dispute must meet to be in the dispute list. An absent field sets no condition. */
 export interface DisputeFilter {
   disputeNo?: string | undefined;
   orderNo?: string | undefined;

@@ -40,8 +40,9 @@ export async function waitingFigures(tx: ReadTx, now: Date): Promise<WaitingFigu
 }
 
 /**
- * For each kind of certificate, the earliest expiry of the default certificates of all enabled channels. `simulated`
- * includes the simulator.
+ * For each channel and kind of certificate, the earliest expiry date. Only enabled channels count, and only
+ * certificates that a configuration uses when it names no other one. With `simulated`, channels of the simulator are
+ * included.
  */
 export function firstEnds(tx: ReadTx, simulated: boolean): Promise<{ payWay: PayWay; kind: string; end: Date }[]> {
   return tx.sql`
@@ -68,8 +69,8 @@ export const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
 const ms = (column: string): Sql => sql`(extract(epoch from ${sql.raw(column)}) * 1000)::float8`;
 
 /**
- * The number and the total amount of open orders with one status and currency. `seen` also includes orders of the
- * simulator.
+ * The count and the total amount (`minor`, in minor units) of open orders with one status and currency. `count` and
+ * `minor` may leave out orders of the simulator; `seen` counts them too.
  */
 export interface OpenOrders {
   status: string;
@@ -189,8 +190,8 @@ export function listReplicas(tx: ReadTx, seconds: number): Promise<SeenReplica[]
 type Report = Omit<ReplicaRow, 'seenAt' | 'followedUntil'>;
 
 /**
- * Stores the report of a process. For `followedSeconds` the process counts as having subscribers of the live feed; null
- * = it has none. Also deletes reports that are older than an hour.
+ * Stores the report of a process. For the next `followedSeconds`, the process counts as having live feed subscribers;
+ * null = it has no subscribers. Reports that are older than an hour are deleted.
  */
 export async function reportReplica(tx: Tx, report: Report, followedSeconds: number | null): Promise<void> {
   const { id, host, pid, worker, version, startedAt, figures } = report;
@@ -203,8 +204,8 @@ export async function reportReplica(tx: Tx, report: Report, followedSeconds: num
 }
 
 /**
- * SQL value that the scheduler reads together with the due rows: 1 while any process has subscribers of the live feed,
- * otherwise null.
+ * SQL value: 1 while any process has subscribers of the live feed, otherwise null. The job scheduler reads it together
+ * with the due rows, in one statement.
  */
 export const FOLLOWED: Sql = sql`(select 1::float8 from replicas where followed_until > clock_timestamp() limit 1)`;
 
@@ -233,8 +234,8 @@ const SHOWN = sql`sequence, type, object_no, client_id, project, created_at, pay
   left(payload->>'subject', ${sql.lit(MOST_SUBJECT)}) as subject`;
 
 /**
- * Events after a sequence number, like `listEvents`, but only the columns of `LiveEvent`. The filter is ignored,
- * because the live feed has no filter.
+ * Events after a sequence number, with only the columns that the live feed shows. The parameters are those of
+ * `listEvents`. The live feed shows all events, so the filter is not used.
  */
 export async function listLiveEvents(
   tx: ReadTx,
@@ -255,8 +256,9 @@ export async function newestLiveEvents(tx: ReadTx, upTo: bigint, rows: number): 
 }
 
 /**
- * The events of one type and currency in one minute. `seen` and `oldest` describe all events that the statement has
- * read, so they are equal in each row.
+ * The number and total amount (`minor`, in minor units) of the events with one type and currency in one minute. `seen`
+ * is the number of all events that the statement has read, and `oldest` is the time of the oldest one (ms since 1970).
+ * Both are the same in each row.
  */
 export interface PastEvents {
   type: string;

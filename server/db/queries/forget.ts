@@ -26,8 +26,8 @@ const PART_ORDERS = 100;
 const PART_ENTRIES = 500;
 
 /**
- * JSON fields that contain personal data or free text of the channel, in the outcome of a transition or the detail of
- * an exception.
+ * JSON fields that may contain personal data of the payer or free text of the channel. They occur in the stored result
+ * of an order or refund transition, and in the detail of an exception.
  */
 const OUTCOME_WORDS = sql`array['payer', 'pay', 'reason', 'detail', 'message']`;
 /** Columns of an order that may contain data about the payer. The subject is erased separately. */
@@ -52,8 +52,8 @@ export async function duePayers(tx: ReadTx, now: Date, limit: number): Promise<F
 }
 
 /**
- * Erases a payer's data in orders, in rows that belong to the orders, and in coin ledgers, in several commits. Amounts,
- * numbers and states are kept.
+ * Erases a payer's personal data in orders, in the rows that belong to these orders, and in coin ledgers, in several
+ * commits. Amounts, order and refund numbers, and states are kept.
  */
 export async function forgetPayer(store: Store, payer: Forgotten, goesOn?: () => boolean): Promise<Walk> {
   let isWhole = false;

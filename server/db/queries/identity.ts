@@ -7,7 +7,10 @@ import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS, type PartDone, inParts } from './retention.ts';
 
-/** The state of an application and of one of its tokens. Every request of the application reads it from the primary. */
+/**
+ * The facts that decide whether an API application may make a request: its data, and whether its token is revoked.
+ * Every request of the application reads them from the primary database.
+ */
 export type AppState = Pick<
   ApiAppRow,
   | 'clientId'
@@ -52,13 +55,16 @@ export interface LoginState {
   known: boolean;
 }
 
-/** The page of a list that is read; `limit` + 1 entries are read, to know whether there are more. */
+/**
+ * Which page of a list is read: the page after the row `cursor`. One row more than `limit` is read, to know whether
+ * there is a next page.
+ */
 export interface Part {
   readonly limit: number;
   readonly cursor?: Position;
 }
 
-/** Filters of the application list. */
+/** Conditions that an API application must meet to be in the list. An absent field sets no condition. */
 export interface AppFilter extends Part {
   readonly kinds: readonly ApiAppRow['kind'][];
   readonly project?: Projects | undefined;
@@ -66,7 +72,7 @@ export interface AppFilter extends Part {
   readonly name?: string;
 }
 
-/** Filters of the audit log. */
+/** Conditions that a line of the audit log must meet to be in the list. An absent field sets no condition. */
 export interface AuditFilter extends Part {
   readonly actor?: string;
   readonly action?: string;
@@ -75,7 +81,9 @@ export interface AuditFilter extends Part {
   readonly to?: Date;
 }
 
-/** Queries about accounts, applications and the audit log that cannot be written as a simple read by key. */
+/**
+ * Database queries about administrators, API applications and the audit log that need more than a read by primary key.
+ */
 export interface IdentityQueries extends SessionQueries {
   /**
    * Reads the state of an application. With `requestKey`, also the stored result for this Idempotency-Key of the
@@ -159,7 +167,10 @@ async function appState(
   return { ...row, kept: { ...row.kept, leasedUntil: leasedUntil === null ? null : new Date(leasedUntil) } };
 }
 
-/** The role of an account, its projects, and whether it has a second factor. */
+/**
+ * SQL columns: the role of an administrator, the projects that the administrator may access, and whether a second
+ * factor is enabled.
+ */
 const BOUNDS = sql`a.role, a.projects, coalesce(f.enabled_at is not null, false) as has_factor`;
 
 /** Reads an administrator and a session. Returns undefined if the session has ended. */
@@ -309,7 +320,8 @@ export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: rea
 }
 
 /**
- * Changes the usage of limits for periods whose rows still exist. Locks the rows in the same sequence as `countUses`.
+ * Adds `used` to the used part of an application's limits. A period without a stored row is skipped. Locks the rows in
+ * the same sequence as `countUses`, so that the two never deadlock.
  */
 export async function shiftUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<void> {
   const spans = uses.map(

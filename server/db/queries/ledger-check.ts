@@ -33,7 +33,10 @@ interface KeyRange {
   upTo: string | null;
 }
 
-/** Builds the SQL condition that a column is within the key range. */
+/**
+ * A function that returns an SQL condition: the value of the given column is in the range of keys that the statement
+ * checks.
+ */
 type Within = (column: string) => Sql;
 
 /** One check of the ledger, with the statements that find violations of an invariant. */
@@ -68,8 +71,8 @@ const whole = (row: string, history: 'transitions' | 'events') =>
 const BILL_DAYS = 35;
 
 /**
- * The checks of the ledger. Refunds and disputes are found by the key range of their order number, so that the check
- * reads each row exactly once.
+ * The checks of the ledger, one per invariant. A refund or dispute is checked in the range of keys that contains its
+ * order number, so that each row is checked exactly once.
  */
 export const BOOK_CHECKS = [
   {
@@ -216,8 +219,8 @@ export const BOOK_CHECKS = [
   {
     check: 'bills',
     in: {
-      // A missing bill is a violation only if the account has other bills, and only if the channel has refused the bill
-      // or has none. A bill that the channel may still provide is not a violation.
+      // A bill that was never read is a violation if its state is `refused` or `missing`, and if another bill of the
+      // same account was read. In any other state the service may still read the bill, so it is not a violation.
       bills: (
         within,
       ) => sql`select d.bill_no as id, format('%s: %s%s', d.day, d.kind, case when d.order_no = '' then '' else ' of order ' || d.order_no end) as detail
@@ -250,7 +253,10 @@ export interface Violation {
   detail: string;
 }
 
-/** Counts the next rows of a table after the key `after`, at most `limit`, and returns the last of their keys. */
+/**
+ * Returns the number of rows after the key `after`, at most `limit`, and the key of the last of these rows. The ledger
+ * check uses it to split a table into parts.
+ */
 export async function nextKeys(
   tx: ReadTx,
   walk: WalkName,
@@ -266,12 +272,15 @@ export async function nextKeys(
   return row ?? { rows: 0, last: null };
 }
 
-/** How many bills have been read, and how many are still unread although they should be available. */
+/**
+ * How many bills the service has read, and how many it has not read although the channel should provide them by now.
+ */
 export interface BillsRead {
   read: number;
   unread: number;
   /**
-   * Quiet accounts, such as `wechat 1900000001`. For these accounts bill lines with unknown numbers are not reported.
+   * Accounts for which an administrator has turned off reports about unknown order and refund numbers in bills, such as
+   * `wechat 1900000001`.
    */
   quiet: string[];
 }

@@ -10,7 +10,7 @@ import type { ReadTx, Tx } from '../store.ts';
  * use, because stored messages would become unreadable. A better dictionary gets the next number.
  */
 const FIRST = [
-  // Error responses and rare responses.
+  // Texts for the dictionary: error responses of the channels, and responses that occur rarely.
   `{"code":"PARAM_ERROR","message":"","detail":{"location":"body","value":""}}{"code":"ORDER_NOT_EXIST","message":"订单不存在"}`,
   `"code":"40004","msg":"Business Failed","sub_code":"ACQ.TRADE_NOT_EXIST","sub_msg":"交易不存在"`,
   `{"name":"RESOURCE_NOT_FOUND","details":[{"issue":"INVALID_RESOURCE_ID","description":"Specified resource ID does not exist. Please check the resource ID and try again."}],"message":"The specified resource does not exist.","debug_id":""}`,
@@ -20,7 +20,7 @@ const FIRST = [
   `{"alipay_trade_refund_response":{"code":"10000","msg":"Success","buyer_logon_id":"***","buyer_user_id":"2088","fund_change":"Y","out_trade_no":"P2026","refund_fee":"","send_back_fee":"","trade_no":"2026"},"sign":"***"}`,
   `{"alipay_trade_fastpay_refund_query_response":{"code":"10000","msg":"Success","out_request_no":"R2026","out_trade_no":"P2026","refund_amount":"","refund_status":"REFUND_SUCCESS","total_amount":"","trade_no":"2026"},"sign":"***"}`,
   `{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"note_to_payer":"","seller_payable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":"0.00"},"net_amount":{"currency_code":"USD","value":""},"total_refunded_amount":{"currency_code":"USD","value":""}},"custom_id":"P2026","invoice_id":"R2026","links":[{"href":"https://api-m.paypal.com/v2/payments/refunds/","rel":"self","method":"GET"}`,
-  // Close calls and query calls.
+  // Texts for the dictionary: responses to requests that close or query an order.
   `{"alipay_trade_close_response":{"code":"10000","msg":"Success","out_trade_no":"P2026","trade_no":"2026"},"sign":"***"}`,
   `{"alipay_trade_query_response":{"code":"10000","msg":"Success","buyer_logon_id":"***","buyer_open_id":"","buyer_user_id":"2088","buyer_user_type":"PRIVATE","buyer_pay_amount":"0.00","invoice_amount":"0.00","out_trade_no":"P2026","point_amount":"0.00","receipt_amount":"0.00","send_pay_date":"2026-","total_amount":"","trade_no":"2026","trade_status":"WAIT_BUYER_PAY"},"sign":"***"}`,
   `{"amount":{"currency":"CNY","payer_currency":"CNY","payer_total":,"total":},"appid":"wx","attach":"","bank_type":"OTHERS","mchid":"1","out_trade_no":"P2026","payer":{"openid":"o"},"promotion_detail":[],"success_time":"2026-","trade_state":"NOTPAY","trade_state_desc":"订单未支付","trade_type":"NATIVE","transaction_id":"4200"}`,
@@ -29,7 +29,8 @@ const FIRST = [
   `{"id":"","create_time":"2026-","resource_type":"encrypt-resource","event_type":"TRANSACTION.SUCCESS","summary":"支付成功","resource":{"mchid":"1","appid":"wx","out_trade_no":"P2026","transaction_id":"4200","trade_type":"NATIVE","trade_state":"SUCCESS","trade_state_desc":"支付成功","bank_type":"OTHERS","attach":"","success_time":"2026-","payer":{"openid":"o"},"amount":{"total":1,"payer_total":1,"currency":"CNY","payer_currency":"CNY"}}}{"code":"SUCCESS","message":"OK"}`,
   `{"id":"WH-","event_version":"1.0","create_time":"2026-","resource_type":"checkout-order","resource_version":"2.0","event_type":"CHECKOUT.ORDER.APPROVED","summary":"An order has been approved by buyer","resource":{`,
   `{"id":"WH-","event_version":"1.0","create_time":"2026-","resource_type":"capture","resource_version":"2.0","event_type":"PAYMENT.CAPTURE.COMPLETED","summary":"Payment completed for USD ","resource":{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"final_capture":true,"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":""},"net_amount":{"currency_code":"USD","value":""}},"custom_id":"P2026","invoice_id":"P2026","payee":{"email_address":"","merchant_id":""},"supplementary_data":{"related_ids":{"order_id":""}},"create_time":"2026-","update_time":"2026-","links":[{"href":"https://api.paypal.com/v2/payments/captures/","rel":"self","method":"GET"},{"href":"https://api.paypal.com/v2/payments/captures//refund","rel":"refund","method":"POST"},{"href":"https://api.paypal.com/v2/checkout/orders/","rel":"up","method":"GET"}]}}`,
-  // Placing and capturing orders, the most frequent messages.
+  // Texts for the dictionary: requests and responses that create an order at the channel or capture its payment. These
+  // messages are the most frequent ones.
   `{"id":"","intent":"CAPTURE","status":"COMPLETED","payment_source":{"paypal":{"email_address":"","account_id":"","account_status":"VERIFIED","name":{"given_name":"","surname":""},"address":{"country_code":"US"}}},"purchase_units":[{"reference_id":"default","amount":{"currency_code":"USD","value":""},"payee":{"email_address":"","merchant_id":""},"description":"","custom_id":"P2026","invoice_id":"P2026","payments":{"captures":[{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"final_capture":true,"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":"0.00"},"net_amount":{"currency_code":"USD","value":""}},"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"custom_id":"P2026","invoice_id":"P2026","create_time":"2026-","update_time":"2026-","links":[]}]}}],"payer":{"name":{"given_name":"","surname":""},"email_address":"","payer_id":"","address":{"country_code":"US"}},"create_time":"2026-","update_time":"2026-"}`,
   `{"intent":"CAPTURE","purchase_units":[{"reference_id":"default","amount":{"currency_code":"USD","value":""},"description":"","custom_id":"P2026","invoice_id":"P2026"}],"payment_source":{"paypal":{"experience_context":{"return_url":"https:///return/paypal/P2026","cancel_url":"https:///return/paypal/P2026?cancelled=1","user_action":"PAY_NOW","shipping_preference":"NO_SHIPPING"}}}}{"id":"","status":"PAYER_ACTION_REQUIRED","payment_source":{"paypal":{}},"links":[{"href":"https://api-m.paypal.com/v2/checkout/orders/","rel":"self","method":"GET"},{"href":"https://www.paypal.com/checkoutnow?token=","rel":"payer-action","method":"GET"}]}{"href":"http://127.0.0.1:/paypal/v2/checkout/orders//capture","rel":"capture","method":"POST"}]}`,
   `{"appid":"wx","mchid":"1","description":"","out_trade_no":"P2026","time_expire":"2026-T+08:00","notify_url":"https:///notify/wechat/default","amount":{"total":1,"currency":"CNY"}}{"code_url":"weixin://wxpay/bizpayurl?pr="}{"code_url":"http://127.0.0.1:/pay/wechat/`,
@@ -107,7 +108,10 @@ export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt' | 'su
   Partial<Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>> &
   MessageTexts;
 
-/** A message that waits to be written. For a repetition, `times` and `lastAt` are increased. */
+/**
+ * A message that is not stored yet. If the same message occurs again before that, only its counter `times` is increased
+ * and its time `lastAt` is set.
+ */
 export type Waiting = NewMessage & Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>;
 
 /** A stored message with its texts unpacked, for the timeline. */
@@ -119,7 +123,10 @@ export async function listMessages(tx: ReadTx, orderNo: string, limit: number): 
   return rows.map(({ texts, digest: _digest, ...row }) => ({ ...row, ...readTexts(texts) }));
 }
 
-/** The value of `call` in a mark. A mark is a row that replaces dropped messages. */
+/**
+ * The value of the column `call` in a row that stands for messages which were not stored. The timeline of the order
+ * then says that messages are missing.
+ */
 export const MISSING = 'missing';
 
 /** Whether a call is a query or a close. Repetitions of such a call with an equal response are only counted. */
@@ -128,15 +135,17 @@ export function isRepeatable({ direction, call }: Pick<NewMessage, 'direction' |
 }
 
 /**
- * Stores messages in one statement. If a query or close has the same response as the last message of its topic, only
- * the count of that row is increased. If another replica has locked that row, the message is stored as a new row.
+ * Stores messages in one statement. If a query or close gets the same response as the last stored one for the same
+ * order, refund and channel call, only the counter `times` of the stored row is increased. If another replica has
+ * locked that row, the message is stored as a new row.
  */
 export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<void> {
   const seen = new Set<string>();
   const rows = batch.map(({ request, answer, ...message }, place) => {
     const topic = JSON.stringify([message.orderNo, message.refundNo, message.payWay, message.call]);
     const digest = isRepeatable(message) ? digestOf(answer) : null;
-    // Within the batch, only the first message of a topic can repeat the last stored row of the topic.
+    // A topic is one channel call for one order and refund. Only the first message of each topic in `batch` is compared
+    // with the stored row, because a later message follows the first one and not the stored row.
     const asks = digest !== null && !seen.has(topic);
     seen.add(topic);
     return { ...message, place, asks, digest, texts: packTexts({ request, answer })?.toString('base64') ?? null };

@@ -72,7 +72,8 @@ function orderMatches(filter: OrderFilter, after?: Position, decimals?: keyof Am
   const parts: Sql[] = equalities('o', filter, ORDER_EQUALITIES);
   if (project !== undefined) parts.push(ofProjects('o.project', project));
   if (status !== undefined) parts.push(sql`${sql.raw(ORDER_STATUS)} = ${status}`);
-  // With an array, PostgreSQL first reads the open exceptions once, and then reads the orders by primary key.
+  // The subquery is wrapped in `array(…)`, so that PostgreSQL reads the open exceptions (cases for an operator) once,
+  // and then finds the orders by primary key.
   if (exception === 'any') parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
   else if (exception !== undefined)
     parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS} and e.kind = ${exception}))`);

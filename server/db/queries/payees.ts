@@ -1,5 +1,6 @@
-// The accounts of bills. A confirmed payee is an account that the channel has confirmed. A claim is a provisional payee
-// that only a project's configuration names. For a quiet account, unknown numbers in bills are not reported.
+// The accounts to which bills belong. If the channel has confirmed which account receives the money, the account is a
+// confirmed payee. Until then, the account in a project's configuration counts as a claim (an unconfirmed payee). For a
+// quiet account, order and refund numbers that this service does not know are not reported.
 
 import { type RawBuilder, sql } from 'kysely';
 import type { BillRow, PayeeRow, QuietAccountRow } from '../entities/bills.ts';
@@ -10,7 +11,10 @@ import { keptSince } from './retention.ts';
 /** The account of a bill: a confirmed payee, or the claim (unconfirmed payee) of a project. */
 export type Account = Pick<BillRow, 'payWay' | 'account' | 'mode'>;
 
-/** The fault of a claim's bill: the confirmed payee already has a bill of the same day. */
+/**
+ * The fault that marks a duplicate bill. The bill was stored for an unconfirmed payee, but the confirmed payee has a
+ * bill of the same account and day, and that bill counts.
+ */
 export const SAME_ACCOUNT = 'same_account';
 
 /** SQL condition: the order `o` belongs to the account of the bill `b`. */
@@ -18,7 +22,7 @@ export const OF_PAYEE = sql<boolean>`exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project = o.project and p.version = o.config_version)
   and o.pay_way = b.pay_way and o.mode = b.mode`;
 
-/** SQL condition: no project outside `projects` receives money for the account of the bill `b`. */
+/** SQL condition: only `projects` have a configuration that receives money on the account of the bill `b`. */
 export const ofNoOther = (projects: readonly string[]): RawBuilder<boolean> => sql`not exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project <> all(${projects}::text[]))`;
 
@@ -37,8 +41,8 @@ export async function accountSince(tx: ReadTx, { payWay, account, mode }: Accoun
 }
 
 /**
- * SQL condition: `account` is the payee of `b` (a bill or an account), or the account number in a configuration of this
- * payee.
+ * SQL condition: a bill or account `b` is found by the text `account`. The text may be the payee of `b`, or the account
+ * number in a channel configuration that receives money for this payee.
  */
 export const isCalled = (
   account: string,
@@ -47,8 +51,8 @@ export const isCalled = (
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ${account}))`;
 
 /**
- * Whether an order was placed with a configuration version of a claim. Only orders from the time in which the version
- * was the newest are searched, with two days of tolerance.
+ * Whether any order was created with the configuration of an unconfirmed payee. For speed, only orders from the time in
+ * which the configuration version was the newest are searched, and from two days before and after this time.
  */
 export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
@@ -63,14 +67,17 @@ export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account):
   return row?.found === true;
 }
 
-/** Removes the unread bills of a claim. Bills that a replica has leased are removed by a later call. */
+/**
+ * Removes the bills of an unconfirmed payee that were never read. A bill that a replica is working on is kept; a later
+ * call removes it.
+ */
 export async function forgetClaim(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.bills.delete({ payWay, account, mode, reading: 0, leasedUntil: null });
 }
 
 /**
- * A kind of difference: a number in a bill has the format of this service's numbers, but this database has no such
- * order.
+ * A kind of difference between a bill and the orders: the number on a bill line has the format of this service's
+ * numbers, but the database has no order or refund with this number.
  */
 export const UNKNOWN_HERE = 'order_unknown_here';
 
@@ -92,7 +99,10 @@ export const isOurOrder = (column: string): RawBuilder<boolean> =>
 export const isOurRefund = (column: string): RawBuilder<boolean> =>
   sql`${sql.ref(column)} ~ ${sql.lit(`^R(${STAMPED}|[PX]${STAMPED}[CFL])(_[1-9][0-9]{0,3}){0,1}$`)}`;
 
-/** In bills of the last five weeks, unknown numbers are reported even if Retention.UnpaidOrderDays is shorter. */
+/**
+ * An order or refund number in a bill that this service does not know is reported if the number is at most this many
+ * days old, even if Retention.UnpaidOrderDays is shorter.
+ */
 const REPORTED_DAYS = 35;
 
 /**
@@ -108,7 +118,10 @@ export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> 
          least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - make_interval(days => ${REPORTED_DAYS})) at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
 };
 
-/** SQL condition: an account is quiet, so unknown numbers in its bills are not reported. */
+/**
+ * SQL condition: the account is quiet. In its bills, order and refund numbers that this service does not know are not
+ * reported.
+ */
 export const isQuiet = (payWay: Sql, account: Sql, mode: Sql): RawBuilder<boolean> =>
   sql`exists (select 1 from quiet_accounts q where q.pay_way = ${payWay} and q.account = ${account} and q.mode = ${mode})`;
 
@@ -118,9 +131,10 @@ export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
 }
 
 /**
- * Makes an account quiet: deletes the differences about unknown numbers in its bills, and resolves the exceptions of
- * these differences. An exception stays open if a bill of another account has the same difference. Differences that an
- * administrator has ended are kept. Returns the number of deleted differences that had an exception.
+ * Makes an account quiet, so that unknown order and refund numbers in its bills are no longer reported. Deletes the
+ * differences about such numbers, except those that an administrator has resolved, and closes their open exceptions
+ * (cases for an operator). An exception stays open if a bill of another account has the same difference. Returns the
+ * number of deleted differences that had been listed as exceptions.
  */
 export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   const { payWay, account, mode, since, by, reason } = row;
@@ -144,8 +158,9 @@ export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
 }
 
 /**
- * Schedules another comparison of an account's finished bills of the last five weeks, and returns their numbers. Bills
- * in progress are compared later in any case.
+ * Schedules a new comparison with the orders, for all compared bills of the account from the last five weeks. Returns
+ * the bill numbers. Bills that are still being read or compared are not scheduled, because their comparison follows
+ * anyway.
  */
 export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
   const rows = await tx.sql<{ billNo: string }>`

@@ -44,9 +44,9 @@ export type Removal = (store: Store, before: Date, goesOn?: () => boolean) => Pr
 const PART_DELIVERIES = 150;
 
 /**
- * Removes channel messages in the sequence of their ids. Ids grow with time, so no index on time is needed, and the
- * removal ends at the first part without old rows. For a monthly table, each call removes rows of one partition
- * (`from`), because a `ctid` is valid only within a partition.
+ * Removes old channel messages in the sequence of their ids. Ids grow with time, so the removal can end at the first
+ * part that has no old row, and the table needs no index on time. `from` is the table or, if messages are stored in
+ * monthly partitions, one partition.
  */
 export const removeMessages = (from = 'channel_messages'): Removal => byNumber(from, sql`coalesce(last_at, at)`);
 
@@ -91,7 +91,10 @@ export const removeRefundLookups = byTime('refund_lookups', 'finished_at', sql`s
 /** Removes the usage of limits in periods that ended long ago. */
 export const removeLimitUses = byTime('limit_uses', 'begins_at');
 
-/** Creates the removal of old rows by an indexed time column. */
+/**
+ * Creates the function that removes the old rows of a table. A row is old if its column `time` is before the given
+ * instant; the column must have an index.
+ */
 function byTime(name: string, time: string, condition: Sql = sql`true`): Removal {
   const [table, at] = [sql.table(name), sql.ref(time)];
   return (store, before, goesOn) =>
@@ -106,7 +109,10 @@ function byTime(name: string, time: string, condition: Sql = sql`true`): Removal
     }, goesOn);
 }
 
-/** Creates the removal of old rows of a table whose ids grow with time. A row is old if `time` is before the limit. */
+/**
+ * Creates the function that removes the old rows of a table whose ids grow with time. A row is old if the SQL value
+ * `time` is before the given instant. No index on `time` is needed.
+ */
 function byNumber(table: string, time: Sql): Removal {
   return (store, before, goesOn) =>
     inParts<string>((from) => store.transaction((tx) => removeNumbers(tx, { table, time }, before, from)), goesOn);
@@ -149,7 +155,10 @@ export function keptSince(kind: string): Sql {
   return sql`coalesce((select h.before from removed_history h where h.kind = ${sql.lit(kind)}), timestamptz '-infinity')`;
 }
 
-/** The last Idempotency-Key that a part contains; the next part begins after it. */
+/**
+ * A position in the table of Idempotency-Keys: the last key that was checked. The next part of the clean-up begins
+ * after it.
+ */
 interface KeyPlace {
   at: string;
   scope: string;

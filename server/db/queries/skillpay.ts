@@ -5,7 +5,10 @@ import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './project-scope.ts';
 
-/** Reads an offer and its order in one statement. With `clientId`, an offer of another application is not found. */
+/**
+ * Reads a pay-per-call offer and its order in one statement. With `clientId`, an offer that belongs to another
+ * application is not found.
+ */
 export async function offerPair(
   tx: ReadTx,
   where: { orderNo: string; clientId?: string },
@@ -19,7 +22,7 @@ export async function offerPair(
   return order && { order, skill: skill as SkillOrderRow };
 }
 
-/** Counts the unpaid offers of an application that can still be paid. */
+/** Counts the pay-per-call offers of an application that are not paid and have not expired. */
 export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): Promise<number> {
   const [row] = await tx.sql<{ count: number }>`
     select count(*)::int as count from orders
@@ -27,7 +30,9 @@ export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): 
   return row?.count ?? 0;
 }
 
-/** Filters of the pay-per-call statistics. */
+/**
+ * Conditions that a pay-per-call offer must meet to be counted in the statistics. An absent field sets no condition.
+ */
 export interface SkillStatsFilter {
   from?: Date | undefined;
   to?: Date | undefined;
@@ -36,7 +41,10 @@ export interface SkillStatsFilter {
   mode?: string | undefined;
 }
 
-/** Figures of one application, resource, mode and currency; money in minor units. */
+/**
+ * Counts of pay-per-call offers by their result, and the revenue in minor units, for one application, resource, mode
+ * and currency.
+ */
 interface SkillStatsRow {
   project: string;
   clientId: string;

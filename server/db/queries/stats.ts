@@ -47,8 +47,8 @@ export async function sumPaid(tx: ReadTx, range: StatsRange): Promise<Summed[]> 
 }
 
 /**
- * Sums the refunds of each day. Refunds of second payments (`surplus`) are left out, because these payments were not
- * counted either.
+ * Sums the refunds of each day. If an order was paid twice, the refund of the second payment (`surplus`) is left out,
+ * because the second payment is not in the sum of payments either.
  */
 export async function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return toSummed(await tx.sql<Raw>`${refundedStatement(range)}`);
@@ -61,7 +61,10 @@ export function createdStatement(range: StatsRange): Sql {
     group by 1, 2`;
 }
 
-/** The statement that counts removed orders. It uses the primary key. */
+/**
+ * The statement that counts the unpaid orders that retention has removed, for each day and state. It uses the primary
+ * key of `removed_orders`.
+ */
 function removedStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('period_at', range)} as day, state, sum(count)::int as count from removed_orders
     where ${isWithin('period_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}

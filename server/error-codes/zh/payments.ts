@@ -6,13 +6,13 @@ import type { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } fro
 export const paymentsWords = {
   amount_invalid: {
     title: '金额无效',
-    meaning: '金额必须是正的十进制数，小数位数不超过该币种的位数，最大 100000000。',
+    meaning: '金额必须是正的十进制数，以主单位（如元）计不超过 100000000，小数位数不超过该币种的位数。',
     remedy: '以主单位（如元）发送金额，格式为数字或十进制字符串。',
   },
   approval_not_independent: {
     title: '审批人不独立',
     meaning:
-      '审批账号的创建时间晚于申请，或审批账号不独立于申请方。如果审批账号由提出申请的管理员创建，则不独立；如果同一名管理员（即使就是其中一方）在 30 天内创建或修改过双方的账号，也不独立。为应用发放或变更凭据，视为修改该应用。',
+      '审批账号的创建时间晚于申请，或审批账号不独立于申请方。如果审批账号由提出申请的管理员创建，则不独立；如果同一名管理员在最近 30 天内创建或修改过双方的账号，也不独立；这名管理员可以就是申请方或审批方。申请由应用提出时，为该应用发放或变更凭据视为修改该应用。',
     remedy: '请另一名管理员审批；你仍可驳回该申请。',
   },
   approval_by_asker: {
@@ -22,23 +22,23 @@ export const paymentsWords = {
   },
   approval_decided: {
     title: '审批已有结果',
-    meaning: '该申请此前已被批准或驳回，或所涉及的退款已经结束。',
+    meaning: '该审批申请此前已被批准或驳回，或需要审批的退款已经结束。',
     remedy: '查询审批单可知由谁决定，查询退款、争议或异常可知后续结果。',
   },
   bill_being_read: {
     title: '账单读取中',
-    meaning: '服务读取该账单期间，同一账单又开始了另一次读取，只有较晚的一次有效。',
+    meaning: '服务处理该账单期间，同一账单又开始了另一次读取，或渠道为该账户指明了另一收款方。本次请求未生效。',
     remedy: '查询该账单的状态，如仍有需要再重试请求。',
   },
   bill_malformed: {
     title: '不是该日的账单',
-    meaning: '文件损坏，或不是该账户该日的账单。`fault` 指明问题，`line`、`column` 指明位置。整个文件已被拒绝。',
+    meaning: '文件损坏，或不是所请求账户和日期的账单。`fault` 指明问题，`line`、`column` 指明位置。整个文件已被拒绝。',
     remedy: '从渠道商户平台重新下载账单，不做改动直接上传。',
   },
   bill_not_read: {
     title: '尚无账单',
     meaning: '服务尚无该日的账单，无法对账。',
-    remedy: '先拉取或导入账单。',
+    remedy: '先从渠道拉取账单，或导入账单文件，再重试请求。',
   },
   bills_not_configured: {
     title: '未配置账单',
@@ -49,19 +49,19 @@ export const paymentsWords = {
     title: '渠道响应无效',
     meaning:
       '渠道已响应，但服务无法使用该响应，`cause` 说明原因：响应无法解析、未通过验签、与订单不符，或指出本服务的凭据或时钟有误。',
-    remedy: '查询订单；服务会继续核实。',
+    remedy: '查询订单；服务也会继续向渠道查询该订单。',
   },
   channel_outcome_unknown: {
     title: '结果未知',
     meaning: '渠道未在规定时间内返回可用的响应，操作可能已经生效。',
-    remedy: '查询订单，或用相同的 Idempotency-Key 或商户单号重试请求。',
+    remedy: '查询订单，或用相同的 Idempotency-Key、merchantOrderNo 或 merchantRefundNo 重试请求。',
   },
   channel_refusal_inconclusive: {
     title: '渠道拒绝，但结果未定',
     meaning:
-      '渠道拒绝了请求，但订单仍可能被支付，因此并未结束。`cause` 说明原因。`unlisted`：本服务无法识别渠道给出的拒绝原因。`trade_may_exist`：该原因表明渠道侧已有或可能有此订单的交易。`repeated`：渠道可能已受理此前的请求。`channel` 中有渠道返回的错误码和说明。',
+      '渠道拒绝了请求，但订单仍可能被支付，因此并未结束。`cause` 说明原因。`unlisted`：渠道给出的拒绝原因，本服务无法识别。`trade_may_exist`：该原因表明渠道侧已有或可能有此订单的交易。`repeated`：本服务此前已发送过该请求，渠道当时可能已受理。`channel` 中有渠道返回的错误码和说明。',
     remedy:
-      '按渠道给出的说明修正后，用相同的 Idempotency-Key 或商户单号重发同一请求，或关闭订单。订单结束之前，不要以其他方式再次向付款人收款。',
+      '按渠道给出的说明修正，然后用相同的 Idempotency-Key 或 merchantOrderNo 重发同一请求，或关闭订单。订单结束之前，不要以其他方式再次向付款人收款。',
   },
   channel_refused: {
     title: '渠道拒绝',
@@ -75,7 +75,7 @@ export const paymentsWords = {
   },
   exception_resolved: {
     title: '异常已处理',
-    meaning: '该异常此前已处理完毕。',
+    meaning: '该异常（须由管理员处理的情况）此前已处理完毕。',
     remedy: '查看订单的时间线，了解处理结果。',
   },
   merchant_number_used: {
@@ -95,15 +95,15 @@ export const paymentsWords = {
   },
   refund_exceeds_refundable: {
     title: '超出可退金额',
-    meaning: '退款金额超过订单的可退金额。',
+    meaning: '申请的退款金额超过订单的可退金额。',
     remedy: '退款金额不要超过订单的 `refundableAmount`。',
   },
   refund_in_progress: {
     title: '退款处理中',
     meaning:
-      '该订单有另一笔退款正在处理，结果未知。申请相同金额的退款会被拒绝；有任何退款正在处理时，接受争议会被拒绝。',
+      '该订单有另一笔退款正在处理，结果未知。再次申请相同金额的退款时，如果既没有 merchantRefundNo 也没有 Idempotency-Key，可能是重复请求，因此会被拒绝。该订单有任何退款正在处理时，不能接受争议。',
     remedy:
-      '查询正在处理的退款。如需对同一金额再退一次，请传 merchantRefundNo 或 Idempotency-Key。争议待该退款结束后再接受。',
+      '查询正在处理的退款。如需对同一金额再退一次，请传 merchantRefundNo 或 Idempotency-Key。如需接受争议，请等待该退款结束。',
   },
   refund_limit_reached: {
     title: '退款次数已达上限',
@@ -117,8 +117,8 @@ export const paymentsWords = {
   },
   refund_not_released: {
     title: '退款金额未释放',
-    meaning: '渠道已收到或可能已收到该退款，因此其金额仍被预留，不能释放。',
-    remedy: '同步该退款，再查询其状态。',
+    meaning: '渠道已完成该退款，或仍可能完成，因此该退款的金额继续被预留，不能释放给其他退款。',
+    remedy: '让服务向渠道查询该退款（payctl refund sync），再查询该退款的状态。',
   },
   refund_not_retryable: {
     title: '退款不可重试',
@@ -132,8 +132,9 @@ export const paymentsWords = {
   },
   refunds_blocked: {
     title: '退款被阻止',
-    meaning: '该订单有未处理的异常，须先处理才能退款；订单的 `refundsBlockedBy` 指明异常类型。',
-    remedy: '请管理员处理该异常。如果是已接受的争议，请等待渠道裁决。',
+    meaning:
+      '该订单有未处理的异常（须由管理员处理的情况），处理完毕之前不能退款。订单的 `refundsBlockedBy` 字段指明异常类型。',
+    remedy: '请管理员处理该异常。如果异常类型是已接受的争议，请等待渠道裁决该争议。',
   },
   profit_sharing_unsupported: {
     title: '不支持分账',
@@ -159,17 +160,17 @@ export const skillpayWords = {
   fulfilment_failed_refund_pending: {
     title: '交付失败，退款中',
     meaning: '已支付订单的交付最终失败，服务正在退款。',
-    remedy: '按 Retry-After 等待后重试，或查询订单。',
+    remedy: '按响应头 Retry-After 等待后，原样重试请求，或查询订单。',
   },
   fulfilment_in_progress: {
     title: '交付处理中',
     meaning: '该按次付费订单正在交付。',
-    remedy: '按 Retry-After 等待后，原样重试请求。',
+    remedy: '按响应头 Retry-After 等待后，原样重试请求。',
   },
   fulfilment_unavailable: {
     title: '暂时无法交付',
     meaning: '该订单暂时无法交付，仍为已支付状态。',
-    remedy: '按 Retry-After 等待后，原样重试请求，不会再次收费。',
+    remedy: '按响应头 Retry-After 等待后，原样重试请求，不会再次收费。',
   },
   order_closed: {
     title: '订单已关闭',
@@ -179,9 +180,9 @@ export const skillpayWords = {
   order_refunded: {
     title: '订单已退款',
     meaning:
-      '款项已全部退回或正在全部退回，因此不再交付内容。在交付之前，应用的部分退款或争议的部分败诉也有同样的效果。',
+      '款项已全部退回或正在全部退回，因此不再交付内容。如果内容此前尚未交付，应用发起部分退款，或付款人在争议中胜诉一部分金额，也会终止交付。',
     remedy:
-      '不带 X-Out-Trade-No 重新调用资源，获取新的报价。部分退款之后，剩余款项可以退款。如果退款失败，原样重试即可取得内容。',
+      '如需再次购买内容，请不带 X-Out-Trade-No 重新调用资源，并支付新的报价。部分退款之后，剩余款项也可以退款。如果退款失败，用相同的 X-Out-Trade-No 重试即可取得内容。',
   },
   proof_unverified: {
     title: '付款凭证未核实',
@@ -196,13 +197,13 @@ export const skillpayWords = {
   payment_expired: {
     title: '报价已过期',
     meaning:
-      '该按次付费报价已过期且未支付。如果响应带有 `data`，其中是使用另一单号的新报价。支付旧报价或新报价，都可以兑换本次调用。',
+      '该按次付费报价已过期且未支付。如果响应带有 `data`，其中是使用另一单号的新报价。支付旧报价或新报价之后，都会交付本次调用。',
     remedy: '支付 `data` 中的新报价。没有 `data` 时，不带 X-Out-Trade-No 重新调用资源，获取新的报价。',
   },
   payment_required: {
     title: '需要付费',
     meaning: '该资源需要付费，`data` 和响应头说明了付费方式。',
-    remedy: '付费后，带上 X-Out-Trade-No 重试请求。',
+    remedy: '支付报价，然后在请求头 X-Out-Trade-No 中带上该报价的订单号，重试请求。',
   },
   proof_invalid: {
     title: '付款凭证无效',
@@ -211,8 +212,8 @@ export const skillpayWords = {
   },
   partial_refund_before_delivery: {
     title: '只能全额退款',
-    meaning: '该商品交付后不可退款，因此交付前只能全额退款。',
-    remedy: '不传 refundAmount 以退回全部款项，或调用资源获取内容。',
+    meaning: '该订单的内容尚未交付。该商品交付后不可退款，交付前只能全额退款。',
+    remedy: '如需全额退款，不传 refundAmount；如需取得内容，请调用资源。',
   },
   refund_after_fulfilment: {
     title: '交付后不可退款',
@@ -221,8 +222,8 @@ export const skillpayWords = {
   },
   resource_mismatch: {
     title: '资源或输入不一致',
-    meaning: '该按次付费订单是为另一个资源或另一个请求体创建的。',
-    remedy: '发送与首次调用相同的请求体，或不发送请求体。',
+    meaning: '该按次付费订单是为另一个资源或另一个请求体创建的，与本次请求不同。',
+    remedy: '发送与首次调用相同的资源和请求体，或不发送请求体。',
   },
   resource_required: {
     title: '缺少资源',
@@ -310,7 +311,7 @@ export const credentialsWords = {
   certificate_pair_mismatch: {
     title: '证书与私钥不匹配',
     meaning: '该证书与将要一起使用的私钥不匹配。',
-    remedy: '先上传与之匹配的证书或私钥，再将其中之一设为默认，两者会同时切换。',
+    remedy: '先上传与之匹配的证书或私钥，再将两者中的任意一个设为默认，服务会将另一个也设为默认。',
   },
   certificate_unusable: {
     title: '证书不可用',
@@ -324,7 +325,7 @@ export const credentialsWords = {
   },
   channel_not_configured: {
     title: '渠道未配置',
-    meaning: '该项目没有此渠道的可用配置。',
+    meaning: '该项目没有此渠道的完整配置，因此无法使用该渠道。',
     remedy: '完善渠道配置；测试配置可以看到缺少什么。',
   },
   configuration_broken: {
@@ -350,6 +351,6 @@ export const credentialsWords = {
   trust_not_needed: {
     title: '无须信任',
     meaning: '该类证书或密钥用于签名，只有用于验签的才需要信任。',
-    remedy: '直接使用即可；证书列表会显示哪些需要信任。',
+    remedy: '直接使用即可，无须管理员设为信任。证书列表会显示哪些需要信任。',
   },
 } as const satisfies Readonly<Record<keyof typeof credentialsCodes, ErrorWords>>;

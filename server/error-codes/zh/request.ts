@@ -27,7 +27,7 @@ export const requestWords = {
   change_unknown: {
     title: '变更结果未知',
     meaning: '数据库在提交时失败，或在请求部分完成之后失败；变更是否已全部生效未知。',
-    remedy: '先查询变更是否已生效。带 Idempotency-Key 或商户单号的请求可以原样重试。',
+    remedy: '先查询变更是否已生效。带 Idempotency-Key、merchantOrderNo 或 merchantRefundNo 的请求可以原样重试。',
   },
   changed_meanwhile: {
     title: '并发修改冲突',
@@ -36,23 +36,23 @@ export const requestWords = {
   },
   code_taken: {
     title: '编码已被占用',
-    meaning: '已存在相同编码的同类资源。',
-    remedy: '更换编码，或修改已有的资源。',
+    meaning: '已有同类对象（项目、商品或虚拟币）使用该编码。',
+    remedy: '更换编码，或修改已有的对象。',
   },
   database_busy: {
     title: '数据库繁忙',
     meaning: '所需的行被锁定，或数据库响应超时；未发生任何变更。',
-    remedy: '按 Retry-After 等待后，原样重试请求。',
+    remedy: '按响应头 Retry-After 等待后，原样重试请求。',
   },
   database_full: {
     title: '数据库磁盘已满',
     meaning: '数据库磁盘已满，未发生任何变更；读取不受影响。',
-    remedy: '按 Retry-After 等待后，原样重试请求；运维人员须释放磁盘空间。',
+    remedy: '按响应头 Retry-After 等待后，原样重试请求。运维人员须释放磁盘空间。',
   },
   database_unavailable: {
     title: '数据库不可用',
     meaning: '无法连接数据库，未发生任何变更。',
-    remedy: '按 Retry-After 等待后，原样重试请求。',
+    remedy: '按响应头 Retry-After 等待后，原样重试请求。',
   },
   idempotency_conflict: {
     title: '幂等键被重复使用',
@@ -62,7 +62,7 @@ export const requestWords = {
   idempotency_in_progress: {
     title: '请求处理中',
     meaning: '使用该 Idempotency-Key 的请求仍在处理。',
-    remedy: '按 Retry-After 等待后，原样重试请求。',
+    remedy: '按响应头 Retry-After 等待后，原样重试请求。',
   },
   in_use: {
     title: '正在使用',
@@ -97,7 +97,7 @@ export const requestWords = {
   rate_limited: {
     title: '请求过于频繁',
     meaning: '超过了频率限制。',
-    remedy: '按 Retry-After 等待后重试。',
+    remedy: '按响应头 Retry-After 等待后，重试请求。',
   },
   request_timeout: {
     title: '请求发送过慢',
@@ -126,7 +126,7 @@ export const accessWords = {
   insufficient_scope: {
     title: '权限范围不足',
     meaning: '令牌没有该操作所需的 scope。',
-    remedy: '请管理员授予 WWW-Authenticate 中指明的 scope，然后重新获取令牌。',
+    remedy: '响应头 WWW-Authenticate 指明缺少的 scope。请管理员为应用授予该 scope，然后重新获取令牌。',
   },
   invalid_client: {
     title: '应用凭证无效',
@@ -157,12 +157,12 @@ export const accessWords = {
   login_busy: {
     title: '同时登录过多',
     meaning: '该副本正在同时处理过多的登录请求。',
-    remedy: '按 Retry-After 等待后，原样重试请求。',
+    remedy: '按响应头 Retry-After 等待后，原样重试请求。',
   },
   login_failed: {
     title: '登录失败',
-    meaning: '用户名、密码或验证码错误，验证码已被使用，或账号已停用。',
-    remedy: '检查用户名、密码和验证码；尝试次数过多时，按 Retry-After 等待。',
+    meaning: '用户名、密码或双因素验证码错误，验证码已被使用，或账号已停用。',
+    remedy: '检查用户名、密码和双因素验证码；尝试次数过多时，按响应头 Retry-After 等待。',
   },
   not_bootstrapped: {
     title: '尚无管理员',
@@ -172,13 +172,14 @@ export const accessWords = {
   password_confirmation_required: {
     title: '需要确认密码',
     meaning:
-      '该操作要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。适用于：修改管理员、双因素认证、渠道配置、证书或受信任的应用，发放或扩大应用的凭据与权限，一次增加的虚拟币超过 Approval.CoinsAbove，审批退款，以及退款或接受的金额超过 Approval.RefundAbove。',
+      '该操作要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。适用于：修改管理员、双因素认证、渠道配置、证书或受信任的应用，发放应用的凭据或扩大应用的权限，一次增加的虚拟币超过 Approval.CoinsAbove，审批退款、争议或异常，退款金额超过 Approval.RefundAbove，以及接受金额超过该值的争议或款项。',
     remedy:
       '将密码（启用了双因素认证时连同验证码）发送到 POST /api/v1/me/confirm，或重新登录，然后用响应中的新令牌或 Cookie 重试请求。',
   },
   password_weak: {
     title: '密码强度不足',
-    meaning: '密码短于 12 个字符、过于常见（包括用数字或符号代替字母的写法）、由用户名等构成，或是连续、重复的字符。',
+    meaning:
+      '密码短于 12 个字符、超过 1024 字节，或是常见密码；或主要由用户名、payment 和 admin 之类的词，或 abcd、aaaa 之类连续或重复的字符构成。用数字或符号代替字母，也不能使这样的密码通过。',
     remedy: '换一个更强的密码。',
   },
   password_wrong: {
@@ -209,7 +210,7 @@ export const accessWords = {
   },
   second_factor_own: {
     title: '自己的双因素认证',
-    meaning: '管理员须凭验证码移除自己的双因素认证；重置仅适用于其他账号。',
+    meaning: '管理员只能重置其他账号的双因素认证。移除自己的双因素认证，须使用它的验证码。',
     remedy: '使用 POST /api/v1/me/second-factor/remove，或 payctl second-factor remove。',
   },
   second_factor_required: {

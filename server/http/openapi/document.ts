@@ -1,5 +1,5 @@
-// Builds the OpenAPI document: operations and webhooks from the contracts of the routes, texts from the `openapi`
-// comments.
+// Builds the OpenAPI document of the service. The operations, webhooks and schemas come from the contracts that the
+// routes declare in code. The descriptions come from the `openapi` comments of the route files.
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../error-codes/error-codes.ts';
@@ -9,14 +9,14 @@ import { headersOf, openapiFrame } from './frame.ts';
 import { describeMembers, exemplify } from './members.ts';
 import { type Json, type SchemaCollector, codesOf, collectSchemas, isForAdmins, isJson, problemOf } from './schemas.ts';
 
-/** The facts about the service in the document. */
+/** The facts about the service that the OpenAPI document states: its version. */
 interface DocumentInfo {
   version: string;
 }
 
 /**
- * Builds the OpenAPI 3.1 document. Schemas, authentication and codes come from the contracts of the routes, texts and
- * examples from the `openapi` comments. Texts of paths that are not served are omitted.
+ * Builds the OpenAPI 3.1 document. Schemas, authentication and error codes come from the contracts of the routes.
+ * Descriptions and examples come from the `openapi` comments. A comment about a path that has no route is ignored.
  */
 export function mergeDocument(routes: readonly Route[], words: Words, { version }: DocumentInfo): Json {
   const schemas = collectSchemas();
@@ -132,7 +132,11 @@ function responsesOf(method: string, contract: Contract, schemas: SchemaCollecto
   };
 }
 
-/** The error forms of an operation: a page for browsers, the form of RFC 6749 for OAuth, otherwise a problem document with the operation's codes. */
+/**
+ * Returns the body formats of an operation's error responses. OAuth operations use the error format of RFC 6749. All
+ * other operations use a problem document (RFC 9457) with the error codes of the operation. An operation that returns
+ * HTML may also return an error page.
+ */
 function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas: SchemaCollector, id: string): Json {
   if (contract.style === 'oauth')
     return { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } };
@@ -143,8 +147,8 @@ function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas
 }
 
 /**
- * Adds the response bodies that a contract lists itself. An error response may also have the general form, because the
- * HTTP layer may refuse a request before the handler runs.
+ * Returns the responses that a contract declares for single HTTP statuses. An error status also gets the usual error
+ * format of the operation, because the HTTP layer may refuse a request before the handler runs.
  */
 function ownAnswers({ answers = {} }: Contract, schemas: SchemaCollector, headers: Json, refusal: Json): Json {
   return Object.fromEntries(
@@ -183,7 +187,7 @@ function answerContent(contract: Contract, schemas: SchemaCollector): Json {
   return { 'application/json': { schema: envelope(contract, data, beside) } };
 }
 
-/** The description of `data`, unless its schema has one. */
+/** The default description of the response field `data`, for schemas that have no description. */
 const DATA = 'The result of the operation.';
 
 function envelope({ list, bare, style }: Contract, data: Json, { properties: beside }: Json): Json {
@@ -224,7 +228,10 @@ function mergeParameters(base: Json[], over: Json[]): Json[] {
   return [...known, ...over.filter((parameter) => !names.has(parameter['name']))];
 }
 
-/** Headers of Standard Webhooks 1.0. */
+/**
+ * The headers of every webhook request, as defined by Standard Webhooks 1.0. Each entry has the name, description,
+ * schema and example of a header.
+ */
 const HEADERS = [
   [
     'webhook-id',
@@ -246,7 +253,10 @@ const HEADERS = [
   ],
 ] as const;
 
-/** The `webhooks` of the document: one entry per event type of the contracts. */
+/**
+ * Returns the `webhooks` section of the OpenAPI document. It has one entry for each event type that the contracts of
+ * the routes declare.
+ */
 function webhooksOf(routes: readonly Route[], schemas: SchemaCollector): Json {
   const named = routes.flatMap(({ contract }) => Object.entries(contract.webhooks ?? {}));
   return Object.fromEntries(named.map(([type, contract]) => [type, { post: describeEvent(type, contract, schemas) }]));

@@ -1,4 +1,5 @@
-// The parts of the OpenAPI document that no single route defines: problems, security, tags, response headers.
+// The parts of the OpenAPI document that belong to no single route: the schema of error responses, the authentication
+// methods, the tags, and the response headers.
 import { CHANNEL_LIST } from '../../domain.ts';
 import { type Contract, KEY_IGNORED, ignoresKey } from '../contract.ts';
 import { REPLICA_LAG } from '../middleware.ts';
@@ -85,7 +86,10 @@ const oauthText =
 const cookieText =
   'Session cookie from `POST /api/v1/login`. Over https, browsers send it as `__Host-auth_token`. Methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token` (over https: `__Host-csrf_token`).';
 
-/** Returns the parts of the document that no single route defines. */
+/**
+ * Returns the parts of the OpenAPI document that belong to no single route, for example its title, the authentication
+ * methods and the tags.
+ */
 export function openapiFrame(
   version: string,
   paths: Record<string, Record<string, Json>>,
@@ -146,7 +150,10 @@ export function openapiFrame(
   };
 }
 
-/** The tags by group of API users, in display order, with their descriptions. */
+/**
+ * The tags of the OpenAPI document with their descriptions, in the sequence in which they are shown. The tags are
+ * grouped by the users of the API, for example merchants.
+ */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Merchant: {
     OAuth: 'Access tokens for applications (OAuth 2.0 client credentials). Start here.',
@@ -252,7 +259,10 @@ const answerHeaders: Readonly<Record<string, Json>> = {
   },
 };
 
-/** The headers of a response or a refusal. */
+/**
+ * Returns the response headers that the OpenAPI document lists for an operation: for its successful response (`answer`)
+ * or for its error response (`refusal`).
+ */
 export function headersOf(method: string, contract: Contract, kind: 'answer' | 'refusal'): Json {
   const names = [
     'X-Request-Id',
@@ -265,7 +275,9 @@ export function headersOf(method: string, contract: Contract, kind: 'answer' | '
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Whether requests of an operation are rate-limited: only those of applications are. */
+/**
+ * Whether API applications can call an operation. Only their requests are rate-limited, not those of administrators.
+ */
 function isLimited({ auth }: Contract): boolean {
   return auth === 'any-token' || (typeof auth === 'object' && 'scope' in auth);
 }

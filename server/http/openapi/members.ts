@@ -6,9 +6,9 @@ import { paymentWords } from './glossary/payments.ts';
 import { type Entry, type Glossary, type Json, NO_EXAMPLE, isJson } from './schemas.ts';
 
 /**
- * Gives every field and every parameter the description from the glossary, unless it has its own. The glossary lists a
- * field under the named schema, or for an inline schema under the operation. A field of an anonymous schema is listed
- * by the path from the named schema (`Order.settlement.fee`). A parameter is listed under `path`, `query` or `header`.
+ * Adds the description from the glossary to every field and parameter that has no description of its own. The glossary
+ * lists a field under its schema (`Order`), or under its operation if the schema has no name. A nested field is listed
+ * under the path to it (`Order.settlement.fee`), and a parameter under `path`, `query` or `header`.
  */
 export function describeMembers(document: Json): void {
   const { components, paths } = document as {
@@ -46,7 +46,7 @@ export function partsOf({ items, additionalProperties, anyOf, oneOf, allOf }: Js
 /** A key in an `openapi` comment. Its values replace fields of `data` in the generated example. */
 const OTHERWISE = 'x-example';
 
-/** Bodies by media type. */
+/** A request or response body in the OpenAPI document. `content` has one entry per media type. */
 interface Bodies {
   content?: Record<string, Json>;
 }
@@ -83,7 +83,10 @@ function exemplifyBodies({ content = {} }: Bodies, schemas: Schemas, owner: stri
 
 type Schemas = Readonly<Record<string, Json>>;
 
-/** The entry of a field in the glossary: its owner and its name. */
+/**
+ * Identifies a field in the glossary. `owner` is the schema or operation that contains the field, and `member` is the
+ * field's name. Without `member`, the whole schema is meant.
+ */
 interface Place {
   owner: string;
   member?: string;
@@ -169,12 +172,12 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
-/** The component name of a reference. */
+/** Returns the schema name at the end of a reference: `#/components/schemas/Order` gives `Order`. */
 export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** All glossary entries by owner and field (`Order.status`). */
+/** All entries of the glossary. A key such as `Order.status` is a schema or operation and the name of the field. */
 export const entries = entriesOf([catalogWords, identityWords, operationsWords, paymentWords]);
 
 /** The glossary entry of a field; undefined if there is none. */

@@ -1,10 +1,10 @@
-// Schemas of the OpenAPI document: from the contracts of the routes, of error codes, and of error responses. Also the
-// type of a glossary.
+// Builds the JSON schemas of the OpenAPI document from the contracts of the routes and from the list of error codes.
+// Also defines the type of the glossary, which contains the descriptions of fields.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../../error-codes/error-codes.ts';
 import type { AdminAuth, Auth, Contract } from '../contract.ts';
 
-/** A JSON value of an OpenAPI document. */
+/** A JSON object of an OpenAPI document. */
 export type Json = Record<string, unknown>;
 
 /** Whether a value is a JSON object. */
@@ -97,7 +97,7 @@ export const GENERAL_CODES = [
 /** Error codes of requests with an `Idempotency-Key`. */
 const KEY_CODES: readonly ErrorCode[] = ['idempotency_conflict', 'idempotency_in_progress'];
 
-/** The codes of an operation beyond the general ones. */
+/** Returns the error codes that an operation may return in addition to the general ones (`GENERAL_CODES`). */
 export function codesOf({ auth, errors = [], idempotent }: Contract): readonly ErrorCode[] {
   const ofKey = idempotent ? KEY_CODES : [];
   if (!isForAdmins(auth)) return [...errors, ...ofKey];
@@ -112,7 +112,10 @@ export function isForAdmins(auth: Auth): auth is AdminAuth {
   return typeof auth === 'object' && 'admin' in auth;
 }
 
-/** Schemas of all codes and of the general codes. */
+/**
+ * Two schemas of the OpenAPI document: `ErrorCode` lists all error codes, and `GeneralErrorCode` lists the codes that
+ * any operation may return.
+ */
 export const codeSchemas: Readonly<Record<string, Json>> = {
   ErrorCode: {
     type: 'string',
@@ -126,7 +129,10 @@ export const codeSchemas: Readonly<Record<string, Json>> = {
   },
 };
 
-/** The problem schema of an operation: general codes and its own. */
+/**
+ * Returns the schema of an operation's error response. Its field `code` permits the general error codes and the given
+ * codes of the operation.
+ */
 export function problemOf(codes: readonly ErrorCode[]): Json {
   const general = { $ref: '#/components/schemas/GeneralErrorCode' };
   const code = codes.length === 0 ? general : { anyOf: [general, { type: 'string', enum: [...codes].toSorted() }] };
@@ -143,15 +149,18 @@ export function problemOf(codes: readonly ErrorCode[]): Json {
   };
 }
 
-/** The description of a field, and an example value. Without an example, the first valid value is used. */
+/**
+ * The description of a field and its example value. Without an example value, the document builds one from the field's
+ * schema: its first permitted value, or a typical value of its type.
+ */
 export type Entry = readonly [words: string, example?: unknown];
 
 /** Used as the example of a field that generated examples must not contain. */
 export const NO_EXAMPLE: unique symbol = Symbol('left out');
 
 /**
- * Glossary entries by owner. A key may list several owners that share its entries, separated by blanks. An owner is a
- * named schema (`Order`), an anonymous schema by the path from the nearest named one (`Order.settlement.fee`), an
- * operation by its `operationId`, or the place of a parameter (`path`, `query`, `header`).
+ * The glossary: descriptions of fields. Its outer key is a schema (`Order`), the path to a schema without a name
+ * (`Order.settlement.fee`), an operation (`operationId`), or `path`, `query` or `header` for parameters. Several outer
+ * keys with the same entries are written as one, separated by spaces. The inner key is the name of the field.
  */
 export type Glossary = Readonly<Record<string, Readonly<Record<string, Entry>>>>;

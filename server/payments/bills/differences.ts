@@ -19,8 +19,8 @@ import { runMatch } from './work.ts';
 
 const BILL = { cause: 'bill', actor: 'service' };
 /**
- * Seconds before the n-th repeat of a query whose answer was not final. After the last repeat, an exception (a case for
- * an operator) is opened for the difference.
+ * Seconds to wait before each repeated query of the channel about a difference, as long as the channel's answer is not
+ * final. After the last repeat, an exception (a case for an operator) is opened for the difference.
  */
 const STEPS = [60, 300, 1800, 7200, 21_600, 43_200] as const;
 /** Kinds of channel answers that are not final; after such an answer the channel is queried again. */
@@ -32,8 +32,9 @@ const ENDS: ReadonlySet<string> = new Set(['succeeded', 'failed', 'abnormal']);
 type Answer = { kind: string } & Record<string, unknown>;
 
 /**
- * Handles a difference between a bill and an order. Lines of a bill are not signed, so a difference is only a reason to query the channel.
- * The channel's signed answer is stored; if the difference remains, an exception is opened. The caller must have leased the row.
+ * Handles a difference between a bill and an order. The lines of a bill are not signed, so a difference is only a
+ * reason to query the channel. The channel's signed answer is stored. If the difference remains, an exception is
+ * opened. The caller must have leased the row of the difference.
  */
 export function healDifference(ports: BillPorts) {
   const refresh = refreshOrder(ports);
@@ -75,8 +76,8 @@ export function healDifference(ports: BillPorts) {
   }
 
   /**
-   * Queries the channel about a refund that the bill lists, and stores the answer. Uses the same lookup as a
-   * notification that names a refund.
+   * Queries the channel about a refund that the bill lists, and stores the answer. The query is stored as a row in
+   * `refundLookups`, so that it can be repeated until the channel gives a final answer.
    */
   async function queryByLookup(order: OrderRow, number: string): Promise<Answer> {
     const id = await ports.store.transaction(async (tx) => {
@@ -122,8 +123,8 @@ async function judge(
     if (bill) await lockAccount(tx, bill);
     const order = await tx.orders.lock({ orderNo });
     if (bill) await runMatch(ports, tx, bill, rates, orderNo);
-    // The sums of the bill depend on the day on which a held payment was completed. The day was unknown when the sums
-    // were computed, so the bill is compared again.
+    // If the channel first held a payment back, the sums of the bill count it on the day of its completion. That day
+    // was unknown when the sums were computed, so the bill is compared again.
     const completedAt = order?.settlement?.completedAt;
     if (bill && completedAt && kind === 'paid_unknown_to_us' && isOfOtherDay(ports, bill, new Date(completedAt))) {
       const again = { state: 'matching' as const, nextCheckAt: ports.now() };
@@ -161,16 +162,16 @@ async function list(
 }
 
 /**
- * Another installation of this service can use the same channel account, and its order numbers have the same form. An
- * administrator can therefore mark the account as quiet. Lines with unknown numbers in the account's bills then count
- * as lines of another system.
+ * Creates the functions that mark a channel account as quiet and remove the mark. An administrator marks an account as
+ * quiet if another installation of this service uses it too: the order numbers of both installations have the same
+ * form. Bill lines with an order number that this service does not know then count as lines of another system.
  */
 export function createQuietAccounts(ports: BillPorts) {
   return { quietAccount, unquietAccount };
 
   /**
-   * Marks the account of a bill as quiet and closes its differences about unknown numbers. If the account is quiet
-   * already, nothing changes.
+   * Marks the account of a bill as quiet. Also closes the differences about order and refund numbers that this service
+   * does not know. If the account is quiet already, nothing changes.
    */
   async function quietAccount(requester: Requester, billNo: string, reason: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
@@ -187,7 +188,9 @@ export function createQuietAccounts(ports: BillPorts) {
     });
   }
 
-  /** Removes the quiet mark of an account; the account's bills of the last weeks are compared again. */
+  /**
+   * Ends the quiet state of an account. The account's bills of the last five weeks are compared with the orders again.
+   */
   async function unquietAccount(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);

@@ -21,16 +21,16 @@ export interface BillAccount {
   payWay: PayWay;
   from: NotificationChannel;
   /**
-   * The channel's number of the payee. Until the channel has named the payee in a response to these keys, a provisional
-   * name (a claim) is used.
+   * The id of the payee at the channel. A provisional name (a claim) is used until the channel has named the payee in a
+   * response to a request with these keys.
    */
   payee: string;
   isProven: boolean;
 }
 
 /**
- * The channel identities of a project that can fetch bills, the newest first. Stores the payees of new configuration
- * versions.
+ * Returns the channel identities (accounts with their keys) of a project that can fetch bills, the newest first. Also
+ * stores the payee of each new configuration version.
  */
 export async function accountsOf(ports: Ports, project: string, payWay: PayWay): Promise<BillAccount[]> {
   const found = (await ports.channels.forNotifications(project, payWay)).filter(({ channel }) => channel.bills);
@@ -47,8 +47,8 @@ export async function accountsOf(ports: Ports, project: string, payWay: PayWay):
 }
 
 /**
- * Stores the payees of new configuration versions of an identity. Takes the lock of the payee, because another process
- * may replace the claim at the same time.
+ * Stores the payee of each new configuration version of one channel identity. Locks the payee first, because another
+ * process may replace a claim (a provisional payee) at the same time.
  */
 async function note(
   ports: Ports,
@@ -68,8 +68,8 @@ async function note(
 }
 
 /**
- * Maximum number of characters of the configured account in the name of a claim. Project and version make the name
- * unique.
+ * A claim (a provisional payee) is named after the configured account, of which at most this number of characters is
+ * used. The project and the version in the name make it unique.
  */
 const SHOWN = 40;
 
@@ -81,8 +81,8 @@ function claimOf(
 }
 
 /**
- * The channel identities that may fetch a bill, those of the bill's project first. The account of the bill is their
- * payee, or a claim for their payee.
+ * Returns the channel identities (accounts with their keys) that may fetch a bill, those of the bill's project first.
+ * Each of them has the same payee as the bill.
  */
 export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAccount[]> {
   const { payWay, account, mode } = bill;
@@ -107,12 +107,15 @@ export function ratesOf(requesters: readonly BillAccount[]): Map<string, FeeRate
   return rates;
 }
 
-/** The bill adapter of an account. */
+/** The adapter that fetches and reads the channel's bills for an account. */
 export function deskOf({ from }: BillAccount): BillDesk {
   return from.channel.bills!;
 }
 
-/** Throws BillMalformed if the payee is proven and the bill names another payee. */
+/**
+ * Throws BillMalformed if the bill names another payee than the expected one. A provisional payee (a claim), which the
+ * channel has not confirmed, is not compared.
+ */
 export function requirePayee(
   { payee: expected, isProven }: Pick<BillAccount, 'payee' | 'isProven'>,
   payee: string,
@@ -134,7 +137,7 @@ export async function lockAccount(tx: Tx, { payWay, account, mode }: Account): P
   await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
 }
 
-/** A response of the channel that names the real payee of a claim. */
+/** The payee that the channel named in a response. The payee replaces a claim (a provisional payee). */
 interface Proof {
   /** The bill that was fetched. */
   billNo: string;
@@ -144,10 +147,11 @@ interface Proof {
 }
 
 /**
- * Replaces a claim (a provisional payee) by the payee that the channel named; the claim's versions and bills now belong
- * to this payee. If both have a bill of the same day, only one bill remains valid. An imported file of the claim no
- * longer counts if it names another payee. Compared bills of the payee are compared again, because they now cover more
- * orders. Returns `other` = the fetched bill is not the valid one, and `aside` = the bills whose lines no longer count.
+ * Replaces a claim (a provisional payee) by the payee that the channel named. The configuration versions and the bills
+ * of the claim then belong to this payee. If claim and payee both have a bill of the same day, only one of these bills
+ * stays valid. An imported file of the claim no longer counts if it names another payee. The payee's bills that were
+ * compared before are compared again, because they now cover more orders. Returns `other`: true if the bill just
+ * fetched is not the valid one. Returns `aside`: the bills whose lines no longer count.
  */
 export async function prove(
   ports: Ports,
@@ -161,7 +165,8 @@ export async function prove(
     for (const id of await compareAgain(tx, { payWay, account: payee, mode }, ports.now()))
       await tx.afterCommit('bill', { id });
     await tx.payees.update({ project, payWay, mode, payee: claim, provenAt: null }, { payee, provenAt: ports.now() });
-    // An administrator may have marked the claim as quiet; the mark does not pass to the payee.
+    // An administrator may have marked the claim as quiet, so that unknown order numbers in its bills are not reported.
+    // The mark does not pass to the payee.
     await tx.quietAccounts.delete({ payWay, mode, account: claim });
     const claimed = await tx.bills.list({ payWay, mode, account: claim }, { orderBy: { billNo: 'asc' } });
     const aside: BillRow[] = [];
@@ -170,8 +175,8 @@ export async function prove(
       const bill = (await tx.bills.lock({ billNo: number }))!;
       const known = await tx.bills.lock({ payWay, mode, account: payee, day });
       const isOthers = bill.payeeInFile !== null && bill.payeeInFile !== payee;
-      // The payee's bill was never read, so the lines imported for the claim count until the channel supplies the
-      // payee's bill.
+      // The payee's own bill has no lines yet. Therefore the lines that were imported for the claim count until the
+      // channel supplies the payee's bill.
       if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0 && !isOthers) {
         await tx.billDifferences.delete({ billNo: known.billNo });
         await tx.bills.delete({ billNo: known.billNo });
@@ -195,7 +200,7 @@ export async function prove(
   });
 }
 
-/** The fields of a bill that has no valid lines. */
+/** The values that a bill row gets when all lines of the bill are discarded. */
 export const NEVER_READ = {
   reading: 0,
   lines: 0,
@@ -215,8 +220,8 @@ export const NEVER_READ = {
 } as const satisfies Partial<BillRow>;
 
 /**
- * Discards the imported lines of a bill, because the file names another payee. The channel's bill is then fetched
- * immediately, unless the bill is being read.
+ * Discards the imported lines of a bill, because the imported file names another payee than the one that the channel
+ * named. The channel's bill is then fetched immediately, unless the bill is being read.
  */
 async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFile }: BillRow): Promise<void> {
   const faulty = { fault: WRONG_ACCOUNT, faultDetail: isAbout(payeeInFile!), faultLine: null, faultColumn: null };
@@ -226,8 +231,8 @@ async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFil
 }
 
 /**
- * Discards the lines of a bill that duplicates a bill (`known`) of its payee. If `known` was never read, it is fetched
- * immediately.
+ * Discards the lines of a bill whose payee has another bill of the same day (`known`). If no file was ever read for
+ * `known`, the bill `known` is fetched immediately.
  */
 async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, known: BillRow): Promise<void> {
   await tx.bills.update(
@@ -271,7 +276,8 @@ export function planBills(ports: Ports) {
   };
 
   /**
-   * Whether orders exist for a claim that is no longer configured. If so, the missing bills of the claim are reported.
+   * Whether orders exist for the account of an older configuration whose payee the channel has not confirmed. If so,
+   * its bills are still planned, and missing bills are reported.
    */
   async function isUsed({ payWay, payee: account, from: { mode } }: BillAccount): Promise<boolean> {
     return ports.store.read((tx) => hasOrders(tx, { payWay, account, mode }));
@@ -305,7 +311,8 @@ function isSame(one: BillAccount, other: BillAccount): boolean {
 }
 
 /**
- * Inserts a bill of an account. Does nothing if the account is a claim that another process has replaced by its payee.
+ * Inserts a bill of an account. Does nothing if the account is a provisional name of a payee (a claim) that another
+ * process has already replaced by the payee.
  */
 export async function addBill(tx: Tx, row: BillRow): Promise<void> {
   const { payWay, account, mode } = row;
@@ -337,8 +344,11 @@ export function newBill(
   };
 }
 
-/** Dependencies of work on bills, beyond those of payments. */
+/** The services that the functions for bills need: those of the payments, and a connection without time limits. */
 export interface BillPorts extends Ports {
-  /** Opens a connection to the same database for long statements; call `close` afterwards. */
+  /**
+   * Opens a second connection to the database, for SQL statements that run longer than the usual time limit. The caller
+   * must call `close` afterwards.
+   */
   openPatient: () => Promise<{ store: Store; close: () => Promise<void> }>;
 }

@@ -24,7 +24,10 @@ import type { BillPorts } from './payees.ts';
 import { settlement } from './settlement.ts';
 import { billRepairs } from './store.ts';
 
-/** A bill as the API returns it; amounts in minor units. `quiet`: all quiet accounts. */
+/**
+ * A bill as the API returns it, with amounts in minor units. `quiet`: all accounts whose bill lines with unknown order
+ * numbers are not reported.
+ */
 function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet: readonly QuietAccountRow[]) {
   const own = quiet.find((one) => one.payWay === bill.payWay && one.account === bill.account && one.mode === bill.mode);
   const { billNo, payWay, account, mode, project, day, state, source, lines, mostLines, notOurs, sha256, checks } =
@@ -279,7 +282,8 @@ function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' 
       addAuditEntry({ audit }, tx, requester, { action: 'bill.export', target: billNo, after: { format, kind } }),
     );
     const batch = (line: number) => reports.read((tx) => linesAfter(tx, bill, { kind, line }, BATCH));
-    // The first batch is read before the response starts, because a response header states the age of the data.
+    // The first batch is read before the response starts, because the response header `Replica-Lag` states how old the
+    // data of the database replica is.
     const first = await batch(0);
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 
@@ -308,12 +312,12 @@ function toCsv(row: BillLineRow): string {
   return csvLine(COLUMNS.map((column) => shown[column]));
 }
 
-/** The operations on bills. */
+/** The functions by which the routes read, fetch, import and compare bills. */
 export type BillOperations = ReturnType<typeof billOperations>;
 
-/** Support for a request that lasts as long as the processing of its file. */
+/** Runs the import of a bill file without the usual time limit of a request, because a large file takes longer. */
 interface LongWork {
-  /** Runs work whose statements do not share the time limit of a request. */
+  /** Runs `work`. The time limit of the request does not apply to the SQL statements of `work`. */
   patiently<T>(work: () => Promise<T>): Promise<T>;
 }
 

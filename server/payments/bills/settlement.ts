@@ -6,7 +6,10 @@ import type { Ports } from '../ports.ts';
 import type { BillSum, PendingRefunds } from '../../domain.ts';
 import { dayAfter, dayOf, readyAt } from '../outcomes.ts';
 
-/** Sums of one or more days, minor units of one currency; `netMinor` = gross − refunds − discounts − fees − shares − disputes + other. */
+/**
+ * The money of one or more days from bill lines, in minor units of one currency. `netMinor` = gross − refunds −
+ * discounts − fees − shares − disputes + other; `other` is every other movement of the account.
+ */
 interface SettledSums {
   payments: number;
   grossMinor: number;
@@ -24,7 +27,10 @@ interface SettledSums {
 
 type OfBill = Pick<BillRow, 'day' | 'payWay' | 'account' | 'mode'>;
 
-/** The settlement figures from the channels' bills. */
+/**
+ * The settlement report: the money of each day according to the channels' bills, and the faults that make these figures
+ * incomplete.
+ */
 export interface Settlement {
   days: (OfBill & SettledSums & { billNo: string; project: string | null; currency: string })[];
   totals: (SettledSums & { currency: string })[];
@@ -33,12 +39,14 @@ export interface Settlement {
   /** Bills with fewer lines than an earlier reading of the same bill had. */
   shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
   /**
-   * Bills with unreadable lines; no sum includes these lines. `shortfall`: the differences from the bill's own sums.
+   * Bills with lines that could not be read; no figure includes these lines. `shortfall`: a text that names the totals
+   * in the bill that differ from the sums of its readable lines.
    */
   unreadable: (OfBill & { billNo: string; lines: number; shortfall: string | null })[];
   /**
-   * Refunds that a bill lists as in progress and that no later bill lists. `open`: counted as refunds, although their
-   * result is unknown. `failed`: not counted, although the bill counts them.
+   * Refunds that a bill lists as in progress and that no later bill lists. `end` is `open` if the result is unknown;
+   * the report then counts the refund. `end` is `failed` if the refund failed; the report then does not count it,
+   * although the bill does.
    */
   pendingRefunds: (OfBill & {
     billNo: string;
@@ -65,7 +73,7 @@ const STATED = ['payments', 'paid', 'refunds', 'refunded', 'fees', 'net'] as con
 type Stated = (typeof STATED)[number];
 
 const DAY_MS = 86_400_000;
-/** The number of days, ending with the last day, if the request has no first day. */
+/** If the request names no first day, the report covers this number of days, up to and including its last day. */
 const USUAL_DAYS = 30;
 const MOST_DAYS = 400;
 
@@ -219,8 +227,8 @@ function settled(sum: BillSum, pending: readonly PendingRefunds[]): SettledSums 
 }
 
 /**
- * Sums of a bill, by project and currency. Adds an empty sum for a project and currency that has only refunds in
- * progress, for example refunds of a restored order.
+ * Sums of a bill, by project and currency. Adds an empty sum for a project and currency that only has refunds in
+ * progress. For example, the order of the refund was missing when the bill was compared, and was restored later.
  */
 function sumsOf({ sums }: BillRow, pending: readonly PendingRefunds[]): BillSum[] {
   const all = [...(sums ?? [])];

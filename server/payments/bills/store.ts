@@ -17,7 +17,7 @@ import { type BillDesk, BillMalformed, type BillTotals, type ReadHow, dayAfter, 
 import { type BillAccount, type BillPorts, accountsOf, addBill, deskOf, newBill, requirePayee } from './payees.ts';
 
 const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=40'];
-/** The default values of both heap options in V8. */
+/** The default values of the two V8 options that `keepHeapLean` changes; they are set again afterwards. */
 const USUAL = ['--semi-space-growth-factor=2', '--heap-growing-percent=0'];
 
 let readers = 0;
@@ -39,7 +39,10 @@ function keepHeapLean(): () => void {
   };
 }
 
-/** The lease of a process that reads a bill; it is renewed while the reading continues. */
+/**
+ * While a process reads a bill, no other process works on the bill for this time. The reading process extends the time
+ * again and again.
+ */
 const LEASE_SECONDS = 60;
 const RENEWED_SECONDS = 20;
 
@@ -74,8 +77,9 @@ interface FileOf {
 }
 
 /**
- * Reads a file into the lines of a bill. All lines count from the commit that stores the number of their reading. Throws BillMalformed for a
- * wrong file; the earlier lines then still count.
+ * Reads a file and stores its lines for a bill. The new lines do not count while they are written; one commit at the
+ * end replaces the earlier lines by all new lines. Throws BillMalformed for a wrong file; the earlier lines then still
+ * count.
  */
 export async function storeBill(
   ports: BillPorts,
@@ -111,7 +115,8 @@ export async function storeBill(
     const bill = await tx.bills.lock({ billNo: of.billNo });
     if (bill?.readings !== of.reading) return false;
     if (!isSame && !read?.lines && bill.lines > 0) throw emptied(bill.lines);
-    // Checks the payee again, because the channel may have named the payee of a claim since the file was checked.
+    // Compares the payee in the file again. Since the first check, the channel may have named the payee of this
+    // account, which was only provisional until then.
     if (payee !== undefined)
       requirePayee({ payee: bill.account, isProven: isProven(await versionsOf(tx, bill)) }, payee);
     const none = { fault: null, faultDetail: null, faultLine: null, faultColumn: null };
@@ -242,9 +247,9 @@ export interface Spooled {
 }
 
 /**
- * Downloads a bill into a temporary file, which `work` then reads. The file is needed because the link to a bill
- * expires after half a minute and the hash is only known after the last byte. Throws BillMalformed `too_large` and the
- * errors of the source.
+ * Writes a bill into a temporary file, which `work` then reads. The file is needed because the link to a bill expires
+ * after half a minute and the hash is only known after the last byte. Throws BillMalformed `too_large`. Errors of the
+ * download or upload (`source`) are passed on.
  */
 export async function spooled<Result>(
   source: AsyncIterable<Uint8Array>,
@@ -275,11 +280,11 @@ async function write(source: AsyncIterable<Uint8Array>, file: string): Promise<S
   return { file, bytes, sha256: hash.digest('hex') };
 }
 
-/** The account and the day of a bill. */
+/** Identifies the bill that an administrator wants to fetch or import: by project, channel, account and day. */
 interface BillOf {
   project: string;
   payWay: PayWay;
-  /** One of several accounts of the project; absent = the account for new orders. */
+  /** The channel account, if the project has several accounts; absent = the account that new orders use. */
   account?: string | undefined;
   /** `yyyy-MM-dd`, in the channel's time zone. */
   day: string;
@@ -300,7 +305,7 @@ class BillRefused extends NotAllowed {
 export function billRepairs(ports: BillPorts) {
   return { requestBill, importBill, rerunBill };
 
-  /** Schedules the fetch of a day's bill immediately, independent of the regular schedule. */
+  /** Makes the fetch of one day's bill due now, independent of the regular schedule. A job then fetches the bill. */
   async function requestBill(requester: Requester, of: BillOf): Promise<BillRow> {
     const account = await accountOf(of);
     return ports.store.transaction(async (tx) => {
@@ -370,7 +375,7 @@ export function billRepairs(ports: BillPorts) {
     const accounts = await accountsOf(ports, project, payWay);
     const found = accounts.find(({ from, payee }) => [undefined, payee, from.account].includes(account));
     if (!calendar || !found)
-      throw new NotAllowed('bills_not_configured', 'No configuration of this account can read bills.', {
+      throw new NotAllowed('bills_not_configured', 'No channel configuration for this account can fetch bills.', {
         hint: `Check the configuration of the channel: payctl channel show ${payWay} --project ${project}`,
       });
     if (!isDay(day) || day > dayOf(ports.now(), calendar))
@@ -386,7 +391,7 @@ export function billRepairs(ports: BillPorts) {
     if (known) return known;
     await addBill(tx, newBill({ ...of, project }, null, ports.now()));
     const added = await tx.bills.find(of);
-    // The insert was skipped: the channel has just named the payee, so the account is no longer stored under the claim.
+    // The insert was skipped: the account had only a provisional payee, and the channel has just named the real one.
     if (!added)
       throw new Conflict('bill_being_read', 'The payee of this account has just changed; repeat the request.');
     return added;

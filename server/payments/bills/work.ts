@@ -52,8 +52,8 @@ export function workBill(ports: BillPorts) {
   };
 
   /**
-   * Fetches a bill with the keys of each identity in turn, until one succeeds. Wrong keys of one project therefore do
-   * not prevent the bill for the other projects.
+   * Fetches a bill with the keys of each project that uses the account, one after another, until one succeeds. If one
+   * project has wrong keys, the other projects still get the bill.
    */
   async function fetchBill(bill: BillRow): Promise<void> {
     const { billNo } = bill;
@@ -94,8 +94,8 @@ export function workBill(ports: BillPorts) {
       return undefined;
     } catch (error) {
       if (error instanceof ReadingTaken) return undefined;
-      // Removes lines that do not count, including lines of a process that crashed. When a payer's data is erased,
-      // these lines would not be found.
+      // Removes lines that do not count, including lines of a process that crashed. An erasure of a payer's data finds
+      // lines by their order number, which these lines may lack.
       await removeReading(ports.store, of);
       await removeOldLines(ports.store, billNo);
       if (error instanceof BillMalformed) {
@@ -111,8 +111,8 @@ export function workBill(ports: BillPorts) {
   }
 
   /**
-   * Whether the lines of the bill were discarded, because the payee named in the response already has a bill of the
-   * day. Throws if the response names an unexpected payee.
+   * Checks the payee that the channel's response names. Returns true if this payee already has a bill of the day, so
+   * that the lines of the fetched bill were discarded. Throws if the response names an unexpected payee.
    */
   async function isElsewhere(bill: BillRow, requester: BillAccount, payee: string): Promise<boolean> {
     if (!requester.isProven) {
@@ -135,7 +135,7 @@ export function workBill(ports: BillPorts) {
 const NOT_CONFIGURED: Fault = {
   state: 'waiting',
   fault: 'not_configured',
-  detail: 'No configuration of this account can fetch bills.',
+  detail: 'No channel configuration that uses this account can fetch bills.',
 };
 
 async function fetchFrom(ports: BillPorts, desk: BillDesk, day: string): Promise<BillAnswer> {
@@ -271,8 +271,8 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   const matched = await runMatch(ports, tx, bill, rates);
   const now = ports.now();
   if (matched.lines !== bill.lines) throw new LinesMissing(matched.lines, bill.lines);
-  // Reopens the differences about unknown disputes, so that the channel is queried again. No other job queries disputes
-  // of this age.
+  // Opens the differences about disputes that the service does not know again, so that the channel is queried about
+  // them once more. The search for changed disputes reaches back only a few days and does not find them.
   await tx.billDifferences.update(
     { billNo, kind: 'dispute_unknown_to_us', state: 'listed' },
     { state: 'open', checks: 0, nextCheckAt: now, leasedUntil: null },
@@ -294,7 +294,10 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   );
 }
 
-/** Compares a bill, or one of its orders, and resolves the exceptions of differences that no longer exist. */
+/**
+ * Compares a bill with all orders of its day, or with one order (`only`). Resolves the exceptions about differences
+ * that no longer exist.
+ */
 export async function runMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates, only?: string): Promise<Matched> {
   const calendar = ports.channels.kindOf(bill.payWay).bills ?? { utcOffsetMinutes: 0 };
   const { utcOffsetMinutes } = calendar;

@@ -30,17 +30,20 @@ import { ABSENCE_SECONDS, closed, endOf, later, mayTakeApproved, nextOrderCheck,
 
 type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
 
-/** The `dedupe` key of the exception about unknown refunds, if the channel reports no refund total. */
+/**
+ * The `dedupe` key of an exception about refunds that the service does not know, if the channel reports no refund
+ * total. There is only one such exception per order.
+ */
 const WITHOUT_TOTAL = 'once';
 /**
- * The prefix of the `dedupe` key if the channel reports a refund total. The unknown amount follows the prefix, so that
- * another amount opens another exception.
+ * The `dedupe` key of an exception about unknown refunds starts with this text if the channel reports a refund total.
+ * The refunded amount that the service does not know follows, so that another amount opens another exception.
  */
 const BEYOND = 'beyond:';
 
 /**
- * The exception (a case for an operator) if the channel reports more refunds than the service knows. Totals are
- * compared, because the channel may have unknown refunds besides the known ones.
+ * The exception (a case for an operator) if the channel reports more refunds than the service knows. The refund totals
+ * are compared, because the service may know some of the refunds and not others.
  */
 export function unexplainedRefunds(
   order: Sums,
@@ -72,11 +75,14 @@ function isAboutSums(dedupe: string): boolean {
 }
 
 type Paid = OutcomeContext<OutcomeOf<'paid'>>;
-/** A payment whose channel number may be missing, because a close returned the payment. */
+/**
+ * A payment whose id at the channel may be missing: a channel that closes an order and returns its payment may not
+ * report the id.
+ */
 type ReceivedPayment = Omit<OutcomeOf<'paid'>, 'channelNo'> & { readonly channelNo: string | null };
 type Succeeded = Extract<RefundOutcome, { kind: 'succeeded' }>;
 
-/** The fields of an order that its payment sets. */
+/** The new values of an order row when the order is paid. */
 function paidPatch(outcome: ReceivedPayment, order: OrderRow, now: Date): OrderTransition['order'] {
   return {
     state: 'paid',
@@ -118,8 +124,8 @@ function latePaid(context: Paid): Change {
 }
 
 /**
- * Refunds a late payment in full, in the same commit and under a fixed refund number. The order's status in the API
- * changes only when the refund is done.
+ * Refunds a late payment in full. The refund is created in the commit that stores the payment, under a fixed refund
+ * number. The order's status in the API changes only when the refund has succeeded.
  */
 function refundLatePayment({ order, outcome, now }: Paid): Change {
   const late = endedPatch(order, outcome, now);
@@ -175,7 +181,7 @@ export function autoRefunded({
 export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): OpenedRefund {
   const also = { refundNo: `R${order.orderNo}C`, channelRefundNo: null, actor: 'service', cause: 'close' };
   const opened = externalRefund(order, outcome, also, now);
-  return { ...opened, row: { ...opened.row, reason: 'Returned by the channel when it closed the order.' } };
+  return { ...opened, row: { ...opened.row, reason: 'The channel returned the payment when it closed the order.' } };
 }
 
 /** The fields of an order that stays closed or failed although it was paid. */
@@ -204,7 +210,7 @@ function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
   const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
-  // Refunds of a second payment do not belong to this order's sums.
+  // If this is a second payment, its refunds are not in the order's sums, so they are not compared with the sums.
   const raise = isOther ? second : unexplainedRefunds(order, outcome);
   const settlement = isOther || order.settlement !== null ? {} : settlementPatch(outcome);
   const where = { orderNo: order.orderNo, kind: 'double_paid', dedupe } as const;
@@ -237,10 +243,11 @@ function settlementPatch({ settlement }: Pick<ReceivedPayment, 'settlement'>): P
 }
 
 /**
- * A payment whose amount differs never pays an order. An operator decides, and the channel is not queried until then.
+ * Handles a payment whose amount differs from the amount of the order. Such a payment never makes the order paid. An
+ * operator decides, and the channel is not queried until then.
  */
 function differentAmount({ order, facts, outcome, now }: Paid): Change {
-  // The exception about this payment is resolved, so the order closes.
+  // An operator has resolved the exception about the payment with the wrong amount, so the order closes.
   if (facts.mismatch === 'ended' && isOpen(order.state))
     return closed(order, order.closeReason ?? 'admin', now, outcome);
   const { channelNo, amount: received, at } = outcome;
@@ -315,7 +322,10 @@ function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
   return { rule: null, order: { checkedAt: now, nextCheckAt, leasedUntil: null } };
 }
 
-/** Decides how an outcome changes an order: by the table `DECISIONS`, refined by the loaded facts. */
+/**
+ * Decides how an outcome changes an order. The table `DECISIONS` gives the reaction; facts can change it, for example
+ * if another order already has the payment.
+ */
 export function applyOrderOutcome(order: OrderRow, facts: OrderFacts, report: OrderReport, now: Date): Change {
   const decision = decisionOf(order, facts, report, now);
   return STEPS[decision]({ order, facts, outcome: report.outcome, cause: report.cause, now } as never);
@@ -503,7 +513,10 @@ function outcomePatch(
   };
 }
 
-/** Counts "not found" answers after the channel's own expiry. Any other answer that shows a trade resets the count. */
+/**
+ * Counts "not found" answers that arrive after the order has expired at the channel. Any other usable answer sets the
+ * count to 0.
+ */
 function absence(
   order: OrderRow,
   outcome: Outcome,
@@ -517,7 +530,10 @@ function absence(
   return now >= later(first, ABSENCE_SECONDS) ? { absentCount: order.absentCount + 1 } : {};
 }
 
-/** Stores that a capture is pending, with the reason. Clears both fields when the channel no longer reports a pending capture. */
+/**
+ * Stores in `captureState` and `captureReason` that a capture is pending, and why. Clears both when the channel no
+ * longer reports a pending capture.
+ */
 function captureAfter(
   order: OrderRow,
   outcome: Outcome,

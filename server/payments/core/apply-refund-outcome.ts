@@ -5,7 +5,7 @@ import { type Change, type Raised, type RefundTransition, type Resolved, STAY, t
 import { isExternal, reservedAgain, withOverrun, withRefunded } from './open-refund.ts';
 import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan.ts';
 
-/** The time during which a call with an unknown result may still reach the channel. */
+/** The number of seconds after a refund call with an unknown result in which the channel may still receive the call. */
 const LANDING_SECONDS = 600;
 
 /** An outcome of a refund, and the call that it answers. */
@@ -53,9 +53,9 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (context: OutcomeContex
 };
 
 /**
- * Whether a message may be an old repeat: it reports a refund as done or pending, but the stored state says otherwise
- * (failed, abnormal, or paid another way). If so, the channel is queried. A reported failure never counts as old; it
- * opens an exception (a case for an operator) immediately.
+ * Whether a message may be outdated: it reports a refund as succeeded or pending, but the stored state is newer
+ * (failed, abnormal, or returned by an administrator outside the channel). If so, the channel is queried. A message
+ * that reports a failure never counts as outdated; it opens an exception (a case for an operator) immediately.
  */
 export function mayBeOutdated(refund: RefundRow, { kind }: RefundOutcome): boolean {
   const { state } = refund;
@@ -171,7 +171,10 @@ function accepted({ order, refund, outcome, now }: OutcomeContext<OutcomeOf<'pen
   return onItsWay(refund, patch, outcome, now);
 }
 
-/** The channel reports a failed refund as pending, so its amount is reserved again, with overrun if needed. */
+/**
+ * Handles a failed refund that the channel now reports as pending: its amount is reserved again. If the refunds then
+ * exceed the payment, `overrun` records the excess.
+ */
 function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched['refund']>): RefundTransition {
   const sums: Sums = refund.surplus
     ? {}

@@ -20,13 +20,16 @@ export interface DisputeFacts {
   readonly dispute: DisputeRow | undefined;
   /** All refunds of the order. */
   readonly refunds: readonly RefundRow[];
-  /** The numbers of refunds that are already counted as the loss of another dispute of the order. */
+  /** The refund numbers of those refunds that already count as the loss of another dispute of the order. */
   readonly claimed: ReadonlySet<string>;
-  /** Other disputes of the order whose loss was already covered by refunds of the service. */
+  /**
+   * Other lost disputes of the order for which no money was taken again, because refunds of the service had already
+   * paid the payer.
+   */
   readonly covered: readonly Pick<DisputeRow, 'openedAt' | 'amount'>[];
 }
 
-/** Numbers for new rows, and the actor. */
+/** The numbers to use if a dispute or refund row is created, and the actor and cause for the history. */
 interface DisputeNames {
   readonly disputeNo: string;
   readonly refundNo: string;
@@ -34,9 +37,12 @@ interface DisputeNames {
   readonly cause: string;
 }
 
-/** The result of one answer about a dispute: the new row, the change of money, and the events. */
+/**
+ * What to write after the channel's answer about a dispute: the new dispute row, the change of the order's money, and
+ * the events.
+ */
 export interface DisputeChange {
-  /** The rule of the state change; null = the state does not change. */
+  /** The name of the state change in the table `DISPUTE_TRANSITIONS`; null = the state does not change. */
   readonly rule: DisputeRule | null;
   readonly dispute: DisputeRow;
   /** The existing refund that `money` changes. */
@@ -99,7 +105,7 @@ function isSame(one: DisputeRow[(typeof WORDS)[number]], other: DisputeRow[(type
   return one instanceof Date && other instanceof Date ? one.getTime() === other.getTime() : one === other;
 }
 
-/** The rule of the transition; null if the state does not change. */
+/** Finds the name of a state change in `DISPUTE_TRANSITIONS`. Null = the state does not change. */
 function ruleOf(from: DisputeState | null, to: DisputeState): DisputeRule | null {
   return from === to
     ? null
@@ -153,8 +159,9 @@ function taken(
   const reported = done.find(({ origin, amount }) => origin === 'channel' && amount === minor);
   if (reported) return { money: STAY, dispute: { amountLost: minor, refundNo: reported.refundNo } };
   if (!lost.booked) {
-    // The service's own refunds may have paid the payer, so refunds in progress must end first. A refund that waits for
-    // an approval is ignored, because an administrator may delay its approval until the dispute ends.
+    // The service's own refunds may already have paid the payer. Therefore the dispute waits until refunds in progress
+    // have ended. A refund that waits for an approval is ignored, because an administrator may delay the approval until
+    // the dispute ends.
     if (givenFor(others, covered, openedAt) >= minor) return { money: STAY };
     if (others.some(isUnderWay)) return { money: STAY, isWaiting: true };
   }

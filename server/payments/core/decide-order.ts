@@ -50,8 +50,9 @@ function forgetCapture(order: OrderRow, captures: number, now: Date): Change {
 }
 
 /**
- * Records a new approval by the payer after the channel had refused a capture. `refusedAt`: the refusal that the caller
- * had read. If a later refusal is stored, the caller reports the refused approval, so nothing changes.
+ * Records that the payer approved again after the channel had refused a capture. `refusedAt`: the time of the last
+ * refusal that the caller knew. If the stored refusal is later, the channel has already refused this approval too, so
+ * nothing changes.
  */
 function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Change {
   const { state, approvalAskedAt } = order;
@@ -192,7 +193,10 @@ const COMMANDS: { readonly [Name in OrderCommand['command']]: DecideCommand<Name
   refund_payment: refundReceivedPayment,
 };
 
-/** Begins to close an order; an explicit request overrules an expiry. */
+/**
+ * Begins to close an order. If the close of an expired order is running and a caller asks for a close too, the caller's
+ * reason replaces `expired`.
+ */
 function beginClose(order: OrderRow, { reason }: Command<'close'>, now: Date): Change {
   const closeAsked = reason !== 'expired' || order.closeAsked;
   if (order.state === 'closing')
@@ -262,8 +266,8 @@ export function canSendAgain(order: OrderRow, now: Date): boolean {
 }
 
 /**
- * Whether an expired payment link can be renewed by repeating the create call. If the order never had a link, only its caller repeats the
- * call.
+ * Whether an expired payment link can be renewed by repeating the create call. If the order never had a link, this
+ * service does not repeat the call by itself; only a repeated pay request does.
  */
 export function canRenew(order: OrderRow, now: Date): boolean {
   return order.state === 'pending' && order.credential !== null && canSendAgain(order, now);
@@ -275,7 +279,7 @@ export function canRenew(order: OrderRow, now: Date): boolean {
  */
 function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
-  // A query before the due time (after a hint) does not count as a step.
+  // A query before the planned time, for example after a notification, does not use up one of the planned queries.
   const isDue = dueAt !== null && dueAt <= now;
   if (isOpen(order.state) || order.state === 'paid' || !isMine || !isDue) return STAY;
   const waits = silent && now < later(order.closedAt ?? order.createdAt, PATIENCE_SECONDS);
@@ -286,8 +290,8 @@ function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_ch
 
 function abandon(order: OrderRow, _command: Command<'abandon'>, now: Date): Change | Refusal {
   if (!isOpen(order.state)) return STAY;
-  // If the capture waits for the merchant, the order may be closed before it is overdue, because the wait never ends by
-  // itself.
+  // An order that is not overdue can be closed only while its capture is pending: the channel may wait for the
+  // merchant, and such a wait may never end.
   if (!isOrderOverdue(order, now) && order.captureState !== 'pending')
     return refused('invalid_action', 'The order is not overdue: the channel may still complete it. Query the order.');
   return closed(order, order.closeReason ?? 'admin', now);

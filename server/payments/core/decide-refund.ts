@@ -40,8 +40,8 @@ interface LookupTransition {
 /** An outcome that ends a refund, or makes it wait for an administrator. */
 type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
 /**
- * An outcome of a refund that exists at the channel. If the channel reports it as pending, the service may have stored
- * it as failed.
+ * An outcome that shows that the refund exists at the channel. `pending` is stored too, because the service may have
+ * stored this refund as failed.
  */
 export type RefundAnswer = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
@@ -49,7 +49,10 @@ export type RefundAnswer = RefundEnd | Extract<RefundOutcome, { kind: 'pending' 
 interface LookedUp extends Pick<OrderRow, 'paid'> {
   /** Whether the service has a row for the refund. */
   readonly isKnown: boolean;
-  /** Whether the refunded payment has its own exception. If so, the order need not be paid. */
+  /**
+   * Whether the refunded payment has its own exception, for example as a second payment. If so, the lookup can end even
+   * if the order is not paid.
+   */
   readonly isOfListed?: boolean;
 }
 
@@ -96,7 +99,10 @@ export function unanswered(number: string, answer: object = {}): Raised {
   };
 }
 
-/** The key of a lookup's exception. */
+/**
+ * Identifies the exception about a refund lookup without a result: by order, kind, and the number of the refund at the
+ * channel.
+ */
 function listedAs(orderNo: string, number: string) {
   return { orderNo, kind: 'refund_unexplained' as const, dedupe: number };
 }
@@ -263,7 +269,8 @@ function givenBackOfOther(
 ): Change {
   const { orderNo, state } = order;
   const { amount, at } = outcome;
-  // The message contains the time of the refund, but not the time of the payment.
+  // The exception shows the time of the refund (`refundedAt`), because the message does not contain the time of the
+  // payment.
   const listed = { dedupe: channelNo, received, detail: { channelNo, refundedAt: at } };
   if (owner !== null)
     return {
@@ -532,7 +539,7 @@ function notReleased(): Refusal {
   return {
     refuse: {
       code: 'refund_not_released',
-      message: 'The refund was made outside this service. Resolve the refund with failed_at_channel or paid_elsewhere.',
+      message: 'The refund was made outside this service. Use the action failed_at_channel or paid_elsewhere.',
     },
   };
 }
@@ -541,7 +548,7 @@ function notAbnormal(): Refusal {
   return {
     refuse: {
       code: 'refund_not_abnormal',
-      message: 'Only a refund that is abnormal, overdue or named by an open exception can be resolved manually.',
+      message: 'Only a refund that is abnormal, is overdue or has an open exception can be resolved manually.',
     },
   };
 }

@@ -93,7 +93,7 @@ export interface OrderFacts {
   readonly readmitted?: boolean;
 }
 
-/** Facts that a decision about a new or repeated refund needs beyond the rows. */
+/** What a decision about a new or repeated refund needs, besides the order row and the refund row. */
 export interface RefundFacts {
   /** The kind of the open exception that blocks refunds of this order; null = none. */
   readonly blockedBy: string | null;
@@ -103,7 +103,10 @@ export interface RefundFacts {
 /** An outcome about an order, and its cause. */
 export interface OrderReport {
   readonly outcome: Outcome;
-  /** The call or message that brought the outcome: place, query, capture, check, notice … */
+  /**
+   * What brought the outcome, for example `place` (the create call), `query` (asked by a caller), `check` (asked by a
+   * job) or `notice` (a notification of the channel).
+   */
   readonly cause: string;
   /** Whether the outcome answers the first call about the order. */
   readonly isFirstResponse?: boolean;
@@ -118,7 +121,7 @@ export interface OutcomeContext<OutcomeOf extends Outcome = Outcome> {
   readonly now: Date;
 }
 
-/** The outcome of one kind. */
+/** The type of an outcome of the given kind, for example `OutcomeOf<'paid'>`. */
 export type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
 
 /** The next fact to load for the decision; undefined = all needed facts are loaded. */

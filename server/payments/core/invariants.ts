@@ -31,7 +31,7 @@ interface ChannelLedgerRefund {
   readonly reversed?: boolean;
 }
 
-/** An invariant. `promise`: the sentence that reports print. */
+/** A rule that stored data must always meet. `promise`: the rule as a sentence, for reports. */
 interface Promised {
   readonly promise: string;
 }
@@ -46,8 +46,8 @@ const ENDED_BY_PERSON = ['released', 'failed_at_channel'];
 const PAYMENTS = ['order.paid', 'order.paid_late'];
 
 /**
- * Invariants of every order after every commit. Tests check them in every state that they reach. `payctl audit` checks the rows of a
- * database with one statement per name (db/queries/ledger-check.ts).
+ * Rules that every order meets after every commit. Tests check them in every state that they reach. `payctl audit`
+ * checks them in a database, each with one SQL statement (db/queries/ledger-check.ts).
  */
 export const ORDER_INVARIANTS = {
   refunded: {
@@ -150,7 +150,7 @@ export const ORDER_INVARIANTS = {
   },
 } as const satisfies Readonly<Record<string, Promised & { breach: Breach }>>;
 
-/** Invariants of the coins of each payer; only `payctl audit` checks them. */
+/** Rules for the payers' accounts of coins (a virtual currency). Only `payctl audit` checks them. */
 const COIN_INVARIANTS = {
   coins: { promise: 'every balance equals the sum of its ledger entries' },
 } as const satisfies Readonly<Record<string, Promised>>;
@@ -300,8 +300,8 @@ export const ANSWER_INVARIANTS = {
 } as const;
 
 /**
- * The amount that stayed at the channel: failed refunds of late or surplus payments that an administrator ended or
- * acknowledged.
+ * The amount of late or surplus payments that was not returned to the payer: the refund failed, and an administrator
+ * ended the refund or acknowledged its exception. A surplus payment is not in the order's sums.
  */
 function leftThere({ refunds, exceptions }: LedgerView): bigint {
   const isKnown = ({ refundNo }: RefundRow) =>

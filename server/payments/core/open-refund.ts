@@ -108,7 +108,10 @@ export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): Ope
   };
 }
 
-/** The side effects of a new refund on coins and content. They may reject a requested refund, but never a refund that the service owes. */
+/**
+ * The side effects of a new refund: it takes back the payer's coins or the paid content. These effects may reject a
+ * refund that a merchant or administrator requested, but never a refund that the service owes.
+ */
 export function reservation({ sequence }: OrderRow, { refundNo, origin }: RefundRow): EffectRun {
   const isRequested = origin === 'merchant' || origin === 'admin';
   const name = `refund-reserved:${refundNo}:${sequence + 1}`;
@@ -138,7 +141,7 @@ export function lostToDispute(
   const { sums } = opened;
   return {
     ...opened,
-    row: { ...opened.row, origin: 'dispute', reason: 'Lost to a dispute of the payer.' },
+    row: { ...opened.row, origin: 'dispute', reason: 'The payer won a dispute about the payment.' },
     raise: (sums.overrun ?? 0n) > order.overrun ? [{ kind: 'refund_overrun', dedupe: refundNo, refundNo }] : [],
   };
 }
@@ -174,7 +177,7 @@ export function externalRefund(
     origin: 'channel',
     amount: outcome.amount.minor,
     currency: outcome.amount.currency,
-    reason: 'Made outside this service.',
+    reason: 'The refund was made outside this service.',
     state: 'succeeded',
     accepted: true,
     elsewhere: true,

@@ -20,7 +20,10 @@ const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly n
   closing: [5, 30, 2 * MINUTE, 10 * MINUTE, HOUR],
 };
 
-/** The steps for orders with a payer's code: the payer waits at the till, so the first queries follow quickly. */
+/**
+ * Seconds before the n-th query about an in-store order (with the payer's code). The payer waits at the till, so the
+ * first queries follow quickly.
+ */
 const TILL_STEPS = {
   created: [3, 5, 10, 30, MINUTE],
   pending: [3, 5, 5, 5, 5, 10, 15, 30, MINUTE],
@@ -146,7 +149,7 @@ export function isDoubtful(order: Pick<OrderRow, 'captureState' | 'captureLeased
   return order.captureState === 'live' && (order.captureLeasedUntil === null || order.captureLeasedUntil <= now);
 }
 
-/** Whether the channel reported "not found" twice, a minute apart, after its own expiry. */
+/** Whether the channel reported "not found" twice, a minute apart, after the order had expired at the channel. */
 export function isGone({ absentCount }: Pick<OrderRow, 'absentCount'>): boolean {
   return absentCount >= 2;
 }

@@ -84,7 +84,7 @@ export const DISPUTE_TRANSITIONS = [
   ...DECIDED.flatMap((from) => UNDECIDED.map((to) => ({ rule: 'dispute_appealed', from, to }) as const)),
 ] as const satisfies readonly Transition<DisputeState>[];
 
-/** The rules of the tables above. */
+/** The name of a state change of an order, refund or dispute, as the three tables above list it. */
 type OrderRule = (typeof ORDER_TRANSITIONS)[number]['rule'];
 type RefundRule = (typeof REFUND_TRANSITIONS)[number]['rule'];
 export type DisputeRule = (typeof DISPUTE_TRANSITIONS)[number]['rule'];
@@ -121,7 +121,7 @@ export function refundableOf(order: Pick<OrderRow, 'paid' | 'refunded' | 'refund
 /** The result of a decision. `apply` writes the whole change in one commit, or nothing. */
 export type Change = Touched | OrderTransition | RefundTransition;
 
-/** Optional fields of every change. */
+/** What every change may contain besides the new values of order and refund: events, exceptions, side effects. */
 interface Beside {
   /** The channel's outcome, for the history. */
   readonly outcome?: object;
@@ -144,7 +144,7 @@ export interface Touched extends Beside {
   readonly refund?: Partial<Omit<RefundRow, MovedOfRefund>>;
 }
 
-/** A transition of an order. */
+/** A change of the state or the sums of an order. `rule`: the name of the transition in `ORDER_TRANSITIONS`. */
 export interface OrderTransition extends Beside {
   readonly rule: OrderRule;
   readonly order: Partial<OrderRow> & Pick<OrderRow, 'state'>;
@@ -160,16 +160,16 @@ export interface RefundTransition extends Beside {
 
 type SumOfOrder = 'refunded' | 'refunding' | 'overrun';
 
-/** Fields of an order that change only by a transition of the table above. */
+/** Fields of an order that change only by a transition that `ORDER_TRANSITIONS` or `REFUND_TRANSITIONS` lists. */
 export const MOVED_OF_ORDER = ['state', 'paid', 'refunded', 'refunding', 'overrun', 'sequence'] as const;
-/** Fields of a refund that change only by a transition of the table above. */
+/** Fields of a refund that change only by a transition that `REFUND_TRANSITIONS` lists. */
 export const MOVED_OF_REFUND = ['state', 'amount', 'surplus'] as const;
 type MovedOfOrder = (typeof MOVED_OF_ORDER)[number];
 type MovedOfRefund = (typeof MOVED_OF_REFUND)[number];
 
 /**
- * An event for the application that owns the order. By default there is one event per order, refund or `dedupe`.
- * `each`: every transition of this kind has its own event.
+ * An event for the application that owns the order. By default an order or refund has at most one event of each type.
+ * With `dedupe` it has one event for each different `dedupe` text. With `each` it has one event for every transition.
  */
 export interface EmittedEvent {
   readonly type:

@@ -117,7 +117,9 @@ async function recordAnswerIntent(
   const { order, dispute } = await lockDispute(tx, disputeNo, requester.owner);
   const isOver = isDecided(dispute.state);
   if (isOver && !claim?.resume)
-    throw new Conflict('dispute_closed', 'The dispute is decided.', { extra: { orderNo: order.orderNo, disputeNo } });
+    throw new Conflict('dispute_closed', 'The channel has already decided the dispute.', {
+      extra: { orderNo: order.orderNo, disputeNo },
+    });
   if (claim) await claimKey(tx, claim, disputeNo, now);
   if (command.command === 'accept') {
     if (!isOver) await refuseBesideRefund(tx, order.orderNo);

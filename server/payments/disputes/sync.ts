@@ -159,7 +159,10 @@ function readDispute(channel: Channel, channelDisputeNo: string): Promise<Disput
   return channel.disputes?.read(channelDisputeNo) ?? Promise.resolve({ kind: 'absent' });
 }
 
-/** The result of a search for the disputes of an order; `found`: the channel's numbers of the stored disputes. */
+/**
+ * The result of a search for the disputes of an order. `disputes`: the ids, at the channel, of the disputes that the
+ * search found and stored.
+ */
 type DisputesAnswer =
   | { kind: 'found'; disputes: readonly string[] }
   | { kind: 'absent' | 'pending' | 'not_asked' }
@@ -257,8 +260,8 @@ async function planNextCheck(
 }
 
 /**
- * How far back each search reaches. The time is longer than any channel repeats a notification, so that a lost
- * notification does no harm.
+ * Each search covers disputes that changed within this time. Channels repeat a notification for a shorter time, so a
+ * dispute whose notifications were all lost is still found.
  */
 const BACK_SECONDS = 4 * 86_400;
 /**
@@ -335,8 +338,8 @@ export function findDisputes(ports: Ports) {
 const MOST_MARKS = 50_000;
 const FRESH_SECONDS = 86_400;
 /**
- * After this number of searches without a result, a listed dispute is taken for another merchant's. It is searched
- * again when its mark expires.
+ * A listed dispute that was read this many times without a matching payment counts as a dispute of another merchant. It
+ * is read again after a day, or when its entry in the list changes.
  */
 const MOST_MISSES = 3;
 

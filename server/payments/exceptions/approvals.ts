@@ -36,7 +36,8 @@ export interface Waits {
  * Returns the approval that an action must wait for, or undefined if the action may run now. It may run if its amount
  * is not above `Approval.RefundAbove`, or if it is approved. For a dispute, earlier refunds of the order without
  * approval are added to the amount. For an exception nothing is added, because its payment is not the order's own.
- * Throws 403 without a recent confirmation.
+ * Throws 403 if the amount is above the limit and the administrator has not just confirmed with password and second
+ * factor.
  */
 export async function waitAbove(
   ports: Pick<Ports, 'refundAbove' | 'audit' | 'now'>,
@@ -98,7 +99,7 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
         await requireIndependent(ports, tx, requester, approval);
         const { order } = pair;
         if (pair.refund.state !== 'pending')
-          throw new Conflict('approval_decided', 'The refund has already ended. Reject the approval instead.');
+          throw new Conflict('approval_decided', 'The refund has already ended. Reject the request for approval.');
         const facts = await loadRefundFacts(ports, tx, order);
         const refusal = refundsRefused(order, facts.blockedBy);
         if (refusal) throw refusalFor(refusal, order);
@@ -140,8 +141,8 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
     const approval = await store.transaction(async (tx) => {
       const waiting = await waitingAction(tx, number);
       await requireIndependent(ports, tx, requester, waiting);
-      // Checked here before the approval is stored. The action repeats the check, but only after the approval is
-      // committed.
+      // A refund in progress prevents accepting a dispute. This is checked before the approval is stored: the action
+      // checks it again, but only after the approval is committed.
       if (kind === 'dispute') await refuseBesideRefund(tx, waiting.orderNo);
       return end(tx, requester, waiting, 'approved', null);
     });
@@ -199,7 +200,7 @@ async function requireIndependent(
   { kind, askedBy, createdAt }: ApprovalRow,
 ): Promise<void> {
   if (askedBy === actor)
-    throw new Forbidden('approval_by_asker', `The administrator that requested the ${kind} cannot approve it.`, {
+    throw new Forbidden('approval_by_asker', `The administrator who requested approval (${kind}) cannot give it.`, {
       hint,
     });
   if (!person) return;

@@ -77,8 +77,8 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Sends a failed or overdue refund again. An abnormal refund is requested again, or queried if the channel has no such call.
-   * `core/decide-refund.ts` chooses the refund number.
+   * Sends a failed or overdue refund again. For an abnormal refund, the channel is asked to repeat it; a channel
+   * without a call for this is only queried. `core/decide-refund.ts` chooses the refund number.
    */
   async function retryOne(requester: Requester, refundNo: string): Promise<Pair> {
     const via = { cause: 'retry', actor: requester.actor };
@@ -102,8 +102,9 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Ends an abnormal or overdue refund: `paid_elsewhere` (outside the channel, not part of the ledger comparison), `release`
-   * (unknown to the channel) or `failed_at_channel` (failed according to the channel, for example in its portal).
+   * Ends an abnormal or overdue refund. `paid_elsewhere`: the money was returned outside the channel, so the channel is
+   * not queried. `release`: the channel does not know the refund. `failed_at_channel`: the refund failed according to
+   * the channel, for example in its portal.
    */
   async function resolveRefund(
     requester: Requester,
@@ -142,15 +143,19 @@ export function operatorRepairs(ports: Ports) {
     );
     const forbids = action === 'release' ? ['succeeded', 'pending', 'unknown'] : ['succeeded'];
     if (forbids.includes(kind))
-      throw new Conflict('refund_not_released', `The refund is ${kind} at the channel; its amount cannot be released.`);
+      throw new Conflict(
+        'refund_not_released',
+        `The channel reports the refund as ${kind}, so its reserved amount cannot be released.`,
+      );
     return order.sequence;
   }
 
   /**
-   * Resolves an exception by one of five actions. `acknowledge`: for most kinds; also gives up a due effect or an open
-   * lookup. `refund`: for the payment of an amount mismatch, or a second payment. `accept`: for the payment of an
-   * amount mismatch. `close`: for an overdue order, or an order whose capture waits. `retry`: for a due effect, which
-   * runs now and resolves the exception if it succeeds; or for a confirmation of delivery, which is scheduled again.
+   * Resolves an exception by one of five actions. `acknowledge`: for most kinds; also gives up a side effect that
+   * failed, or the query of an unknown refund. `refund`: for a payment with a wrong amount, or a second payment.
+   * `accept`: for a payment with a wrong amount. `close`: for an overdue order, or an order whose capture is pending.
+   * `retry`: for a failed side effect, which runs now and resolves the exception if it succeeds. `retry` also sends the
+   * confirmation of delivery to the channel again.
    */
   async function resolveException(
     requester: Requester,
@@ -172,8 +177,8 @@ export function operatorRepairs(ports: Ports) {
       const command = isOfOrder ? commandFor(row, order, action, requester) : acknowledged(action);
       if (command) await refusePartlyBack(tx, row, command);
       if (order && command) requireConfirmedCommand(requester, order, command);
-      // Resolving the exception of an accepted dispute allows refunds again, so the payer may get the money twice. A
-      // recent confirmation is required.
+      // Resolving the exception of an accepted dispute allows refunds again, so the payer may get the money twice.
+      // Therefore the administrator must just have confirmed with password and second factor.
       if (row.kind === 'dispute' && row.blocksRefunds) requester.confirmed?.();
       const waits =
         order &&
@@ -208,7 +213,10 @@ export function operatorRepairs(ports: Ports) {
     return waitAbove(ports, tx, requester, { kind: 'exception', number, order, amount, currency, reason });
   }
 
-  /** Requires a recent confirmation for commands that cost money: `accept` forgoes the difference, and `refund_payment` returns a payment. */
+  /**
+   * Throws 403 if the command costs more than the approval limit and the administrator has not just confirmed with
+   * password and second factor. `accept` gives up the missing amount, and `refund_payment` returns a payment.
+   */
   function requireConfirmedCommand(requester: Requester, order: OrderRow, command: OrderCommand): void {
     if (command.command !== 'accept' && command.command !== 'refund_payment') return;
     const { currency, minor } = command.received;
@@ -243,7 +251,7 @@ export function operatorRepairs(ports: Ports) {
       if (!found) throw new NotFound('exception');
       if (found.state === 'resolved') throw resolvedAlready();
       if (found.kind !== 'effect_failed' || !(await isEffectDue(tx, found.orderNo, found.dedupe)))
-        throw invalidAction('Only a side effect that is still due can be retried.');
+        throw invalidAction('Only a failed side effect that has not run since can be retried.');
       await addAuditEntry(ports, tx, requester, resolved(found, 'retry', reason));
       return found;
     });
@@ -260,7 +268,7 @@ export function operatorRepairs(ports: Ports) {
   ): OrderCommand | undefined {
     if (kind === 'order_overdue' && isOpen(order.state)) {
       if (action === 'close') return { command: 'abandon' };
-      throw invalidAction('The order has not ended. Query the order again, or resolve the exception with close.');
+      throw invalidAction('The order has not ended. Query it again, or resolve the exception with the action close.');
     }
     if (kind === 'capture_held' && isOpen(order.state) && action === 'close') return { command: 'abandon' };
     const isSecond = kind === 'double_paid';
@@ -273,14 +281,17 @@ export function operatorRepairs(ports: Ports) {
       throw invalidAction('A second payment can only be refunded or acknowledged.');
     if (kind !== 'amount_mismatch') return acknowledged(action);
     if (action === 'accept') return { command: 'accept', received, paymentNo };
-    throw invalidAction('An amount mismatch must be resolved with refund or accept.');
+    throw invalidAction('An amount mismatch must be resolved with the action refund or accept.');
   }
 }
 
 /** Throws unless the dispute was won: only then can the amount of its refund be released. */
 function refuseUnlessWon({ disputeNo, state }: DisputeRow, { sequence }: OrderRow): number {
   if (state !== 'won')
-    throw new Conflict('refund_not_released', `The dispute ${disputeNo} is ${state}; its amount cannot be released.`);
+    throw new Conflict(
+      'refund_not_released',
+      `The dispute ${disputeNo} is ${state}, not won, so the amount of its refund cannot be released.`,
+    );
   return sequence;
 }
 

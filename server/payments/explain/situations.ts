@@ -6,7 +6,10 @@ import { isExternal } from '../core/open-refund.ts';
 import { type NextRefundStep, type NextStep, endOf, nextRefundStep, nextStep } from '../core/plan.ts';
 import { majorText } from '../../money.ts';
 
-/** Texts for the reasons of a pending capture (PayPal, Payments v2, capture status details). */
+/**
+ * Texts for PayPal's reasons why a capture is pending (`status_details.reason` of a capture in PayPal's Payments API
+ * v2).
+ */
 const HELD_WORDS: Readonly<Record<string, string>> = {
   ECHECK: "The payer's eCheck has not cleared yet",
   TRANSACTION_APPROVED_AWAITING_FUNDING: 'The payer still has to send the money to the channel',
@@ -47,7 +50,7 @@ export function situationOf(scene: Scene): Situation {
     return {
       code: 'frozen',
       reason:
-        'This is a simulator order, and the simulator is off, so the order is frozen. It continues when Debug is on again, or in staging when Simulator.Url is set.',
+        'This is a simulator order, and the simulator is off, so the order is frozen. It continues when the setting Debug is true, or, in the environment staging, when Simulator.Url is set.',
     };
   return blocked(scene) ?? STEPS[nextStep(order, now)](scene);
 }
@@ -113,7 +116,7 @@ function held(scene: Scene): Situation {
   const named = captureReason ? ` (${captureReason})` : '';
   return {
     code: listed ? 'capture_held' : 'capture_pending',
-    reason: `${words}${named}; the order does not expire meanwhile.`,
+    reason: `${words}${named}. The order does not expire while the payment is pending at the channel.`,
     next: 'the channel is queried for the result',
     ...(listed ? { fix: `payctl exception resolve ${listed.id} --action close --reason …` } : {}),
   };
@@ -165,7 +168,7 @@ function closing(scene: Scene): Situation {
     return {
       code: 'closing_unanswered',
       reason:
-        "A close of the payer's code was sent, and its response is pending or was lost. The close returns a payment of the payer, so a payment that is reported meanwhile does not count.",
+        "A close of the in-store order (payer's code) was sent, and its response is pending or was lost. The close returns a payment to the payer, so a payment that is reported before the response does not count.",
       next: 'the close is sent again until the channel answers; then the order is closed, and a payment is refunded',
     };
   if (CHANNELS[order.payWay].createsOnScan && order.scene !== 'code' && now < endOf(order))

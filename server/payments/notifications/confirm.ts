@@ -12,8 +12,8 @@ const YOUNG_SECONDS = 24 * 3600;
 type Paid = Extract<Outcome, { kind: 'paid' }>;
 
 /**
- * Whether the outcome of a notification may be stored. A payment above the limit, or verified with a recently trusted key, must be
- * confirmed by a query first.
+ * Whether the outcome of a notification may be stored. A payment must first be confirmed by a query if its amount is
+ * above `Channels.ConfirmAbove`, or if an administrator trusted the verifying key only recently.
  */
 type ConfirmNotification = (arrived: Arrived) => Promise<boolean>;
 
@@ -43,7 +43,10 @@ export function confirmNotification(ports: Ports): ConfirmNotification {
   };
 }
 
-/** Whether a payment is above the limit, or verified by a key that is trusted for less than a day. */
+/**
+ * Whether a payment must be confirmed by a query: its amount is above `Channels.ConfirmAbove`, or the key that verified
+ * it has been trusted for less than a day.
+ */
 export function needsConfirmation(
   { confirmAbove, now }: Pick<Ports, 'confirmAbove' | 'now'>,
   { verifiedBy }: Pick<Notification, 'verifiedBy'>,

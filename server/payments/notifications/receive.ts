@@ -36,8 +36,8 @@ import { confirmNotification } from './confirm.ts';
 import { type NotificationRefusal, changeFor, nearestRefusal } from '../notification-refusal.ts';
 
 /**
- * Maximum number of downloads without a result per minute and block of sender addresses. Each process counts
- * separately.
+ * The maximum number of key downloads per minute that end without the key, for each block of neighbouring IP addresses.
+ * Each process counts separately.
  */
 const MOST_IN_A_MINUTE = 5;
 
@@ -97,8 +97,8 @@ const VERDICTS: Readonly<Record<NotificationResult['result'], NotificationVerdic
 };
 
 /**
- * Channels repeat a notification for about this long. A younger order may be unknown only because it is not visible
- * yet, so the channel must repeat the notification.
+ * Channels repeat a notification for about this long. If the order number is younger, its order may only be missing
+ * because it is not stored yet, so the channel must repeat the notification.
  */
 const RECENT_SECONDS = 3 * 86_400;
 
@@ -282,8 +282,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     if (notification.bankRefused) return bankRefused(tx, order, notification);
     if (!notification.outcome && !notification.refund) return hint(tx, order, notification);
     const where = { payWay, account: notification.account, notificationId: notification.notificationId };
-    // Looks for a duplicate under the order's lock, because the unique index finds duplicates only within the same
-    // month.
+    // Looks for a duplicate under the order's lock. The unique index is not enough: the table has one partition per
+    // month, and the index covers only one partition.
     const isKnown = (await tx.notifications.find(where)) !== undefined;
     const row = { ...where, orderNo: order.orderNo, copies: 1, receivedAt: ports.now() };
     if (isKnown || !(await tx.notifications.insertIfNew(row))) return { result: 'duplicate' };
@@ -334,8 +334,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Handles a refund that the payer's bank refused, so that the payer has the money at the channel. An exception is
-   * opened; the refund does not change.
+   * Handles a refund that the payer's bank refused. The money is then in the payer's account at the channel. An
+   * exception is opened; the refund does not change.
    */
   async function bankRefused(tx: Tx, order: OrderRow, { refundNo: number, event }: Notification): Promise<Settled> {
     if (number === null) return { result: 'irrelevant' };
@@ -370,8 +370,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
       await settleRefundLocked(ports, tx, { order, refund }, { outcome }, via);
       return { result: 'settled', order, lookup };
     }
-    // An unknown refund is queried, because a later message may have arrived before this one. A failed refund without
-    // an open lookup is not queried.
+    // A refund that the service does not know is queried, because messages can arrive in the wrong sequence. If the
+    // message says that the refund failed, it is queried only if a lookup of it is already open.
     const isOver = number === null || (outcome.kind === 'failed' && !(await isQueried(tx, orderNo, number)));
     const lookup = isOver ? undefined : await openLookup(ports, tx, order, { number });
     return { result: 'settled', order, lookup };
@@ -386,7 +386,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     notification: Notification,
     result: NotificationResult['result'],
   ): void {
-    // A test message is not signed for a webhook of this service, so it proves nothing about real notifications.
+    // PayPal signs its test messages for another webhook than the configured one, so a test message does not show
+    // whether real notifications can be verified.
     if (notification.isTest) return;
     if (result !== 'not_genuine') return ports.onNotification?.(of, null);
     const { account, orderNo, disputeId } = notification;
@@ -469,7 +470,10 @@ async function findAbout(tx: ReadTx, payWay: PayWay, notification: Notification)
   return { order, refund: notification.refundNo === null ? undefined : await findByNumber(tx, notification.refundNo) };
 }
 
-/** Continues the trace of the refund request if there is one, otherwise the trace of the payment. */
+/**
+ * Connects the work on a notification with the distributed trace of the refund request; without a refund, with the
+ * trace of the pay request.
+ */
 function spanOf(payWay: PayWay, about: About | undefined): SpanAbout {
   const { order, refund } = about ?? {};
   const attributes = { 'pay.pay_way': payWay, 'pay.order_no': order?.orderNo, 'pay.refund_no': refund?.refundNo };

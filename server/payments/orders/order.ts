@@ -96,13 +96,13 @@ function isFresh(order: OrderRow, now: Date): boolean {
   return order.checkedAt !== null && now < later(order.checkedAt, FRESH_SECONDS);
 }
 
-/** The time at which a refused capture required a new approval, as the caller read it from the order. */
+/** Identifies a refused capture: the time at which the service began to wait for a new approval by the payer. */
 type Refused = Pick<OrderRow, 'approvalAskedAt'>;
 
 /**
  * Captures approved money (PayPal). The return page, the webhook, a query and jobs may call this function concurrently;
- * only one capture is made. `agreed`: the order as the caller read it when the payer approved; after a refused capture,
- * this approval counts as a new one.
+ * only one capture is made. `agreed`: the order as the caller read it when the payer approved. It shows whether the
+ * payer approved again after a refused capture.
  */
 export function capturePayment(ports: Ports) {
   const refresh = refreshOrder(ports);
@@ -164,7 +164,7 @@ export function closePayment(ports: Ports): ClosePayment {
     if (order.state !== 'closing') return order;
     return afterIntent({ orderNo }, async () => {
       await pursue(order, via);
-      // Decided under the order's lock: after the caller receives `closing`, a payment is a late payment.
+      // The answer `closing` is stored under the order's lock: a payment that arrives later is a late payment.
       const answered = await settle(ports, orderNo, { command: 'answer_closing' }, via);
       if (answered.state === 'paid') throw new OrderAlreadyPaid(orderNo);
       return answered;

@@ -122,8 +122,8 @@ function draftOrder(
 }
 
 /**
- * The app that is stored with the order, so that a later change of the configuration does not affect the order. Null =
- * the channel has no apps.
+ * The id of the merchant's app (WeChat Pay's APPID) that the order stores, so that a later change of the configuration
+ * does not affect the order. Null = the channel has no apps.
  */
 function appOf({ channel }: ActiveChannel, scene: Scene, { payWay, appId }: PayRequest): string | null {
   const known = channel.appIds?.(scene) ?? [];
@@ -416,7 +416,7 @@ interface Payee {
   person?: Requester['person'];
 }
 
-/** Options of an order beyond those of the request. */
+/** What the code that places an order can set, in addition to the fields of the caller's pay request. */
 interface PlaceOptions {
   claim?: KeyClaim | undefined;
   kind?: OrderRow['kind'];
@@ -430,7 +430,7 @@ interface PlaceOptions {
 /** The application that places an order. Fields that were read together with its token are not read again. */
 export interface PayingApp extends Pick<Requester, 'person'> {
   clientId: string;
-  /** Absent = not read with the token. */
+  /** The project of the application; absent = it was not read together with the application's token. */
   project?: string;
   terms?: AppTerms | undefined;
 }

@@ -25,10 +25,10 @@ import { explainSums, openLookup, ownerOf, settleRefund, settleRefundLocked } fr
 import { sendRefund } from './refund.ts';
 
 /**
- * Records a refund that was made outside this service (portal, dispute): adds a row, changes the sums of the order and
- * opens an exception. The sums do not include a refund of a payment that is not the order's own. If no payment of the
- * order is known, a lookup (later queries of the channel) is stored instead. `number`: the refund number for the
- * lookup.
+ * Records a refund that was made outside this service, for example in the channel's portal: stores a refund, changes
+ * the refunded sum of the order and opens an exception. The refund may belong to another payment than the one that the
+ * order counts; then the sum stays unchanged. If the order has no known payment yet, the service stores a lookup
+ * instead, so that a job queries the channel later. `number` is the refund number for these queries.
  */
 export async function settleForeignRefund(
   ports: Ports,
@@ -55,8 +55,8 @@ export async function settleForeignRefund(
 }
 
 /**
- * The refunded payment, if it is not the order's own payment. For an unpaid order, the result is undefined unless the
- * payment has an exception.
+ * Returns the refunded payment if the order does not count it as its own payment, otherwise undefined. If the order is
+ * unpaid, a payment is returned only if an exception of the order names it.
  */
 async function otherPayment(
   tx: Tx,
@@ -73,15 +73,19 @@ async function otherPayment(
   return { ...payment, back, isListed, owner: await ownerOf(tx, order, paymentNo) };
 }
 
-/** The channel's numbers of the payments that the order's sums do not include, from open and resolved exceptions. */
+/**
+ * The payment ids at the channel of the payments that the order's sums do not include. Open and resolved exceptions of
+ * the order name these payments.
+ */
 async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
   const listed = await tx.exceptions.list({ orderNo, kind: ['double_paid', 'amount_mismatch'] });
   return listed.map(({ dedupe }) => dedupe);
 }
 
 /**
- * The oldest refund row of a lost dispute that has the same amount and no refund number of the channel yet. The
- * reported refund must not be older than the opening of the dispute.
+ * Finds the refund that the service recorded when a dispute was lost, so that the channel's report of the same money is
+ * not recorded twice. The refund must have the same amount and no refund id of the channel. The reported refund must
+ * not be older than the dispute. Returns the oldest such refund.
  */
 async function lostMoney(
   tx: Tx,
@@ -98,7 +102,8 @@ async function lostMoney(
 }
 
 /**
- * Queries the channel about a refund that a message named without a result. Stores the answer and plans the next query.
+ * Creates the function that runs one lookup: a query about a refund that a message of the channel named without its
+ * result. It stores the channel's answer and schedules the next query.
  */
 export function refundLookups(ports: Ports) {
   const check = checkOrder(ports);
@@ -183,8 +188,8 @@ export function refundLookups(ports: Ports) {
   }
 
   /**
-   * When no lookup of the order is open any more, compares the refund total that the channel reported with the known
-   * refunds.
+   * Compares the refund total that the channel reported with the refunds that the service knows. Waits until the
+   * service has no open query about a refund of the order.
    */
   async function compareReported(tx: Tx, order: OrderRow): Promise<void> {
     const lookups = await tx.refundLookups.list({ orderNo: order.orderNo });
@@ -197,18 +202,25 @@ export function refundLookups(ports: Ports) {
 }
 
 /**
- * Discards an answer that reports the order's own payment with another amount. The amounts of other payments of the
- * order are not compared.
+ * Turns the channel's answer into `unknown` if it names the payment that the order counts, but with another amount. For
+ * any other payment of the order, the amount is not checked.
  */
 function ofSameAmount(order: OrderRow, reported: RefundOutcome): RefundOutcome {
   const payment = reported.kind === 'succeeded' ? reported.payment : undefined;
   if (!payment || !isOwnPayment(order, payment)) return reported;
   const { minor, currency } = payment.amount;
   if (minor === order.paid && currency === order.currency) return reported;
-  return { kind: 'unknown', cause: 'mismatch', detail: `The channel reports a paid amount of ${minor} ${currency}.` };
+  return {
+    kind: 'unknown',
+    cause: 'mismatch',
+    detail: `The channel reports a payment of ${minor} minor units of ${currency}; the order has another paid amount.`,
+  };
 }
 
-/** The refund of an order that has one of these numbers. A number may be the service's or the channel's. */
+/**
+ * Finds a refund of the order by refund numbers. Each number may be the service's refund number or the channel's refund
+ * id.
+ */
 export async function findKnown(
   tx: ReadTx,
   orderNo: string,
@@ -224,7 +236,10 @@ export async function findKnown(
   return undefined;
 }
 
-/** The refund that the service sent under this number. `attempt` in the result is the attempt that used the number. */
+/**
+ * The refund that the service sent under this refund number. A refund may have several attempts with different numbers;
+ * `attempt` in the result is the attempt that used this number.
+ */
 async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<RefundRow | undefined> {
   const known = await findKnown(tx, orderNo, [number]);
   if (known) return isExternal(known.origin) ? undefined : known;
@@ -233,12 +248,15 @@ async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<Ref
   return now && { ...now, attempt, channelRefundNo: null };
 }
 
-/** The channel's number of a refund, if the outcome has it. */
+/** The channel's id of a refund, if the outcome contains it. */
 export function refundNumberIn(outcome: RefundOutcome): string | undefined {
   return 'channelRefundNo' in outcome ? outcome.channelRefundNo : undefined;
 }
 
-/** The refund whose current attempt has this number; the number of an earlier attempt finds nothing. */
+/**
+ * Finds a refund by the refund number of its current attempt. Returns undefined if only an earlier attempt used the
+ * number.
+ */
 export async function findByNumber(tx: ReadTx, number: string): Promise<RefundRow | undefined> {
   const { refundNo, attempt } = readNumberAtChannel(number);
   const refund = await tx.refunds.find({ refundNo });

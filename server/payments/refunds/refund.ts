@@ -54,7 +54,10 @@ function refundEntry({ refund }: Pair): AuditEntry {
   return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
 }
 
-/** Sends a reserved refund with the number of its attempt, and stores the outcome. */
+/**
+ * Creates the function that sends a reserved refund to the channel and stores the outcome. The refund number at the
+ * channel contains the number of the attempt.
+ */
 export function sendRefund(ports: Ports) {
   return async (refundNo: string, via: Via): Promise<Pair> => {
     const { pair, mine } = await recordSendIntent(ports, refundNo, via);
@@ -70,8 +73,8 @@ export function sendRefund(ports: Ports) {
 }
 
 /**
- * Records a send before the channel is called. If the refund has changed since the caller read it and may no longer be
- * sent, it is not sent.
+ * Stores that a refund is about to be sent, before the channel is called. `mine` is false if the refund may no longer
+ * be sent, for example because another process changed it. The caller must not send it then.
  */
 function recordSendIntent(ports: Ports, refundNo: string, via: Via): Promise<{ pair: Pair; mine: boolean }> {
   return ports.store.transaction(async (tx) => {
@@ -146,7 +149,8 @@ async function openNew(
 ): Promise<ClaimedRefund> {
   const now = ports.now();
   const facts = await loadRefundFacts(ports, tx, order);
-  // If the order cannot be refunded at all, this error is reported before a wrong amount.
+  // Checks whether the order can be refunded at all before the amount is read, so that the caller gets this error even
+  // if the amount is wrong too.
   const refusal = refundsRefused(order, facts.blockedBy);
   if (refusal) throw refusalFor(refusal, order);
   const intent = {
@@ -174,8 +178,9 @@ async function openNew(
 }
 
 /**
- * Retries a refund. A failed refund is checked and its amount is reserved again; an overdue refund may be sent again.
- * The number at the channel stays the same, unless the channel has ended or forgotten it.
+ * Retries a refund. If it failed, it is checked and its amount is reserved again. If the channel has not reported its
+ * result for too long (overdue), it may be sent again. A failed refund gets a new refund number only if the channel had
+ * accepted the old number, or may have forgotten it.
  */
 export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
   await refuseUnapproved(ports, tx, pair);
@@ -184,8 +189,8 @@ export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: strin
 }
 
 /**
- * Rejects the retry of a failed refund if it would need an approval now. The retry reserves the amount again, but the
- * refund was never approved.
+ * Rejects the retry of a failed refund that was never approved but now exceeds the approval limit. The retry would
+ * reserve the amount again without an approval.
  */
 async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): Promise<void> {
   if (refund.state !== 'failed' || refund.approval !== null) return;

@@ -22,22 +22,25 @@ export const Project = z
 
 const settings = { name: SafeText(1, 128), remark: SafeText(0, 1000).nullable().optional() };
 
-/** A new project. */
+/** The body of a request that creates a project. */
 export const NewProject = z.object({ code: Code, ...settings }).meta({ id: 'NewProject' });
 
-/** A change of a project; absent fields keep their value. */
+/** The body of a request that changes a project. Fields that are absent from the request stay unchanged. */
 export const ProjectChange = z.object(settings).partial().meta({ id: 'ProjectChange' });
 
 /** Filters of the project list. */
 export const ProjectsQuery = z.object({ ...Paging, enabled: Flag.optional() });
 
-/** The path parameter of an object with a code. */
+/** The path parameter `code`, which names a project, product or coin. */
 export const ByCode = z.object({ code: Code });
 
-/** The project of a console request. */
+/**
+ * The query parameter that names the project of an administrator's request. If it is absent, the project `default` is
+ * used.
+ */
 export const InProject = z.object({ project: Code.default('default') });
 
-/** Converts a project to the wire form. */
+/** Converts a project from the database to the form in which the API returns it. */
 export function presentProject(row: ProjectRow): z.input<typeof Project> {
   const { code, name, enabled, remark, createdAt, updatedAt } = row;
   return { code, name, enabled, remark, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
@@ -51,7 +54,10 @@ export function placeOf({ createdAt, id }: { createdAt: Date; id: string }): { c
 /** An empty query: the token determines an application's project. */
 export const NoQuery = z.object({});
 
-/** A resource for administrators: its prefix, the authorization to read and to write, and the query with the project. */
+/**
+ * Returns the common settings of routes for administrators: path prefix, required role for reading and for writing, and
+ * the query parameter that names the project.
+ */
 export function forAdministrators(prefix: string) {
   return {
     prefix,
@@ -62,8 +68,9 @@ export function forAdministrators(prefix: string) {
 }
 
 /**
- * Authorization for changes of a project's channel configuration, certificates and trust. With Debug no confirmation is
- * needed, because no real money moves.
+ * Authorization for changes of a project's channel configuration, certificates and trusted keys. An administrator must
+ * first confirm password and second factor. If the setting Debug is on, no confirmation is needed, because Debug allows
+ * no live channels and no real money moves.
  */
 export const CONFIRMED_WHERE_LIVE = { admin: 'admin', projectScope: 'query', confirmed: 'where-live' } as const;
 
@@ -73,7 +80,10 @@ export const CONFIRMED_WHERE_LIVE = { admin: 'admin', projectScope: 'query', con
  */
 export const CONFIRMED = { admin: 'admin', projectScope: 'service', confirmed: 'always' } as const;
 
-/** A resource for applications with these scopes, always in their own project. */
+/**
+ * Returns the common settings of routes for applications: path prefix and the scopes required for reading and for
+ * writing. An application always acts in its own project.
+ */
 export function forApplications(prefix: string, read: Scope, write: Scope = read) {
   return { prefix, read: { scope: read }, write: { scope: write }, query: NoQuery } as const;
 }
@@ -86,7 +96,7 @@ interface Addressed<Named> {
 
 /** The project of a request: an application's own, or the one in an administrator's query. */
 export function projectOf<Named extends string | undefined>({ caller, query }: Addressed<Named>): string | Named {
-  // If the project is required, the schema has already set the default project.
+  // Where `project` is required, the query schema has already set it to the project `default`.
   return caller.kind === 'app' ? caller.project : (query.project as Named);
 }
 

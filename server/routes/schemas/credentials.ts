@@ -12,7 +12,7 @@ import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
 const DAY = 86_400_000;
 
-/** A channel by its wire name. */
+/** The name of a channel in requests and responses, such as `alipay`. */
 export const PayWayName = z.enum(PAY_WAYS).meta({ id: 'PayWay' });
 
 /** The environment of the channel that receives the requests of a configuration. */
@@ -21,10 +21,10 @@ export const ModeName = z.enum(MODES).meta({ id: 'Mode' });
 /** The status of a channel. */
 const StatusWord = z.enum(['up', 'degraded', 'down', 'disabled', 'unconfigured']).meta({ id: 'ChannelStatus' });
 
-/** The path of a configuration. */
+/** The path parameter that names the channel of a configuration. */
 export const ByPayWay = z.object({ payWay: PayWayName });
 
-/** The path of a certificate. */
+/** The path parameter that names a certificate or key by its id. */
 export const ByCertId = z.object({ id: z.uuid() });
 
 /** The query of an administrator's request about an object with an id; without `project` the object may be in any project. */
@@ -43,7 +43,10 @@ export const PublicChannelEntry = z
   })
   .meta({ id: 'PublicChannel' });
 
-/** A new version of a configuration: `mode`, and the values of fields and certificate kinds by name. */
+/**
+ * The request body for a new version of a channel configuration: the mode, and the values of configuration fields. PEM
+ * certificates are sent under the name of their kind.
+ */
 export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
   id: 'ChannelConfigChange',
   description:
@@ -222,7 +225,10 @@ const ChannelCheck = z
   })
   .meta({ id: 'ChannelCheck' });
 
-/** The result of a registration or a download. */
+/**
+ * The result when the service registered for the notifications of a channel. A certificate download has the same
+ * fields.
+ */
 export const Verdict = z
   .object({
     ok: z.boolean(),
@@ -265,7 +271,9 @@ export const ProbeAnswer = z
     message: z
       .string()
       .nullable()
-      .describe('Error text. If `ok` is true: a missing part that not every merchant needs, such as a product.'),
+      .describe(
+        'Error text. If `ok` is true: names what is missing but not needed by every merchant, such as a payment product.',
+      ),
     checks: z.array(ChannelCheck).describe('Result for each credential, product and webhook that was checked.'),
     registrations: z
       .array(ToRegister)
@@ -333,12 +341,12 @@ export const CertFilter = z
   .optional()
   .meta({ id: 'CertificateFilter' });
 
-/** Converts a channel to its public wire form. */
+/** Converts a channel to the form that the API returns without authentication. */
 export function presentPublicChannel(channel: PublicChannel): z.input<typeof PublicChannelEntry> {
   return { ...channel, lastSuccessAt: iso(channel.lastSuccessAt) };
 }
 
-/** Converts a configuration to the wire form. */
+/** Converts a channel configuration to the form in which the API returns it. */
 export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.input<typeof ChannelConfig> {
   const used = ({ id, kind, name, serialNumber, fingerprint, notAfter }: ShownCert) => {
     return { id, kind, name, serialNumber, fingerprint, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
@@ -358,12 +366,12 @@ export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.in
   };
 }
 
-/** Converts refused notifications to the wire form. */
+/** Converts the summary of refused notifications to the form in which the API returns it. */
 export function presentRefused(refused: ShownRefusal | null): z.input<typeof RefusedNotices> | null {
   return refused && { ...refused, since: refused.since.toISOString(), at: refused.at.toISOString() };
 }
 
-/** Converts the schema of a channel to the wire form. */
+/** Converts the list of fields that a channel configuration may have to the form in which the API returns it. */
 export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
   const { payWay, name, modes, fields, certKinds } = kind;
   return {
@@ -378,7 +386,7 @@ export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
   };
 }
 
-/** Converts a download to the wire form. */
+/** Converts the result of a certificate download to the form in which the API returns it. */
 export function presentDownload(download: Download, now: Date): z.input<typeof DownloadAnswer> {
   if (!download.ok) return { ...download, certificates: [], byHand: null };
   const certificates = download.certs.map(({ notAfter, ...cert }) => {
@@ -387,19 +395,19 @@ export function presentDownload(download: Download, now: Date): z.input<typeof D
   return { ok: true, field: null, code: null, message: null, certificates, byHand: download.byHand };
 }
 
-/** Converts registrations to the wire form. */
+/** Converts the values that a merchant must register at the channel to the form in which the API returns them. */
 function presentRegistrations({ registrations }: Pick<ConfigView, 'registrations'>): z.input<typeof ToRegister>[] {
   return registrations.map(({ values, scenes, ...rest }) => ({ ...rest, values: [...values], scenes: [...scenes] }));
 }
 
-/** Converts the result of a registration to the wire form. */
+/** Converts the result of registering for a channel's notifications to the form in which the API returns it. */
 export function presentVerdict(result: ProbeResult): z.input<typeof Verdict> {
   if (result.ok) return { ok: true, ...(result.note ?? { field: null, code: null, message: null }) };
   const { field, code, message } = result;
   return { ok: false, field, code, message };
 }
 
-/** Converts the result of a test to the wire form. */
+/** Converts the result of a configuration test to the form in which the API returns it. */
 export function presentProbe(
   result: ProbeResult,
   config: Pick<ConfigView, 'registrations'>,
@@ -408,7 +416,7 @@ export function presentProbe(
   return { ...presentVerdict(result), checks, registrations: presentRegistrations(config) };
 }
 
-/** Converts a certificate to the wire form. */
+/** Converts a certificate or key to the form in which the API returns it. */
 export function presentCert(row: CertView, now: Date): z.input<typeof Certificate> {
   const { notBefore, notAfter, trustedAt, createdAt } = row;
   const times = { notBefore: iso(notBefore), notAfter: iso(notAfter), trustedAt: iso(trustedAt) };

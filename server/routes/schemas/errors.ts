@@ -25,7 +25,7 @@ const giveBack: Errors = [
   ...paidWork,
 ];
 
-/** Placing a payment, by an application or the console. */
+/** The error codes for placing a payment, by an application or the console. */
 export const PAY_ERRORS: Errors = [
   'limit_exceeded',
   'amount_invalid',
@@ -41,17 +41,19 @@ export const PAY_ERRORS: Errors = [
 ];
 
 /**
- * Closing an order. `order_already_paid`: the payer paid before the close. `channel_outcome_unknown` (504): the close
- * was requested, but its result could not be stored.
+ * The error codes for closing an order. `order_already_paid`: the payer paid before the close.
+ * `channel_outcome_unknown` (504): the close was requested, but its result could not be stored.
  */
 export const CLOSE_ERRORS: Errors = ['order_already_paid', 'channel_outcome_unknown'];
 
-/** Capturing an approved payment. `channel_outcome_unknown` (504): the result could not be stored. */
+/**
+ * The error codes for capturing an approved payment. `channel_outcome_unknown` (504): the result could not be stored.
+ */
 export const CAPTURE_ERRORS: Errors = ['channel_outcome_unknown'];
 
 /**
- * Refunding an order, by an application or an administrator. `channel_outcome_unknown` (504): the refund was accepted,
- * but the result could not be stored.
+ * The error codes for refunding an order, by an application or an administrator. `channel_outcome_unknown` (504): the
+ * refund was accepted, but the result could not be stored.
  */
 export const REFUND_ERRORS: Errors = [
   'limit_exceeded',
@@ -65,16 +67,17 @@ export const REFUND_ERRORS: Errors = [
 ];
 
 /**
- * An administrator must confirm password and second factor to refund more than `Approval.RefundAbove`. The same applies
- * to refunds that continue although a dispute about the order was accepted.
+ * The error if an administrator returns more money than the setting `Approval.RefundAbove` allows without a confirmed
+ * password and second factor. It also applies to a refund that continues although a dispute about the order was
+ * accepted.
  */
 const confirmedAbove: Errors = ['password_confirmation_required'];
 
-/** Refunding an order, by an administrator. */
+/** The error codes for refunding an order, by an administrator. */
 export const REFUND_BY_ADMIN_ERRORS: Errors = [...REFUND_ERRORS, ...confirmedAbove];
-/** Retrying a failed or abnormal refund. */
+/** The error codes for retrying a failed or abnormal refund. */
 export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse, ...confirmedAbove];
-/** Approving a refund, a dispute or an exception that waits for approval. */
+/** The error codes for approving a refund, a dispute or an exception that waits for approval. */
 export const APPROVE_ERRORS: Errors = [
   'approval_by_asker',
   'approval_not_independent',
@@ -87,33 +90,37 @@ export const APPROVE_ERRORS: Errors = [
   'refund_in_progress',
   ...channelCall,
 ];
-/** Rejecting a refund, a dispute or an exception that waits for approval. */
+/** The error codes for rejecting a refund, a dispute or an exception that waits for approval. */
 export const REJECT_ERRORS: Errors = ['approval_decided'];
-/** Resolving an abnormal refund manually. */
+/** The error codes for resolving an abnormal refund manually. */
 export const RESOLVE_REFUND_ERRORS: Errors = [
   'refund_not_abnormal',
   'refund_not_released',
   'changed_meanwhile',
   ...channelUse,
 ];
-/** Answering or finishing a dispute. `channel_outcome_unknown` (504): the channel's result is unknown. */
+/**
+ * The error codes for answering or finishing a dispute. `channel_outcome_unknown` (504): the channel's result is
+ * unknown.
+ */
 export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...channelCall];
-/** Accepting a dispute, which pays its amount to the payer. */
+/** The error codes for accepting a dispute, which pays its amount to the payer. */
 export const ACCEPT_DISPUTE_ERRORS: Errors = [...DISPUTE_ERRORS, 'refund_in_progress', ...confirmedAbove];
-/** Fetching a bill. */
+/** The error codes for fetching a bill from a channel. */
 export const FETCH_BILL_ERRORS: Errors = ['bills_not_configured'];
-/** Importing a bill. A file that is not the expected bill is rejected as a whole. */
+/** The error codes for importing an uploaded bill. A file that is not the expected bill is rejected as a whole. */
 export const IMPORT_BILL_ERRORS: Errors = ['bills_not_configured', 'bill_malformed', 'bill_being_read'];
-/** Comparing a bill again. */
+/** The error codes for comparing a bill with the orders again. */
 export const RERUN_BILL_ERRORS: Errors = ['bill_not_read'];
-/** Resolving an exception of an order. */
+/** The error codes for resolving an exception of an order. */
 export const RESOLVE_EXCEPTION_ERRORS: Errors = ['exception_resolved', 'order_already_paid', ...confirmedAbove];
-/** Listing orders by amount. */
+/** The error codes for listing orders by amount. */
 export const FIND_ORDERS_ERRORS: Errors = ['amount_invalid'];
 
 /**
- * Calling a paid resource. Only the first call accepts an Idempotency-Key, so the route is not marked as idempotent,
- * and the codes of the key are listed here.
+ * The error codes for calling a paid resource (pay-per-call). The list includes the error codes of the Idempotency-Key.
+ * Only the first call accepts the key, so the route is not marked as idempotent and does not get these codes
+ * automatically.
  */
 export const CALL_SKILL_ERRORS: Errors = [
   'payment_required',
@@ -141,57 +148,60 @@ export const CALL_SKILL_ERRORS: Errors = [
   'idempotency_in_progress',
 ];
 
-/** Writing a channel configuration. */
+/** The error codes for writing a channel configuration. */
 export const WRITE_CONFIG_ERRORS: Errors = [
   'debug_refuses_live',
   'staging_refuses_live',
   'production_refuses_simulator',
   'configuration_broken',
 ];
-/** Testing a channel configuration. */
+/** The error codes for testing a channel configuration. */
 export const TEST_CONFIG_ERRORS: Errors = channelUse;
-/** Registering for the notifications of a channel; the result becomes part of its configuration. */
+/** The error codes for registering for the notifications of a channel; the result becomes part of its configuration. */
 export const REGISTER_NOTIFICATIONS_ERRORS: Errors = ['channel_not_configured', ...WRITE_CONFIG_ERRORS];
-/** Writing the settings of WeChat agent pay. */
+/** The error codes for writing the settings of WeChat agent pay. */
 export const WRITE_AGENT_PAY_ERRORS: Errors = ['staging_refuses_live'];
-/** Enabling or disabling a channel. */
+/** The error codes for enabling or disabling a channel. */
 export const TOGGLE_CONFIG_ERRORS: Errors = ['channel_not_configured'];
-/** Uploading a certificate or key. */
+/** The error codes for uploading a certificate or key. */
 export const UPLOAD_CERT_ERRORS: Errors = ['certificate_exists', 'configuration_broken'];
-/** Making a certificate the default of its kind. */
+/**
+ * The error codes for making a certificate the default of its kind, which a channel configuration uses if it names no
+ * other.
+ */
 export const CHOOSE_CERT_ERRORS: Errors = [
   'certificate_not_trusted',
   'certificate_pair_mismatch',
   'certificate_unusable',
   'configuration_broken',
 ];
-/** Trusting a verification key. */
+/** The error codes for trusting a verification key. */
 export const TRUST_CERT_ERRORS: Errors = ['trust_not_needed', 'certificate_unusable', 'configuration_broken'];
-/** Distrusting a verification key. */
+/** The error codes for distrusting a verification key. */
 export const DISTRUST_CERT_ERRORS: Errors = ['trust_not_needed'];
-/** Deleting a certificate or key. */
+/** The error codes for deleting a certificate or key. */
 export const DELETE_CERT_ERRORS: Errors = ['in_use', 'certificate_unusable', 'configuration_broken'];
 
-/** Creating a project. */
+/** The error codes for creating a project. */
 export const CREATE_PROJECT_ERRORS: Errors = ['code_taken'];
-/** Deleting a project. */
+/** The error codes for deleting a project. */
 export const DELETE_PROJECT_ERRORS: Errors = ['in_use'];
-/** Creating a product. */
+/** The error codes for creating a product. */
 export const CREATE_PRODUCT_ERRORS: Errors = ['amount_invalid', 'code_taken'];
-/** Changing a product. */
+/** The error codes for changing a product. */
 export const CHANGE_PRODUCT_ERRORS: Errors = ['amount_invalid'];
-/** Deleting a product. */
+/** The error codes for deleting a product. */
 export const DELETE_PRODUCT_ERRORS: Errors = ['in_use'];
-/** Creating a coin. */
+/** The error codes for creating a coin. */
 export const CREATE_COIN_ERRORS: Errors = ['code_taken'];
-/** Deleting a coin. */
+/** The error codes for deleting a coin. */
 export const DELETE_COIN_ERRORS: Errors = ['in_use'];
-/** Adjusting the coin balance of a payer. */
+/** The error codes for adjusting the coin balance of a payer. */
 export const ADJUST_COINS_ERRORS: Errors = ['coins_insufficient', 'password_confirmation_required'];
-/** Debiting coins. */
+/** The error codes for debiting coins. */
 export const DEBIT_COINS_ERRORS: Errors = ['coins_insufficient', 'coin_disabled', 'biz_no_used'];
 
-/** Logging in to the console. */
+/** The error codes for logging in to the console. */
 export const LOGIN_ERRORS: Errors = [
   'login_failed',
   'second_factor_required',
@@ -201,44 +211,47 @@ export const LOGIN_ERRORS: Errors = [
   'rate_limited',
   'csrf_failed',
 ];
-/** Confirming the own password and second factor. */
+/** The error codes for an administrator who confirms their own password and second factor. */
 export const CONFIRM_ERRORS: Errors = ['login_busy', 'rate_limited', 'second_factor_unreadable'];
-/** Changing the own password. */
+/** The error codes for an administrator who changes their own password. */
 export const CHANGE_PASSWORD_ERRORS: Errors = ['changed_meanwhile', ...CONFIRM_ERRORS];
-/** Confirming a second factor with its first code. */
+/** The error codes for completing the enrolment of a second factor with its first code. */
 export const CONFIRM_SECOND_FACTOR_ERRORS: Errors = [
   'second_factor_not_started',
   'second_factor_unreadable',
   'rate_limited',
 ];
-/** Replacing the recovery codes. */
+/** The error codes for replacing the recovery codes of a second factor. */
 export const RENEW_RECOVERY_CODES_ERRORS: Errors = [
   'second_factor_not_enabled',
   'second_factor_unreadable',
   'rate_limited',
 ];
-/** Starting to enrol a second factor. To replace an existing second factor, one of its codes is needed. */
+/**
+ * The error codes for starting to enrol a second factor. To replace an existing second factor, one of its codes is
+ * needed.
+ */
 export const START_SECOND_FACTOR_ERRORS: Errors = ['second_factor_unreadable', 'rate_limited'];
-/** Removing the own second factor. */
+/** The error codes for an administrator who removes their own second factor. */
 export const REMOVE_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', ...CONFIRM_ERRORS];
-/** Resetting the second factor of another administrator. */
+/** The error codes for resetting the second factor of another administrator. */
 export const RESET_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', 'second_factor_own'];
-/** Creating an administrator. */
+/** The error codes for creating an administrator. */
 export const CREATE_ADMIN_ERRORS: Errors = ['username_taken', 'login_busy'];
-/** Changing an administrator. `login_busy`: the service is too busy to hash the new password. */
+/** The error codes for changing an administrator. `login_busy`: the service is too busy to hash the new password. */
 export const CHANGE_ADMIN_ERRORS: Errors = ['last_admin', 'login_busy'];
-/** Disabling or deleting an administrator. */
+/** The error codes for disabling or deleting an administrator. */
 export const END_ADMIN_ERRORS: Errors = ['last_admin'];
 /**
- * Creating or changing an application, or rotating its secret. A confirmed password may be required, because a trusted
- * application can configure channels.
+ * The error codes for creating or changing an application, or rotating its secret. A confirmed password may be
+ * required, because a trusted application can configure channels.
  */
 export const WRITE_APP_ERRORS: Errors = ['password_confirmation_required'];
-/** Rotating the secret of an application in two steps. */
+/** The error codes for rotating the secret of an application in two steps. */
 export const ROTATE_APP_ERRORS: Errors = [...WRITE_APP_ERRORS, 'changed_meanwhile'];
-/** Deleting an application. */
+/** The error codes for deleting an application. */
 export const DELETE_APP_ERRORS: Errors = ['in_use'];
-/** Getting an access token. RFC 6749 §5.2 defines these codes. */
+/** The error codes for getting an access token. RFC 6749 §5.2 defines these codes. */
 export const GRANT_TOKEN_ERRORS: Errors = [
   'invalid_request',
   'invalid_client',
@@ -246,14 +259,14 @@ export const GRANT_TOKEN_ERRORS: Errors = [
   'unsupported_grant_type',
   'unauthorized_client',
 ];
-/** Revoking an access token. */
+/** The error codes for revoking an access token. */
 export const REVOKE_TOKEN_ERRORS: Errors = ['invalid_request', 'invalid_client', 'unauthorized_client'];
 
-/** Setting a webhook. */
+/** The error codes for setting the webhook of an application. */
 export const SET_WEBHOOK_ERRORS: Errors = ['changed_meanwhile', 'password_confirmation_required'];
-/** Rotating the secret of a webhook in two steps. */
+/** The error codes for rotating the secret of a webhook in two steps. */
 export const ROTATE_WEBHOOK_ERRORS: Errors = SET_WEBHOOK_ERRORS;
-/** Sending a test message, or redelivering an event. */
+/** The error codes for sending a test message, or redelivering an event. */
 export const SEND_EVENT_ERRORS: Errors = ['webhook_not_configured'];
-/** Checking the database's health. */
+/** The error codes for checking the database's health. */
 export const PING_DATABASE_ERRORS: Errors = ['database_unavailable', 'shutting_down'];

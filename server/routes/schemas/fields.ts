@@ -53,7 +53,10 @@ export const Limit = z
   .default(50)
   .meta({ description: 'Entries per page, 1 to 200; default 50.' });
 
-/** A place in a list ordered by `(createdAt, id)` descending. */
+/**
+ * The position of a row in a list that is ordered by `createdAt` and then `id`, newest first. The next page starts
+ * after this row.
+ */
 interface CursorPosition {
   createdAt: Date;
   id: string;
@@ -109,7 +112,7 @@ export const Instant = z.iso
 /** A time in a response: RFC 3339 UTC. */
 export const Timestamp = z.iso.datetime().meta({ id: 'Timestamp', examples: ['2030-01-31T08:00:00.000Z'] });
 
-/** The time zone of daily figures and of `from`/`to` given as days. */
+/** The IANA time zone in which statistics are split into days. Days in `from` and `to` are also in this zone. */
 export const TimeZone = z
   .string()
   .max(64)
@@ -188,19 +191,21 @@ function cursorOf(id: RegExp) {
     .meta({ description: 'Opaque cursor: `page.nextCursor` of the previous page.' });
 }
 
-/** Converts a page of rows to the wire form. */
+/** Converts a page of a list to the form in which the API returns it. */
 export function pageOf<Item>({ items, next }: PageOf<Item>): Page<Item> {
   return { data: items, page: { nextCursor: next ? writeCursor(next) : null, hasMore: next !== null } };
 }
 
-/** The query parameter for a byte order mark (UTF-8) at the beginning of a CSV file. */
+/**
+ * The query parameter `bom`: whether a CSV file starts with a UTF-8 byte order mark, so that Excel recognizes UTF-8.
+ */
 export const Bom = Flag.optional().describe(
   '`true` = the CSV starts with a UTF-8 byte order mark (BOM). Without it, Excel on Chinese Windows reads the file as GBK. NDJSON never has a BOM.',
 );
 
 const BOM = Buffer.from('\uFEFF');
 
-/** Sends an export as a streamed file; `body` must not have been read from. */
+/** Builds the response that streams an export file. `body` is the file; no data may have been read from it before. */
 export function exportReply(
   name: string,
   { format, bom }: { format: 'csv' | 'ndjson'; bom?: boolean | undefined },

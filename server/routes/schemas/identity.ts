@@ -48,7 +48,7 @@ const ShownLimits = z
 
 const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
 
-/** Converts the limits of an application to the wire form, in major units. */
+/** Converts the payment limits of an application to the form in which the API returns them, in major units. */
 function presentLimits(limits: ApiAppRow['limits']): z.input<typeof ShownLimits> | null {
   if (limits === null) return null;
   const presented = Object.entries(limits).map(([currency, known]) => {
@@ -120,7 +120,10 @@ export const CodeText = z
     examples: ['492039'],
   });
 
-/** The second factor of a session. */
+/**
+ * Whether the administrator used a second factor at login. If not, whether the account has none or must still enrol
+ * one.
+ */
 export const FactorState = z.enum(['used', 'none', 'missing']).meta({
   id: 'SecondFactorState',
   description:
@@ -230,14 +233,14 @@ export function actorOf(caller: Caller, { ip, id }: RequestFacts): Actor {
   return { kind: caller.kind, name, ip, requestId: id };
 }
 
-/** Converts an administrator to the wire form. */
+/** Converts an administrator from the database to the form in which the API returns it. */
 export function presentAdmin(row: KnownAdmin): z.input<typeof Admin> {
   const { id, username, role, projects, secondFactor, enabled } = row;
   const facts = { id, username, role, projects, secondFactor, enabled };
   return { ...facts, ...times(row), lastLoginAt: iso(row.lastLoginAt) };
 }
 
-/** Converts an application to the wire form. */
+/** Converts an application from the database to the form in which the API returns it. */
 export function presentApp(row: ApiAppRow): z.input<typeof ApiApp> {
   const { clientId, name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = row;
   const settings = { name, project, scopes, enabled, trusted, allowedIps, latePayment };
@@ -255,7 +258,7 @@ export function presentApp(row: ApiAppRow): z.input<typeof ApiApp> {
   };
 }
 
-/** Converts an audit entry to the wire form. */
+/** Converts an audit log entry from the database to the form in which the API returns it. */
 export function presentAuditLine(row: AuditRow): z.input<typeof AuditLine> {
   const { actorKind, actor, action, target, previousHash, hash } = row;
   const { before = null, after = null, ip = null, requestId = null } = row;
@@ -271,7 +274,7 @@ function iso(at: Date | null | undefined): string | null {
   return at?.toISOString() ?? null;
 }
 
-/** The path parameter of a session of the own account. */
+/** The path parameter that names a session of the calling administrator. */
 export const BySessionId = z.object({ id: z.uuid() });
 
 /** A session in a response. */
@@ -290,7 +293,9 @@ export const SessionEntry = z
   })
   .meta({ id: 'AdminSessionEntry' });
 
-/** Converts a session to the wire form; `current` is the id of the request's session. */
+/**
+ * Converts a session to the form in which the API returns it. `current` is the id of the session that sent the request.
+ */
 export function presentSession(row: SessionRow, current: string): z.input<typeof SessionEntry> {
   const { jti, ip, userAgent, secondFactor } = row;
   return {

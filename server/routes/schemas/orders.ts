@@ -3,7 +3,7 @@ import { CLOSE_REASONS, EXCEPTION_KINDS, ORDER_STATUSES, REFUND_STATUSES } from 
 import { PAY_HINTS, PAY_WAYS, SCENES } from '../../payments/channel.ts';
 import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 
-/** Text of letters, digits, `_` and `-`. No channel's format has to escape these characters. */
+/** Text of letters, digits, `_` and `-` only, so that no channel's message format (XML, JSON, form) changes it. */
 const Word = (max: number) =>
   z.string().regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), `must be 1 to ${max} letters, digits, "_" or "-"`);
 
@@ -83,7 +83,7 @@ const ChannelOptions = z
   .describe('Additional options for the channel. Only the options of the channel in `payWay` are used.')
   .meta({ id: 'ChannelOptions' });
 
-/** A channel by its wire name. */
+/** The name of a channel in requests and responses, such as `alipay`. */
 export const PayWayName = z.enum(PAY_WAYS);
 const Status = z.enum(ORDER_STATUSES);
 const ModeName = z.enum(['simulator', 'sandbox', 'live']);
@@ -148,7 +148,7 @@ export const PlacePaymentRequest = z
   })
   .meta({ id: 'PlacePaymentRequest' });
 
-/** A refund on the wire. */
+/** A refund as the API returns it. */
 export const Refund = z
   .object({
     refundNo: z.string(),
@@ -183,7 +183,7 @@ const Refundable = {
   refundsBlockedBy: z.enum(EXCEPTION_KINDS).nullable(),
 };
 
-/** An order on the wire. */
+/** An order as the API returns it. */
 export const Order = z
   .object({
     orderNo: z.string(),

@@ -172,7 +172,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
     );
   if (what !== 'app-key' && what !== 'alipay-key') {
     const known = ['app-key', 'alipay-key', ...Object.keys(MERCHANT_CHANGES)].join(', ');
-    throw new SimulatorRefusal(400, 'unknown_rotation', `The field what must be one of ${known} for Alipay.`);
+    throw new SimulatorRefusal(400, 'unknown_rotation', `For Alipay, the field "what" must be one of ${known}.`);
   }
   const { appId = '', sellerId = '', pid = sellerId, alipayCert = '' } = secrets;
   const whose = what === 'app-key' ? 'app' : 'alipay';
@@ -182,8 +182,8 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
 }
 
 /**
- * The changes of `/sim/rotate` that replace no key: to the merchants of an app (earlier merchants stay valid) and to
- * its sign mode.
+ * The settings that `/sim/rotate` can change besides keys: the merchants of an app, and its sign mode (public key or
+ * certificates). Merchants that the app had before stay valid.
  */
 const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], sellerId: string) => void>> = {
   seller(secrets, sellerId) {
@@ -250,7 +250,7 @@ export function createKeyring(core: Core): {
     byName(name) {
       const account = core.accounts.get('alipay', name);
       if (account === undefined)
-        throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
+        throw new SimulatorRefusal(404, 'no_such_account', `The simulator has no Alipay account ${name}.`);
       return parse(account);
     },
   };

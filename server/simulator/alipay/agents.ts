@@ -71,7 +71,7 @@ export function cashier(core: Core, body: string, accountOf: AccountOf): object 
     if (!signature['buyerSignature'] || !/^\d{10,}$/.test(signature['timestamp'] ?? ''))
       throw wrong('signature.buyerSignature or signature.timestamp is missing or invalid.');
     if (method['serviceId'] !== SANDBOX_SERVICE)
-      throw wrong("method.serviceId must be the sandbox's service, api_mock_service_id.");
+      throw wrong("method.serviceId must be api_mock_service_id, the only service id in Alipay's sandbox.");
     const { trade } = payFacts(core, { protocol: snakeCased(protocol), method: snakeCased(method) }, accountOf);
     trade.details['isProven'] = true;
     core.trades.record(trade, 'updated');
@@ -104,14 +104,14 @@ function payFacts(
   )
     throw wrong('seller_signature does not match the bill, or seller_sign_type is not RSA2.');
   if (!account.sellers.includes(facts['seller_id'] ?? '') || protocol['seller_unique_id'] !== facts['seller_id'])
-    throw wrong('seller_id does not belong to the app, or differs from seller_unique_id.');
+    throw wrong('seller_id must be a merchant of the app in seller_app_id, and must equal seller_unique_id.');
   if (!/^[\w-]{1,64}$/.test(facts['service_id'] ?? '')) throw wrong('service_id is missing or invalid.');
   const trade = core.trades.find(facts['out_trade_no'] ?? '', { payWay: 'alipay', account: account.name });
   if (!trade || yuan(trade, trade.minor) !== facts['amount'] || facts['currency'] !== 'CNY')
     throw wrong('The simulator has no order with the out_trade_no, amount and currency of the bill.');
   const isPaid = paymentOf(trade) !== undefined;
   if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now()))
-    throw wrong('The time pay_before has passed or is invalid.');
+    throw wrong('pay_before must be a valid time in the future.');
   trade.details['resourceId'] = facts['resource_id'];
   if (!isPaid) core.channelSimulator('alipay').pay(core, trade);
   return { trade, account };

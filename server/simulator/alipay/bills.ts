@@ -131,12 +131,15 @@ function closing({ exportedAt }: BillFace): string {
   return `#导出时间：[${dayText(exportedAt)}]\r\n`;
 }
 
-/** A line that begins or ends a list. */
+/**
+ * Builds the line that begins or ends a list in a bill: the title between dashes. `before` and `after` are numbers of
+ * dashes.
+ */
 export function line(title: string, before: number, after: number): string {
   return `#${'-'.repeat(before)}${title}${'-'.repeat(after)}`;
 }
 
-/** Returns the column names. The condition `other-columns` renames one of them. */
+/** Returns the column names of a bill. If the test condition `other-columns` is set, the second column is renamed. */
 function columnsFor({ has }: BillContent, columns: readonly string[]): string[] {
   return columns.map((name, index) => (has('other-columns') && index === 1 ? `${name}（新）` : name));
 }
@@ -371,8 +374,8 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
 }
 
 /**
- * Returns the default seller of the trade's account. For the account that requests the bill, it is the seller at the
- * time of the request.
+ * Returns the merchant that receives the money of a trade if the trade names no other merchant. For the account that
+ * requests the bill, it is the merchant at the time of the request.
  */
 function sellerIn(core: Core, trade: Trade, asking: AlipayRequest['account']): { sellerId: string } {
   const sellerId = core.accounts.get('alipay', trade.account)?.secrets['sellerId'] ?? '';

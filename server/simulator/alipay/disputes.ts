@@ -67,7 +67,8 @@ export function actOnComplaint(core: Core, trade: Trade, action: DisputeAction):
   if (action.act === 'review') complaint.status = 'PROCESSING';
   else if (action.act === 'win') process(core, complaint, 'CONSENSUS_WITH_CLIENT', '', []);
   else if (action.act === 'cancel') withdraw(core, complaint);
-  else throw new SimulatorRefusal(400, 'no_such_act', 'An Alipay complaint allows open, review, win and cancel.');
+  else
+    throw new SimulatorRefusal(400, 'no_such_act', 'For an Alipay complaint, act must be open, review, win or cancel.');
   core.trades.record(trade, 'updated', { number: String(complaint.id) });
   return { ...complaint, id: String(complaint.id) };
 }
@@ -99,7 +100,7 @@ export function isOver({ status }: AlipayComplaint): boolean {
   return status === 'PROCESSED' || status === 'OVERDUE_PROCESSED' || status.startsWith('DROP_');
 }
 
-/** Stores the merchant's result and closes the complaint. */
+/** Stores the result that the merchant declares for a complaint (code, remark, images), and closes the complaint. */
 export function process(
   core: Core,
   complaint: AlipayComplaint,

@@ -7,7 +7,10 @@ import { chinaTime, refused, success } from './answers.ts';
 import { type AlipayRequest, readText, readYuan, refundedSum, tradeNoOf, tradeStatus, yuan } from './requests.ts';
 import { existing, facts, type CallResult } from './trades.ts';
 
-/** alipay.trade.refund: refunds a part of a paid trade. A repeated refund number moves no money again. */
+/**
+ * alipay.trade.refund: refunds a paid trade in part or in full. If the refund number was used before, the refund is not
+ * paid a second time.
+ */
 export function refund(core: Core, request: AlipayRequest, fault: FaultName | undefined): CallResult {
   const trade = existing(core, request);
   const minor = readYuan(request.content['refund_amount'], 'refund_amount');
@@ -114,7 +117,10 @@ function readOptions(
   known: readonly unknown[],
 ): readonly unknown[] {
   if (!Array.isArray(options) || !options.every((option) => known.includes(option)))
-    throw refused('INVALID_PARAMETER', 'query_options must be an array of options that this method knows.');
+    throw refused(
+      'INVALID_PARAMETER',
+      'query_options must be an array that contains only options from the reference of the called method.',
+    );
   return options;
 }
 

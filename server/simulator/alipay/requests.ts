@@ -49,7 +49,8 @@ function percentDecode(text: string): Buffer {
   let length = 0;
   for (let at = 0; at < bytes.length; at += 1, length += 1) {
     const byte = bytes[at]!;
-    // An invalid or missing hexadecimal digit is NaN. Then `escaped` is NaN and the percent sign stays as it is.
+    // The two hexadecimal digits after a percent sign give a byte. If a digit is invalid or missing, the result is NaN,
+    // and the percent sign is copied unchanged.
     const escaped = byte === PERCENT ? digitOf(bytes[at + 1]) * 16 + digitOf(bytes[at + 2]) : NaN;
     if (escaped >= 0) at += 2;
     bytes[length] = escaped >= 0 ? escaped : byte === PLUS ? BLANK : byte;

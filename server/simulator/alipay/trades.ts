@@ -122,7 +122,7 @@ export function openPage(core: Core, request: AlipayRequest): Trade {
   const product = PRODUCTS[request.method];
   const code = request.content['product_code'];
   if (product === undefined || code === undefined || ![product.code, product.former].includes(String(code))) {
-    throw refused('INVALID_PARAMETER', 'product_code does not belong to this method.');
+    throw refused('INVALID_PARAMETER', 'product_code is missing, or the called method does not accept it.');
   }
   requireProduct(request, product.code);
   return createTrade(core, request, product.scene).trade;
@@ -133,7 +133,7 @@ export function openPage(core: Core, request: AlipayRequest): Trade {
  */
 function requireProduct({ account }: AlipayRequest, product: string): void {
   if (!account.products.includes(product))
-    throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed for this product.');
+    throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed up for the payment product of this request.');
 }
 
 /**
@@ -148,7 +148,8 @@ function createTrade(
 ): { trade: Trade; isNew: boolean } {
   const draft = readDraft(core, request, scene);
   const known = core.trades.find(draft.orderNo, { payWay: 'alipay', account: request.account.name });
-  // An unscanned code creates no trade at Alipay, so the order number can be used again after the code has expired.
+  // At Alipay, a QR code becomes a trade only when a payer scans it. If the code expired before a scan, the order
+  // number can be used again.
   if (known !== undefined && (known.state === 'offered' || exists(known)))
     return { trade: sameTrade(known, draft), isNew: false };
   if (fixedOutcome(draft.minor, 'CNY') === 'declined')
@@ -176,7 +177,8 @@ function readDraft(
 ) {
   const usual = sellers.includes(account.sellerId) ? account.sellerId : sellers[0];
   const sellerId = sellers.find((one) => one === (content['seller_id'] ?? usual));
-  if (sellerId === undefined) throw refused('PARTNER_ERROR', 'seller_id does not belong to this app.');
+  if (sellerId === undefined)
+    throw refused('PARTNER_ERROR', 'seller_id must be a merchant for which this app may collect payments.');
   const passback = content['passback_params'];
   return {
     payWay: 'alipay' as const,
@@ -347,7 +349,7 @@ export function existing(core: Core, request: AlipayRequest): Trade {
   return trade;
 }
 
-/** Returns the numbers and the payer of a trade, which every response about the trade contains. */
+/** Returns the trade number, order number and payer of a trade, which every response about the trade contains. */
 export function facts(trade: Trade): Record<string, string> {
   return { trade_no: tradeNoOf(trade), out_trade_no: trade.orderNo, buyer_logon_id: 'pay***@example.com' };
 }

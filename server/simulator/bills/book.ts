@@ -21,7 +21,10 @@ import {
   spanOfDay,
 } from './rows.ts';
 
-/** The conditions of bills; `BillRules.lacks` names the conditions that a channel cannot have. */
+/**
+ * The test conditions that can be set for the bills of a channel, such as a missing bill. `BillRules.lacks` lists those
+ * that a channel cannot have.
+ */
 export const CONDITIONS = [
   /** There is no bill until the condition is removed. */
   'late',
@@ -49,10 +52,12 @@ export const CONDITIONS = [
 
 type RulesOf = (payWay: PayWay) => BillRules;
 
-/** The name of a condition. */
+/** The name of a test condition for bills, such as `late`. */
 type ConditionName = (typeof CONDITIONS)[number];
 
-/** A condition that is set. If `date` is null, the condition applies to every day. */
+/**
+ * A test condition (such as `late`) that is set for the bills of a channel. If `date` is null, it applies to every day.
+ */
 interface Condition {
   id: string;
   payWay: PayWay;
@@ -62,7 +67,7 @@ interface Condition {
   rows: number | null;
 }
 
-/** The conditions that are set for the bills of the channels. */
+/** Sets, removes and finds the test conditions for the bills of the channels. */
 interface Conditions {
   set(condition: Omit<Condition, 'id'>): Condition;
   /** Removes the conditions with this channel, name and date. */
@@ -76,7 +81,7 @@ interface Conditions {
   fillerOn(payWay: PayWay, day: string): number;
 }
 
-/** Creates an empty set of conditions. The set is lost when the process ends. */
+/** Creates an empty set of test conditions for bills. The conditions are lost when the process ends. */
 function createConditions(rulesOf: RulesOf): Conditions {
   let known: Condition[] = [];
   const holding = (payWay: PayWay, name: ConditionName, days: readonly string[]) =>
@@ -93,10 +98,14 @@ function createConditions(rulesOf: RulesOf): Conditions {
         throw new SimulatorRefusal(
           400,
           'condition_unknown_here',
-          `The bills of ${draft.payWay} cannot have the condition ${draft.condition}.`,
+          `The simulator cannot apply the condition ${draft.condition} to the bills of ${draft.payWay}.`,
         );
       if ((draft.condition === 'filler') !== (draft.rows !== null))
-        throw new SimulatorRefusal(400, 'rows_invalid', 'The field rows is required for filler, otherwise forbidden.');
+        throw new SimulatorRefusal(
+          400,
+          'rows_invalid',
+          'The condition filler requires the field rows; other conditions must not have it.',
+        );
       if (draft.date !== null && !spanOfDay(rules, draft.date))
         throw new SimulatorRefusal(400, 'date_invalid', `The date ${draft.date} does not exist.`);
       unset(draft);
@@ -135,12 +144,15 @@ const LEDGER_PLANTS = [
   'duplicate_payment',
   'dispute_unknown_to_us',
 ] as const;
-/** All differences that can be planted. */
+/** All kinds of differences between a bill and the orders that the simulator can create on purpose. */
 export const PLANTS = [...BILL_PLANTS, ...LEDGER_PLANTS] as const;
-/** The kind of a planted difference. */
+/** The kind of a difference that the simulator creates on purpose, such as `amount_differs`. */
 export type PlantKind = (typeof PLANTS)[number];
 
-/** A planted difference. */
+/**
+ * A difference between a bill and the orders that the simulator created on purpose, so that a test can check whether
+ * the service finds it.
+ */
 export interface Plant {
   id: string;
   kind: PlantKind;
@@ -172,7 +184,8 @@ const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>>
   amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
   refund_amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
   currency_differs: (row) => [{ ...row, currency: row.currency === 'USD' ? 'EUR' : 'USD' }],
-  // Five minor units, because the rounding of a fee rate explains only a smaller difference.
+  // The service tolerates a fee difference of one minor unit, because rounding can cause it. It reports a difference of
+  // five minor units.
   fee_differs: (row) => [{ ...row, fee: row.fee + 5 }],
   line_twice: (row) => [row, row],
   line_unreadable: (row) => [{ ...row, isUnreadable: true }],
@@ -195,7 +208,11 @@ function createPlants(): Plants {
     foreign,
     add(draft, row) {
       if (known.some(({ plant }) => plant.kind === draft.kind && plant.number === draft.number))
-        throw new SimulatorRefusal(409, 'planted_already', `The row ${draft.number} already has this difference.`);
+        throw new SimulatorRefusal(
+          409,
+          'planted_already',
+          `The payment or refund ${draft.number} already has this planted difference.`,
+        );
       const plant = { id: randomUUID(), ...draft };
       known.push({ plant, ...(row ? { foreign: row } : {}) });
       return plant;
@@ -249,7 +266,10 @@ export interface Bills {
 /** How long an expired file can still be found by its token (ms). */
 const MEMORY_MS = 3_600_000;
 
-/** Creates the bills of a ledger. */
+/**
+ * Creates the object that computes the bills of all channels from the ledger and stores their planted differences, test
+ * conditions and download files.
+ */
 export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bills {
   const plants = createPlants();
   const conditions = createConditions(rulesOf);

@@ -1,10 +1,13 @@
-/** Writes bill files: cells, text in pieces, and packing with GZIP or as a zip. */
+/**
+ * Functions that write bill files: they format cells, split the text into pieces of limited size to save memory, and
+ * compress a file with GZIP or as a zip.
+ */
 import iconv from 'iconv-lite';
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32, createDeflateRaw } from 'node:zlib';
 
-/** Characters per piece: large enough to be fast, small enough to save memory. */
+/** Characters that are encoded and written at once: many enough to be fast, few enough to save memory. */
 const PIECE = 64 * 1024;
 
 /** Joins lines into large pieces and encodes each piece. */
@@ -19,7 +22,7 @@ export function* piecesOf(lines: Iterable<string>, charset: 'utf8' | 'gbk'): Ite
   if (text !== '') yield iconv.encode(text, charset);
 }
 
-/** Yields pieces one by one, so that other work can run in between. */
+/** Yields the pieces of a file one by one. Between two pieces, other work of the process can run. */
 export async function* inTurn(pieces: Iterable<Buffer>): AsyncIterable<Buffer> {
   for (const piece of pieces) {
     yield piece;
@@ -102,7 +105,7 @@ export async function* zipOf(entries: readonly ZipEntry[], at: number): AsyncGen
   yield end(entries.length, central.length, offset);
 }
 
-/** Deflates the content and updates the sums. */
+/** Compresses the content of a zip entry. Adds each piece to the checksum, size and compressed size in `sums`. */
 async function* deflated(content: AsyncIterable<Buffer>, sums: Sums): AsyncIterable<Buffer> {
   const counted = async function* () {
     for await (const piece of content) {

@@ -104,7 +104,7 @@ function groundOf(core: Core, request: PlantRequest): Ground {
     throw new SimulatorRefusal(400, 'date_invalid', 'The field date must be a day like 2026-01-31, not in the future.');
   const account = request.account ?? 'default';
   if (!core.accounts.get(payWay, account))
-    throw new SimulatorRefusal(404, 'no_such_account', `The account ${account} does not exist.`);
+    throw new SimulatorRefusal(404, 'no_such_account', `The simulator has no account ${account} for this channel.`);
   const trades = [...core.ledger.trades.values()]
     .filter((trade) => trade.payWay === payWay && (request.account ?? trade.account) === trade.account)
     .filter((trade) => (orderNo ?? trade.orderNo) === trade.orderNo);

@@ -66,7 +66,7 @@ export interface BillRules {
   readonly offsetMs: number;
   /** The currency of payments that another system of the merchant made. */
   readonly currency: string;
-  /** The merchant's fee rate, as in the configuration. */
+  /** The fee rate of the merchant as text, in the form of the channel configuration (a percentage). */
   readonly feeRate: string;
   /**
    * Returns the fee for an amount that the merchant receives. The merchant's own discounts are already deducted from
@@ -275,7 +275,8 @@ function rowOfRefund(
   { rules, timeOf = ({ at }) => at, madeAt, paid }: Around,
 ): BillRow[] {
   const own = { ...ofRefund(trade, refund, paid), at: timeOf(refund) };
-  // Money taken for a dispute keeps its row. If the money is returned later, the bill has a second row.
+  // If the channel took money for a dispute, the bill has one row for it. If the channel returned the money later, the
+  // bill has a second row.
   if (refund.origin === 'dispute') {
     const row = { ...own, state: 'done', fee: 0 } as const;
     if (refund.state === 'succeeded') return [row];

@@ -16,8 +16,8 @@ export interface Webhook {
 }
 
 /**
- * Creates the ids, keys and the first webhook of an account. `options.notifyUrl` is the URL of the webhook;
- * `options.merchantOf` names an account of the same merchant.
+ * Creates the ids, the keys and the first webhook of a new account. `options.notifyUrl` is the URL of that webhook. If
+ * `options.merchantOf` names an existing account, the new account belongs to the same PayPal merchant.
  */
 export async function newSecrets(
   core: Core,
@@ -38,9 +38,9 @@ export async function newSecrets(
 }
 
 /**
- * Replaces a part of an account. `certificate`: a new signing certificate. `leaf-only`: a new signing certificate whose
- * file lacks the intermediate. `clientSecret`: a new client secret. `merchant`: another payee for new orders. Earlier
- * certificates can still be downloaded.
+ * Replaces one item of an account. `certificate`: a new signing certificate. `leaf-only`: a new signing certificate in
+ * a file without the intermediate CA certificate. `clientSecret`: a new client secret. `merchant`: another merchant,
+ * who receives the money of new orders. Earlier certificates can still be downloaded.
  */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   if (what === 'clientSecret') {
@@ -54,7 +54,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
     secrets['certificates'] = JSON.stringify([certificate, ...certificatesOf({ secrets })]);
   } else {
     const known = 'certificate, leaf-only, clientSecret or merchant';
-    throw new SimulatorRefusal(400, 'unknown_what', `The field what must be ${known} for PayPal.`);
+    throw new SimulatorRefusal(400, 'unknown_what', `For PayPal, the field "what" must be ${known}.`);
   }
 }
 

@@ -3,7 +3,10 @@ import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { Core } from '../channel-simulator.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';
 
-/** The payee of an order, and the URLs that the response contains. */
+/**
+ * Values that a response contains in addition to the trade: the merchant who receives the money, and the URLs of the
+ * API and of the payer page.
+ */
 interface Scenery {
   /** The base URL of the simulated REST API. */
   apiUrl: string;
@@ -19,9 +22,10 @@ type Json = Record<string, unknown>;
 const PAYER = { payer_id: 'SIMPAYER00001', email_address: 'payer@simulator.invalid', address: { country_code: 'US' } };
 
 /**
- * Returns PayPal's status of an order. A capture in any state completes the order. After a refused payment instrument
- * the order stays approved, as shops report (woocommerce-paypal-payments, issue 4633). The status after the issue
- * PAYER_ACTION_REQUIRED is inferred from its name.
+ * Returns PayPal's status of an order. An order with a capture, in any state, is COMPLETED. If a capture was refused
+ * because of the payer's payment method, the order stays APPROVED, as shops report (woocommerce-paypal-payments, issue
+ * 4633). After a refusal with PAYER_ACTION_REQUIRED, the order has its status before the approval again; PayPal does
+ * not document this, so it is inferred from the name of the refusal.
  */
 function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
   if (trade.payments.length > 0) return 'COMPLETED';
@@ -215,7 +219,10 @@ export function refuse(
   return new PaypalRefusal(status, { name, message, debug_id: debugId(), details: [detail], links });
 }
 
-/** Issues that PayPal returns with 403 NOT_AUTHORIZED (Orders v2, responses of the calls). */
+/**
+ * PayPal's error codes (`issue`) that come with HTTP status 403 and the name NOT_AUTHORIZED. Source: the responses of
+ * the calls of Orders v2.
+ */
 const NOT_AUTHORIZED: ReadonlySet<string> = new Set([
   'PERMISSION_DENIED',
   'PAYEE_ACCOUNT_NOT_SUPPORTED',
@@ -223,7 +230,10 @@ const NOT_AUTHORIZED: ReadonlySet<string> = new Set([
   'PAYEE_NOT_CONSENTED',
 ]);
 
-/** Builds the error response of a fault; `issue` is the code that was set with the fault. */
+/**
+ * Builds the error response of a call that a fault refuses. `issue` is PayPal's error code, which was set together with
+ * the fault.
+ */
 export function refuseWith(issue = 'TRANSACTION_REFUSED', links: readonly object[] = []): PaypalRefusal {
   if (issue === 'INVALID_RESOURCE_ID') return notFound();
   return refuse(

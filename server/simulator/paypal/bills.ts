@@ -45,15 +45,18 @@ export function signed({ kind, minor }: BillRow): number {
   return GAINS.has(kind) ? minor : -minor;
 }
 
-/** The rows of a time window. Only the rows of the requested page are created. */
+/**
+ * The transactions in a time window: how many there are, and one page of them. Only the rows of the requested page are
+ * created, because there can be many.
+ */
 interface Window {
   total: number;
   page(number: number, size: number): BillRow[];
 }
 
 /**
- * Returns the rows that began within a time window, the ledger's rows first. PayPal's windows include their first and
- * last second.
+ * Returns the transactions that began within a time window: first those of the simulator's own ledger, then the fillers
+ * (payments of another system). PayPal's windows include their first and last second.
  */
 function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
   const parts = fillers.map((filler) => partOf(filler, from, to));
@@ -151,15 +154,14 @@ function rowAt(rows: readonly BillRow[], parts: readonly Part[], index: number):
     if (left < count) return fillerRow(filler, first + left);
     left -= count;
   }
-  throw new RangeError('No row has this index.');
+  throw new RangeError('The report has no transaction with this index.');
 }
 
-/**
- * Limits from reporting_transactions_v1 and its list of errors: the longest window, the highest number of results in a
- * window, and the number of past months with data.
- */
+/** The longest time window of one search (ms): 31 days (reporting_transactions_v1). */
 const MOST_MS = 31 * 86_400_000;
+/** The highest number of transactions that one search may find (reporting_transactions_v1, list of errors). */
 const MOST_RESULTS = 10_000;
+/** The number of past months for which PayPal has data (reporting_transactions_v1). */
 const BACK_MONTHS = 36;
 /** The delay until a transaction is listed (reporting_transactions_v1: at most three hours). */
 const LAG_MS = 3 * 3_600_000;
@@ -191,8 +193,8 @@ const Query = z.object({
   balance_affecting_records_only: z.enum(['Y', 'N']).default('Y'),
 });
 /**
- * `ALL` and the default value follow the requests of integrators; PayPal's description allows only a code of three
- * letters.
+ * `ALL` means all currencies. It is accepted and is the default, because integrators' requests show that. PayPal's
+ * description allows only a currency code of three letters.
  */
 const BalancesQuery = z.object({
   as_of_time: Time.optional(),
@@ -250,10 +252,10 @@ function ownerOf(core: Core, { account }: Request) {
 }
 
 /**
- * Returns the balances of the account at the end of a second. A hold moves money from `available_balance` to
- * `withheld_balance`, which PayPal holds; `total_balance` is the sum of both (`balance_detail` in
- * reporting_transactions_v1). Pending payments change no balance. Differences that are planted in a listed row change
- * no balance either.
+ * Returns the balances of the account at the end of a second. A hold (money of a disputed payment) moves money from
+ * `available_balance` to `withheld_balance`; `total_balance` is the sum of both (`balance_detail` in
+ * reporting_transactions_v1). Pending payments change no balance. A test can plant a wrong value in a listed
+ * transaction; this changes no balance either.
  */
 function balances(core: Core, request: Request): Answer {
   const query = readQuery(BalancesQuery, request);
@@ -301,7 +303,10 @@ function balanceTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** The first day whose fillers the balances include. A filler without a date has no first day of its own. */
+/**
+ * The first day from which the balances include fillers (payments of another system). A filler that is set without a
+ * date has no first day of its own.
+ */
 const FILLED_SINCE = Date.UTC(2020, 0, 1);
 
 /** The sum of the fillers (payments of another system), less their fees, in minor units. */
@@ -329,8 +334,8 @@ function affectsBalance({ kind, state }: BillRow): boolean {
 }
 
 /**
- * Returns the time up to which data exist: now, three hours ago (`real-hours`), or the second before the first late day
- * (`late`).
+ * Returns the time up to which PayPal has data. Usually this is now. With the condition `real-hours` it is three hours
+ * ago. With the condition `late` it is at most the second before the first day whose data are late.
  */
 function refreshedTill(
   core: Core,

@@ -18,10 +18,9 @@ interface SimulatedDispute {
   stage: 'INQUIRY' | 'CHARGEBACK';
   status: 'OPEN' | 'WAITING_FOR_SELLER_RESPONSE' | 'UNDER_REVIEW' | 'RESOLVED';
   outcome: string | null;
-  /**
-   * The amount that the payer received, and the part of it that PayPal took from the merchant (`taken`); minor units.
-   */
+  /** The amount that the payer received because of the dispute; minor units. */
   refunded: number;
+  /** The amount that PayPal took from the merchant because of the dispute; minor units. */
   taken: number;
   /** The number of the refund that took `taken` from the merchant. */
   refundNumber: string | null;
@@ -192,8 +191,8 @@ export function actOnPaypalDispute(core: Core, trade: Trade, disputeAction: Disp
 }
 
 /**
- * Decides for the payer. PayPal takes the money from the merchant; with `payout` PayPal pays the payer with its own
- * money.
+ * Resolves the dispute in favour of the payer. PayPal takes the money from the merchant. If `how` is `payout`, PayPal
+ * pays the payer with its own money instead.
  */
 function lose(core: Core, trade: Trade, dispute: SimulatedDispute, how: DisputeAction['refund']): SimulatedDispute {
   dispute.refunded = dispute.minor;
@@ -290,7 +289,7 @@ function take(core: Core, trade: Trade, dispute: SimulatedDispute, minor: number
   }
 }
 
-/** Decides for the merchant and returns the money that an earlier decision took. */
+/** Resolves the dispute in favour of the merchant, who gets back the money that an earlier decision took. */
 function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDispute {
   const refund = trade.refunds.find(({ number }) => number === dispute.refundNumber);
   if (refund && dispute.taken > 0) {
@@ -303,7 +302,8 @@ function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDisp
 }
 
 function resolve(core: Core, trade: Trade, dispute: SimulatedDispute, outcome: string): SimulatedDispute {
-  // Every outcome releases the holds; money for a lost dispute is taken separately.
+  // Every outcome releases the money on hold. If PayPal takes money for a lost dispute, that is a separate step
+  // (`take`).
   for (const hold of trade.holds ?? []) hold.releasedAt ??= core.clock.now();
   return move(core, trade, dispute, { status: 'RESOLVED', outcome, dueAt: null });
 }

@@ -73,7 +73,10 @@ function describe(core: Core, eventType: string, summary: string): Json {
   };
 }
 
-/** The signed fields of a delivery, and its certificate. */
+/**
+ * The values that the signature of a webhook delivery covers besides the body, and the URL of the certificate that
+ * verifies the signature.
+ */
 interface Transmission {
   id: string;
   /** The time at which the notification was created (RFC 3339); the same for every delivery. */

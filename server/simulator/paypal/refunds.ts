@@ -9,7 +9,10 @@ import { notFound, presentRefund, refuse, sceneryOf } from './answers.ts';
 
 const REFUND_WINDOW_MS = 180 * 86_400_000;
 
-/** A refund that was created or found. */
+/**
+ * The result of a call that creates or queries a refund. `repeated` = an earlier request with the same
+ * PayPal-Request-Id created the refund.
+ */
 export interface FoundRefund {
   trade: Trade;
   refund: Refund;
@@ -109,7 +112,7 @@ function earlierRefund(trade: Trade, requestId: string | undefined): Refund | un
   return refundNo === undefined ? undefined : trade.refunds.find((refund) => refund.refundNo === refundNo);
 }
 
-/** Returns the refund numbers of a trade by PayPal-Request-Id. */
+/** Returns a map from the PayPal-Request-Id of each refund request to the number of the refund that it created. */
 function requestsOf({ details }: Trade): Record<string, string> {
   return { ...(details['refundRequests'] as Record<string, string> | undefined) };
 }

@@ -127,7 +127,10 @@ function show(core: Core, trade: Trade, fault: FaultName | undefined): Record<st
   return presentOrder(seen(trade, fault), sceneryOf(core, trade));
 }
 
-/** Returns a trade as the faults `query-lag` and `wrong-amount` show it. */
+/**
+ * Returns a trade with the wrong data that a fault shows. `query-lag` shows the trade before its last change.
+ * `wrong-amount` shows amounts that are 100 minor units too high. Without these faults the trade is unchanged.
+ */
 function seen(trade: Trade, fault: FaultName | undefined): Trade {
   if (fault === 'query-lag') return before(trade);
   if (fault !== 'wrong-amount') return trade;
@@ -148,9 +151,9 @@ function minimal({ id, status, links }: Record<string, unknown>): Record<string,
 }
 
 /**
- * Builds the minimal response to a capture. It contains more than PayPal documents: the payer, and for each purchase
- * unit the whole capture, but not the amount of the unit (a response of the sandbox in paypal/Checkout-Ruby-SDK, issue
- * 24; payment_source as in paypal/PayPal-PHP-Server-SDK, issue 12).
+ * Builds the minimal response to a capture request. PayPal sends more than its documentation describes: the payer and,
+ * for each purchase unit, the whole capture, but not the amount of the purchase unit. Sources: a response of the
+ * sandbox in paypal/Checkout-Ruby-SDK, issue 24; for payment_source, paypal/PayPal-PHP-Server-SDK, issue 12.
  */
 function minimalOfCaptured(order: Record<string, unknown>): Record<string, unknown> {
   const { payment_source, payer } = order;

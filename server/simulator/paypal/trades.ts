@@ -119,7 +119,7 @@ export interface Done {
   silent?: boolean;
 }
 
-/** The headers of a create-order request. */
+/** The values that `createOrder` takes from the HTTP headers of the request. */
 interface CreateHeaders {
   requestId: string | undefined;
   /** The URL for the events of this order, from the header `simulator-notify-url`. PayPal has no such header. */
@@ -208,7 +208,7 @@ interface CaptureAsked {
   id: string;
   requestId: string | undefined;
   fault: FaultName | undefined;
-  /** The issue with which the fault refuses, or the reason of a pending capture. */
+  /** PayPal's error code (`issue`) with which the fault refuses the capture, or the reason of a pending capture. */
   word: string | undefined;
 }
 

@@ -15,11 +15,14 @@ interface SubMerchant {
   isSmall?: true;
   /** The ids of all apps that are linked to the sub-merchant. */
   appIds: readonly string[];
-  /** The app ids of the sub-merchant in the channel configuration, by configuration field. */
+  /** The sub-merchant's app ids. The keys are field names of the channel configuration, such as `subAppId`. */
   fields: Readonly<Record<string, string>>;
 }
 
-/** Links a new app to the configured sub-merchant, for one configuration field. Earlier apps stay linked. */
+/**
+ * Links a new app to the sub-merchant that the channel configuration uses. `field` is the configuration field that gets
+ * the new app id. Earlier apps stay linked.
+ */
 function linkSubApp(subMerchants: readonly SubMerchant[], field: string, appId: string): SubMerchant[] {
   const [newest, ...others] = subMerchants;
   if (!newest) throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner and has no sub-merchant.');
@@ -57,7 +60,10 @@ export interface Merchant {
   appId: string;
   /** The ids of all apps that are linked to the merchant. */
   appIds: readonly string[];
-  /** The app ids of single scenes by configuration field, the newest first. */
+  /**
+   * App ids for one payment scene each, the newest first. The keys are field names of the channel configuration, such
+   * as `appIdJsapi`.
+   */
   sceneAppIds: Readonly<Record<string, readonly string[]>>;
   apiV3Key: string;
   verifyMode: VerifyMode;
@@ -67,9 +73,15 @@ export interface Merchant {
   h5Domains: readonly string[];
   /** The registered URL for complaint notifications; empty = no URL is registered. */
   complaintUrl?: string;
-  /** The merchant's SkillHub developer, as JSON; empty = there is no developer. */
+  /**
+   * The merchant's developer account at SkillHub, where skills for WeChat's agents are published, as JSON; empty = the
+   * merchant has no developer account.
+   */
   skillhub?: string;
-  /** The opened products. A product has the name of the last path segment of its create call. */
+  /**
+   * The payment products that the merchant has opened at WeChat Pay, such as `native`. The name is the last part of the
+   * path of the product's create call.
+   */
   products: readonly string[];
   merchantKeys: Credential[];
   platformKeys: SigningKey[];
@@ -94,7 +106,7 @@ const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 /** Every product that a merchant can open. */
 const PRODUCTS = ['native', 'jsapi', 'h5', 'app', 'codepay'];
 
-/** The changes of `/sim/rotate`, by name. */
+/** What `/sim/rotate` can replace for a WeChat Pay merchant: each name with the function that replaces it. */
 const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant, to: string) => Promise<void>>> = {
   'platform-certificate': async (core, merchant) => void merchant.platformKeys.unshift(await newPlatformKey(core)),
   'public-key': async (_core, merchant) => void merchant.publicKeys.unshift(await newPublicKey(merchant.mchid)),
@@ -189,13 +201,17 @@ export async function rotateMerchant(core: Core, account: Account, what: string,
   const name = OTHER_NAMES.get(what) ?? what;
   const rotate = Object.hasOwn(ROTATIONS, name) ? ROTATIONS[name] : undefined;
   if (!rotate)
-    throw new SimulatorRefusal(400, 'unknown_rotation', `The field what allows ${Object.keys(ROTATIONS).join(', ')}.`);
+    throw new SimulatorRefusal(
+      400,
+      'unknown_rotation',
+      `For WeChat Pay, the field "what" must be one of ${Object.keys(ROTATIONS).join(', ')}.`,
+    );
   const merchant = parseMerchant(account.secrets);
   await rotate(core, merchant, to);
   account.secrets = writeMerchant(merchant);
 }
 
-/** Returns the merchant as channel configuration. */
+/** Returns the channel configuration that the payment service needs to work with this merchant. */
 export function configOfMerchant(merchant: Merchant): SimulatedChannelConfig {
   const { mchid, appId, sceneAppIds, apiV3Key, verifyMode, subMerchants, ...keys } = merchant;
   const [sub] = subMerchants;

@@ -11,7 +11,10 @@ import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { refuse, success } from './requests.ts';
 
-/** A SkillHub developer. One merchant receives the payments for its skills. A developer has one valid key. */
+/**
+ * A developer account at SkillHub, where skills for WeChat's agents are published. One merchant receives the payments
+ * for the developer's skills. A developer has one valid key.
+ */
 interface Developer {
   developerId: string;
   keyId: string;
@@ -60,7 +63,7 @@ function publicKeyOf({ publicKey }: Developer): KeyObject {
   return createPublicKey(publicKey);
 }
 
-/** The payment data that a create call returned. */
+/** What a create call returned so that the payer can pay: a code_url, a prepay_id or an h5_url. */
 interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;

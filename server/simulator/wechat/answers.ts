@@ -166,8 +166,8 @@ function totalOf(trade: Trade): number {
 }
 
 /**
- * Returns the amounts that a response contains but a notification does not ("申请退款": settlement_refund is the refund
- * less the merchant's own vouchers).
+ * Returns the amounts that are only in the response to a refund call, not in a notification. `settlement_total` and
+ * `settlement_refund` are the amounts of the order and of the refund less the merchant's own vouchers ("申请退款").
  */
 function settledAmount(trade: Trade, { minor, offers }: Refund): Record<string, number> {
   const settled = totalOf(trade) - (trade.offers?.merchant ?? 0);

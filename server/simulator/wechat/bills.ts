@@ -312,7 +312,8 @@ function planTrades(request: WechatRequest): Planned {
 }
 
 /**
- * Plans an account bill. In the simulator only the basic account has transactions, so the other accounts have no bills.
+ * Checks a request for an account bill and returns the function that serves the bill. In the simulator only the basic
+ * account has transactions, so the other accounts have no bills.
  */
 function planFunds(request: WechatRequest): Planned {
   const read = FundQuery.safeParse(Object.fromEntries(request.query));
@@ -408,7 +409,7 @@ function sent({ has }: BillContent, pieces: AsyncIterable<Buffer>): AsyncIterabl
   return has('cut') ? firstHalf(pieces) : pieces;
 }
 
-/** The hash of the unpacked file. */
+/** Returns the SHA-1 hash of a bill file before packing, in hexadecimal. */
 async function sha1Of(pieces: AsyncIterable<Buffer>): Promise<string> {
   const hash = createHash('sha1');
   for await (const piece of pieces) hash.update(piece);

@@ -133,7 +133,10 @@ const ResponseBody = z.object({
 });
 
 const CompleteBody = ResponseBody.pick({ complainted_mchid: true });
-/** The body of "更新退款审批结果". A request for one action may also have the fields of the other action. */
+/**
+ * The body of "更新退款审批结果" (approve or reject a refund). A request with APPROVE may contain the fields for REJECT, and
+ * the reverse.
+ */
 const RefundBody = z.object({
   action: z.enum(['APPROVE', 'REJECT']),
   launch_refund_day: z.int().min(0).optional(),

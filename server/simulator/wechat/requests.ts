@@ -32,7 +32,9 @@ export interface WechatRequest extends Caller {
   contentType: string;
 }
 
-/** A parsed request: the number of its order, and the function that performs it. */
+/**
+ * A request that was checked but not performed yet: its order number, if it has one, and the function that performs it.
+ */
 export interface Planned {
   orderNo?: string;
   act(fault: FaultName | undefined): Answer | Promise<Answer>;
@@ -157,7 +159,7 @@ const PartnerNames = { sp_appid: Id, sub_appid: Id.optional(), ...PartnerMchids 
 
 /**
  * The merchant numbers and app ids of a request. Direct merchants send `mchid` and `appid`; partners send `sp_mchid`,
- * `sp_appid`, `sub_mchid` and `sub_appid`. Both are stored under the same names.
+ * `sp_appid`, `sub_mchid` and `sub_appid`. A partner's `sp_mchid` and `sp_appid` are stored as `mchid` and `appid`.
  */
 export interface Names {
   mchid: string;
@@ -303,8 +305,8 @@ export type CreateBody = z.infer<typeof DirectCreateBody> | z.infer<typeof Partn
 
 /**
  * The fields of POST /v3/pay/transactions/codepay ("付款码支付") for direct merchants and partners. The request has no
- * notify_url and no expiry. The payment code has 18 digits and begins with 10 to 15. A shop is named by WeChat Pay's
- * number or by the merchant's own.
+ * notify_url and no expiry. The payment code has 18 digits and begins with 10 to 15. A shop is named by its id at
+ * WeChat Pay (`id`) or by the merchant's own shop id (`out_id`).
  */
 const Codepay = {
   description: z.string().min(1).max(127),

@@ -1,4 +1,5 @@
-// The payment scheme for Alipay's agents: bills, proofs of payment, and confirmations of delivery.
+// The payment scheme for Alipay's agents: the bill in the 402, the proof of payment that the agent sends, and the
+// confirmation of the delivery to Alipay.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import { AppError, NotFound } from '../../errors.ts';
 import type { AgentProof, Channel } from '../../payments/channel.ts';
@@ -155,15 +156,19 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     }
     if (answer.kind === 'refused') throw invalid(`was refused by Alipay (${answer.code})`);
     const { order, skill } = await pairOf(answer.orderNo, caller);
-    // Alipay verified the proof for the current account, so it is not valid for an order of another account or mode.
-    if (order.mode !== mode || order.account !== account) throw invalid('belongs to another Alipay account or mode');
-    if (order.payWay !== 'alipay' || answer.resourceId !== skill.resource) throw invalid('belongs to another resource');
+    // Alipay verified the proof for the Alipay account and mode that the project uses now. So the proof is not valid
+    // for an order of another account or mode (`simulator`, `sandbox` or `live`).
+    if (order.mode !== mode || order.account !== account)
+      throw invalid('is for an order of another Alipay account or of another mode (simulator, sandbox or live)');
+    if (order.payWay !== 'alipay' || answer.resourceId !== skill.resource)
+      throw invalid('is a proof of payment for another pay-per-call resource');
     checkpoint('agent.verified');
     const { channelNo, amount, at } = answer;
     const settled = await payments.settleProven(order, { kind: 'paid', channelNo, amount, at, payer: undefined });
     checkpoint('agent.settled');
     // The order was not paid with the payment of this proof.
-    if (settled.paid === 0n && settled.channelTradeNo !== channelNo) throw invalid('is not a payment of this order');
+    if (settled.paid === 0n && settled.channelTradeNo !== channelNo)
+      throw invalid('proves a payment that did not pay the order it names');
     return noteProof(order.orderNo, tradeNo);
   }
 
@@ -171,7 +176,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     try {
       return await store.read((tx) => readPair(tx, orderNo, caller));
     } catch (error) {
-      throw error instanceof NotFound ? invalid('belongs to no order of this application') : error;
+      throw error instanceof NotFound ? invalid('is for no order of the application that sent the request') : error;
     }
   }
 
@@ -234,7 +239,10 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
   }
 }
 
-/** Returns the bill with which agents pay an order. Empty if the account accepts no payments by agents. */
+/**
+ * Returns Alipay's bill for an order: one header line from which Alipay's agents pay. Empty if the account accepts no
+ * payments by agents.
+ */
 export async function agentBill({ agents }: Channel, order: OrderRow, resourceId: string): Promise<string> {
   const { orderNo, amount, currency, expiresAt, subject } = order;
   if (!agents) return '';

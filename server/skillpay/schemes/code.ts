@@ -26,8 +26,8 @@ export function codeScheme(brand: string | undefined): PaymentScheme {
 }
 
 /**
- * Returns the name of the header with the payment code for a channel. The configured brand is used instead of the name
- * of the channel's operator.
+ * Returns the name of the response header that contains the payment code. The name begins with the configured brand or,
+ * if none is configured, with the channel's name, such as `Weixin`.
  */
 function brandHeader(brand: string | undefined, payWay: PayWay): string {
   return `${brand ?? CHANNELS[payWay].operator}-Pay-Required`;
@@ -46,7 +46,10 @@ type CodeSubject = Pick<SkillOrderRow, 'resource' | 'bodyDigest'>;
  * implementation.
  */
 export interface PaymentCodes {
-  /** Loads the signing key of a mode. Call it before the transaction that creates a payment code. */
+  /**
+   * Loads the signing key for a mode (`simulator`, `sandbox` or `live`). Call it before the transaction that creates a
+   * payment code.
+   */
   prepare(mode: Mode): Promise<void>;
   /** Returns the payment code of an order as one line, because it is sent in a header. */
   code(order: OrderRow, subject: CodeSubject): Promise<string>;

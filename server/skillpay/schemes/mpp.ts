@@ -109,7 +109,7 @@ function digestText(bodyDigest: string): string {
   return `sha-256=:${bodyDigest}:`;
 }
 
-/** The problem type of the draft for each reason why a proof is refused. */
+/** For each reason why a proof is refused: the name of the problem type in draft-httpauth-payment-01. */
 const PROBLEMS: Readonly<Record<Failure, string>> = {
   malformed: 'malformed-credential',
   invalid: 'invalid-challenge',
@@ -157,7 +157,7 @@ export function challengeKeys(masterKeys: readonly { key: Buffer }[]): Challenge
     Buffer.from(hkdfSync('sha256', key, 'unified-payment-service', 'payment-challenge', 32)),
   );
   const [newest] = secrets;
-  if (!newest) throw new TypeError('There is no master key.');
+  if (!newest) throw new TypeError('The service has no master key, so it cannot sign payment challenges.');
   return {
     idOf: (challenge, clientId) => bind(newest, challenge, clientId).toString('base64url'),
     isOwn({ id, ...challenge }, clientId) {

@@ -82,7 +82,10 @@ interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'pat
  */
 export type WithAgentCode = (pair: SkillPair) => Promise<SkillPair>;
 
-/** The place of a project's private key in the database, to which its encryption is bound. */
+/**
+ * Returns where the private key of a project's agent pay settings is stored. The key is encrypted for this table, row
+ * and column, so a copy in another row cannot be decrypted.
+ */
 export function agentKeyPlace(project: string): Place {
   return { table: 'agent_pays', id: project, column: 'encrypted', version: 1 };
 }
@@ -147,7 +150,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     count('code' in answer ? 'given' : 'failed');
     const seen =
       'code' in answer ? { lastSuccessAt: now() } : { lastFailureAt: now(), lastFailure: answer.fault.slice(0, 500) };
-    // A failure to store this status must not prevent the offer.
+    // If the time of this success or failure cannot be stored, the offer is still sent.
     await store
       .autocommit((tx) => tx.agentPays.update({ project: row.project }, seen))
       .catch((error: unknown) => log('warn', 'the status of agent pay was not stored', { error }));

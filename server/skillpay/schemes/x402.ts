@@ -187,7 +187,7 @@ interface X402Proof {
   accepted: unknown;
   /** The client's own key of the payment (extension `payment-identifier`). */
   paymentId: string | undefined;
-  /** The whole decoded header. */
+  /** The JSON object in the header `PAYMENT-SIGNATURE`, with all its fields. */
   payload: Record<string, unknown>;
 }
 

@@ -68,7 +68,11 @@ test('the client sends no request for a value that a URL would parse as another 
     },
   });
   for (const userId of ['', '.', '..'])
-    await t.throwsAsync(client.getUser({ userId }), { instanceOf: TypeError, message: /^userId must / }, userId);
+    await t.throwsAsync(
+      client.getUser({ userId }),
+      { instanceOf: TypeError, message: /parameter userId must / },
+      userId,
+    );
   t.deepEqual(sent, []);
   await client.getUser({ userId: '...' });
   t.deepEqual(sent, ['/api/v2/users/...']);

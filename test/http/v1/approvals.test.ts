@@ -294,7 +294,7 @@ test.serial(
     refused(t, accepted, 504, 'channel_outcome_unknown');
     refused(t, await approve(second, asked.refundNo), 409, 'refunds_blocked');
     const explained = (await admin('GET', `/api/v1/orders/${orderNo}/explain`)).body.data;
-    t.regex(explained.reason, /accepted; the channel has not decided yet/);
+    t.regex(explained.reason, /was accepted; refunds are blocked until the channel has decided/);
     await service.sim('/sim/clock', { advanceSeconds: 601 });
     await until('it is lost', async () => (await disputeOf(service, orderNo))?.state === 'lost');
     t.is((await approve(second, asked.refundNo)).status, 200, 'both are paid: 9 of 10');

@@ -171,7 +171,8 @@ function copyOf(row: AnyRow): Record<string, unknown> {
 function matches(row: AnyRow, where: Where): boolean {
   for (const name in where) {
     const wanted = where[name];
-    if (wanted === undefined) throw new TypeError(`The column ${name} can be compared only with plain values.`);
+    if (wanted === undefined)
+      throw new TypeError(`The column ${name} cannot be compared with undefined or with an object.`);
     const value = row[name] ?? null;
     const isWanted = Array.isArray(wanted) ? wanted.some((one) => isEqual(value, one)) : isEqual(value, wanted);
     if (!isWanted) return false;

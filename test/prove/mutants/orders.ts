@@ -23,7 +23,7 @@ export const ORDERS: readonly Mutant[] = [
     from: 'plain',
     file: 'server/payments/orders/order.ts',
     find: `await pursue(order, via);
-      // Decided under the order's lock: after the caller receives \`closing\`, a payment is a late payment.
+      // The answer \`closing\` is stored under the order's lock: a payment that arrives later is a late payment.
       const answered = await settle(ports, orderNo, { command: 'answer_closing' }, via);`,
     put: 'const answered = await pursue(order, via);',
     killedBy: explored('scanned: an order is closed twice and asked about, while it is paid'),

@@ -3,8 +3,8 @@ import type { Glossary } from '../schemas.ts';
 const AT = '2030-01-31T08:00:00.000Z';
 
 /**
- * Descriptions of the fields of channels, certificates, bills, exceptions, explanations and live figures, by schema or
- * operation.
+ * Descriptions of API fields, by schema or operation: channels, certificates, bills, exceptions (cases that an operator
+ * must decide), explanations of orders, and live figures.
  */
 export const operationsWords: Glossary = {
   AgentPay: {
@@ -21,7 +21,9 @@ export const operationsWords: Glossary = {
     ],
   },
   'AgentPay ChannelConfig': { lastFailure: ['Error text of the last failure; null = none.', null] },
-  AgentPayTest: { message: ["Result of the test, or WeChat's error text.", 'A payment code was given.'] },
+  AgentPayTest: {
+    message: ["Result of the test, or WeChat's error text.", 'WeChat accepted the key and issued a payment code.'],
+  },
   'AgentPayTest BooksReport BooksReport.proofs ChannelTest ChannelVerdict DownloadedCertificates': {
     ok: ['Whether the operation or check succeeded.', true],
   },

@@ -142,7 +142,7 @@ const products: [name: string, refusals: Record<string, object>, qrProductCode: 
   ['has the configured product', { FACE_TO_FACE_PAYMENT: forbidden }, 'QR_CODE_OFFLINE', null],
   ['has only the other product', { FACE_TO_FACE_PAYMENT: forbidden }, '', /set qrProductCode to QR_CODE_OFFLINE/],
   ['has only the other product', { QR_CODE_OFFLINE: noPermission }, 'QR_CODE_OFFLINE', /to FACE_TO_FACE_PAYMENT/],
-  ['has none', { FACE_TO_FACE_PAYMENT: forbidden, QR_CODE_OFFLINE: forbidden }, '', /Sign for/],
+  ['has none', { FACE_TO_FACE_PAYMENT: forbidden, QR_CODE_OFFLINE: forbidden }, '', /Sign a contract for/],
 ];
 for (const [name, refusals, qrProductCode, says] of products) {
   test(`probe: the merchant ${name} (${qrProductCode || 'no code configured'})`, async (t) => {

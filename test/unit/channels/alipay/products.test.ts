@@ -70,7 +70,7 @@ for (const [scene, missing, field] of [
     t.like(result, { ok: false, code: 'ACQ.ACCESS_FORBIDDEN', field });
     const check = named(result, `(${scene})`);
     t.like(check, { about: 'product', status: 'failed' });
-    t.regex(check?.message ?? '', /has not signed for this product/);
+    t.regex(check?.message ?? '', /has no contract for this product/);
     t.truthy(check?.supportId);
   });
 }

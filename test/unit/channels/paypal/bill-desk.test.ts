@@ -285,7 +285,7 @@ test('a report of another account than the configured one is refused', async (t)
   const error = await t.throwsAsync(fetched('SOMEBODYELSE1'), { instanceOf: BillMalformed });
   t.like(error, {
     fault: 'wrong_account',
-    message: 'The transactions are of the account SOMEBODYELSE1, not of merchantId.',
+    message: 'The transactions are of the account SOMEBODYELSE1, not of the configured merchantId.',
   });
 });
 
