@@ -378,7 +378,7 @@ export async function listUnmatched(
     clientId: '',
     project,
     kind: again.kind,
-    detail: jsonable({ ...facts, ...(paid ? { tradeNo: paid.channelNo } : {}), notifications: 1 }),
+    detail: jsonable({ ...facts, ...(paid ? { tradeNo: paid.channelNo } : {}), notices: 1 }),
     receivedMinor: paid?.amount.minor ?? null,
     receivedCurrency: paid?.amount.currency.slice(0, 3) ?? null,
     blocksRefunds: false,
