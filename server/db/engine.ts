@@ -67,14 +67,22 @@ const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>
 export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   if (kind !== 'postgres') return;
   for (const [lack, probe] of Object.entries(PROBES)) {
+    let failure: { error: unknown } | undefined;
+    const probed = (db: Kysely<unknown>) =>
+      probe(db).catch((error: unknown) => {
+        failure = { error };
+        throw error;
+      });
     const isThere = await em
       .fork({ useContext: false })
       .getKysely<unknown>()
       .transaction()
-      .execute(probe)
+      .execute(probed)
       .catch((error: unknown) => {
-        if (isOutage(error)) throw error;
-        throw new EngineUnsupported(lack, error);
+        // After a timeout the rollback fails as well; its error must not hide the timeout.
+        const cause = failure ? failure.error : error;
+        if (isOutage(cause)) throw cause;
+        throw new EngineUnsupported(lack, cause);
       });
     if (!isThere) throw new EngineUnsupported(lack);
   }

@@ -58,3 +58,13 @@ test('missing lock functions are an engine defect, a lost connection is not', as
   const error = await t.throwsAsync(requireEngine(database));
   t.not((error as { code?: string }).code, 'engine_unsupported');
 });
+
+test('a probe that times out is reported as a timeout, although its rollback fails on the closed connection', async (t) => {
+  const { url } = await disguised(t, [
+    `create function disguise.pg_advisory_xact_lock_shared(int, int) returns void language sql as
+       $$ select pg_catalog.pg_sleep(2) $$`,
+  ]);
+  const hasty = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: { query: 500, statement: 0 } });
+  t.teardown(() => hasty.close());
+  await t.throwsAsync(requireEngine(hasty), { message: 'Query read timeout' });
+});
