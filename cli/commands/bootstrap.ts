@@ -52,8 +52,8 @@ const APP: View = {
 };
 
 /**
- * Runs `work`, which creates an administrator or an application. If it exists already, the command fails; with
- * --if-none payctl prints `{ "changed": false }` instead.
+ * Runs `work`, which creates an administrator or an application. If the object exists already, the command fails. With
+ * --if-none, payctl prints `{ "changed": false }` instead.
  */
 async function ignoreExisting(
   { print }: Context,
@@ -272,7 +272,10 @@ function defineApply(noun: Command, context: ContextOf): void {
   ).action((flags: ApplyFlags) => runApply(context(), flags));
 }
 
-/** Applies the plan file in one transaction, and writes the secrets of new applications to the files that the plan names. */
+/**
+ * Applies the plan file (TOML with the first administrator and the applications) in one transaction. Writes the secrets
+ * of new applications to the files that the plan file names.
+ */
 async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
   const { terminal, print } = context;
   const file = resolve(terminal.cwd, flags.file ?? '');
@@ -284,12 +287,12 @@ async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
         parsed.plan.apps.map((app) => ({ ...app, dryRun: true })),
         APP,
       );
-    const existing = new Set((await offline.listApps()).map((app) => app.name));
+    const existing = new Set((await offline.listApps()).map(keyOf));
     const reserved = await reserveAll(parsed, existing, dirname(file));
     try {
       const result = await offline.applyBootstrap({ plan: parsed.plan, actor: actor() });
       if (result.changed) context.run.completedChange = `apply ${flags.file}`;
-      await deliverSecrets(context, result, parsed.secretFiles, reserved);
+      await deliverSecrets(context, result, parsed, reserved);
     } finally {
       await Promise.all([...reserved.values()].map((place) => place.discard()));
     }
@@ -304,8 +307,8 @@ async function reserveAll(
 ): Promise<Map<string, ReservedFile>> {
   const reserved = new Map<string, ReservedFile>();
   try {
-    for (const [name, path] of secretFiles) {
-      if (!existing.has(name)) reserved.set(name, await reserveFile(resolve(folder, path)));
+    for (const [key, path] of secretFiles) {
+      if (!existing.has(key)) reserved.set(key, await reserveFile(resolve(folder, path)));
     }
     return reserved;
   } catch (error) {
@@ -314,13 +317,21 @@ async function reserveAll(
   }
 }
 
+/** The key of an application in a plan: its name is unique only in its project. */
+function keyOf({ name, project = 'default' }: { name: string; project?: string }): string {
+  return JSON.stringify([project, name]);
+}
+
 interface ParsedPlan {
   plan: BootstrapPlan;
-  /** Path of the file for the new secret, by the name of the application. */
+  /** Path of the file for the new secret of each application, by `keyOf`. */
   secretFiles: Map<string, string>;
 }
 
-/** Parses and validates the plan file. Passwords are read from the files that the plan names. */
+/**
+ * Parses and validates the plan file (TOML with the first administrator and the applications). Passwords are read from
+ * the files that the plan file names.
+ */
 async function readPlan(file: string): Promise<ParsedPlan> {
   const { parse } = await import('smol-toml');
   const text = await readTextFile(file);
@@ -337,7 +348,7 @@ async function readPlan(file: string): Promise<ParsedPlan> {
   onlyKeys(document, ['admin', 'app'], file);
   const apps = readApps(document['app'], file);
   const admin = await readAdmin(document['admin'], file);
-  const secretFiles = new Map(apps.map((app) => [app.name, app.secretFile]));
+  const secretFiles = new Map(apps.map((app) => [keyOf(app), app.secretFile]));
   return { plan: { ...(admin ? { admin } : {}), apps: apps.map(({ secretFile: _file, ...app }) => app) }, secretFiles };
 }
 
@@ -380,24 +391,25 @@ function onlyKeys(row: Row, known: readonly string[], place: string): void {
 async function deliverSecrets(
   { print }: Context,
   result: BootstrapResult,
-  secretFiles: Map<string, string>,
+  { plan, secretFiles }: ParsedPlan,
   reserved: Map<string, ReservedFile>,
 ): Promise<void> {
   const rows: Row[] = [];
   const lost: unknown[] = [];
-  for (const app of result.apps) {
+  for (const [index, app] of result.apps.entries()) {
     const { created } = app;
+    const key = keyOf(plan.apps[index]!);
     // A failed write for one application must not prevent writing the secrets of the remaining applications.
     if (app.created)
       await reserved
-        .get(app.name)
+        .get(key)
         ?.commit(`${app.client_secret}\n`)
         .catch((error: unknown) => lost.push(secretLost(error, `payctl app rotate-secret ${app.client_id}`)));
     rows.push({
       client_id: app.client_id,
       name: app.name,
       changed: created,
-      secretFile: created ? (secretFiles.get(app.name) ?? null) : null,
+      secretFile: created ? (secretFiles.get(key) ?? null) : null,
     });
   }
   if (lost.length > 0) throw lost[0];

@@ -151,6 +151,24 @@ test('a second bootstrap apply of the same plan changes nothing', async (t) => {
   t.like(JSON.parse(second.stdout), { changed: false });
 });
 
+test('applications of the same name in two projects each get their secret, although one exists already', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const app = (project: string) =>
+    `[[app]]\nname = "shop"\nproject = "${project}"\nscopes = ["payment:read"]\nsecret_file = "${project}.secret"\n`;
+  const database = fakeOffline();
+  const apply = async (...projects: string[]) => {
+    await writeFile(join(place.folder, 'plan.toml'), projects.map(app).join('\n'));
+    return place.payctl(['bootstrap', 'apply', '-f', 'plan.toml', '--json'], { openOffline: async () => database });
+  };
+  t.is((await apply('blue')).code, 0);
+  const { code, stdout, stderr } = await apply('blue', 'default', 'green');
+  t.is(code, 0, stderr);
+  const files = (JSON.parse(stdout) as { apps: { secretFile: string | null }[] }).apps.map((one) => one.secretFile);
+  t.deepEqual(files, [null, 'default.secret', 'green.secret']);
+  for (const name of files.slice(1)) t.regex(await readFile(join(place.folder, name!), 'utf8'), /^pays_/);
+});
+
 test('bootstrap apply rejects unknown keys and an existing secret file before it writes', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

@@ -114,11 +114,12 @@ export function fakeOffline(
     },
     distrustOtherModes: async () => ({ keys: offline.distrusted }),
     async createApp({ name, scopes, project = 'default' }) {
-      if (offline.apps.includes(name)) throw new FakeFailure('already_exists', 409, `There is an app ${name} already.`);
-      offline.apps.push(name);
+      const key = keyOf(name, project);
+      if (offline.apps.includes(key)) throw new FakeFailure('already_exists', 409, `There is an app ${name} already.`);
+      offline.apps.push(key);
       return appOf(name, scopes, project);
     },
-    listApps: async () => offline.apps.map((name) => ({ client_id: 'app_0', name, project: 'default' })),
+    listApps: async () => offline.apps.map((key) => ({ client_id: 'app_0', ...namesIn(key) })),
     async resetPassword({ username, password }) {
       const admin = offline.admins.find((known) => known.username === username) ?? { username, password };
       admin.password = password;
@@ -146,12 +147,23 @@ function appOf(name: string, scopes: string[], project: string) {
   };
 }
 
+/** A name is unique in its project: `shop` of the default project, `blue/shop` of another one. */
+function keyOf(name: string, project: string): string {
+  return project === 'default' ? name : `${project}/${name}`;
+}
+
+function namesIn(key: string): { name: string; project: string } {
+  const [name = '', project = 'default'] = key.split('/').toReversed();
+  return { name, project };
+}
+
 function apply(offline: FakeOffline, plan: BootstrapPlan) {
   const isNew = plan.admin !== undefined && offline.admins.length === 0;
   if (isNew && plan.admin) offline.admins.push(plan.admin);
   const apps = plan.apps.map(({ name, scopes, project = 'default' }) => {
-    if (offline.apps.includes(name)) return { created: false as const, client_id: 'app_0', name };
-    offline.apps.push(name);
+    const key = keyOf(name, project);
+    if (offline.apps.includes(key)) return { created: false as const, client_id: 'app_0', name };
+    offline.apps.push(key);
     return { created: true as const, ...appOf(name, scopes, project) };
   });
   return {
