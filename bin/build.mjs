@@ -86,8 +86,8 @@ function make(program, write, folder, ...more) {
 }
 
 /**
- * The path of the Node.js binary in the development packages, because the machine's own Node.js may be too old. Without
- * the development packages, the path of the running Node.js.
+ * Returns the path of the Node.js binary from the development packages. The machine's own Node.js may be too old for
+ * the service. If the development packages are missing, returns the path of the running Node.js.
  */
 function findNode() {
   try {
@@ -98,8 +98,8 @@ function findNode() {
 }
 
 /**
- * Whether a path must not be copied: a local configuration file, or config/deploy, which the package contains outside
- * dist/.
+ * Whether a path must not be copied into dist/. Configuration files of this machine are not part of the package. The
+ * package contains config/deploy outside dist/.
  */
 function isLocal(path) {
   if (path === join('config', 'deploy')) return true;

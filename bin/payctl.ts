@@ -3,9 +3,11 @@ import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-// If both are set, payctl follows NO_COLOR. Node.js would follow FORCE_COLOR and print a warning on stderr.
+// If NO_COLOR and FORCE_COLOR are both set, payctl follows NO_COLOR. Node.js would follow FORCE_COLOR and print a
+// warning on stderr.
 if (process.env['NO_COLOR']) delete process.env['FORCE_COLOR'];
-// FORCE_COLOR has precedence over NODE_DISABLE_COLORS. If both are set, Node.js prints a warning on stderr.
+// Node.js prints a warning on stderr if FORCE_COLOR and NODE_DISABLE_COLORS are both set. FORCE_COLOR has precedence,
+// so payctl deletes the other variable.
 if (process.env['FORCE_COLOR']) delete process.env['NODE_DISABLE_COLORS'];
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -60,7 +62,8 @@ async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
 }
 
 /**
- * Reports that the version or the help could not be written to stdout. `answerAtOnce` has no other cause of failure.
+ * Reports that the version or the help could not be written to stdout. A failed write is the only error that
+ * `answerAtOnce` can throw.
  */
 function outputLost(error: Error): true {
   process.stderr.on('error', () => {});

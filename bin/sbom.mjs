@@ -57,7 +57,7 @@ function componentOf(fullName, { version, integrity, license, optional }) {
   };
 }
 
-/** The purl (package URL) of a component. */
+/** Returns the purl (package URL), which identifies an npm package and its version in the SBOM. */
 function refOf(name, version) {
   return `pkg:npm/${name.replace('@', '%40')}@${version}`;
 }

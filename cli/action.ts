@@ -181,8 +181,8 @@ function fieldOf(name: string, resource: Editable): Field {
 }
 
 /**
- * Adds the subcommands `enable` and `disable`. `more` returns properties that replace those of the default Action, e.g.
- * the help text.
+ * Adds the subcommands `enable` and `disable`. `more` returns properties that this resource needs in addition, or that
+ * replace the usual ones, e.g. the help text.
  */
 export function addToggle(
   noun: Command,

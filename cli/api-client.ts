@@ -8,7 +8,10 @@ import type { Row } from './values.ts';
 /** Values of a query string. The client omits an undefined value. */
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
 
-/** One request to the API of the service, with the options of the client for this request. */
+/**
+ * One request to the API of the service. The client sends some properties, e.g. the body. The other properties, e.g.
+ * the read timeout, only control how the client sends the request.
+ */
 export interface Call {
   method: string;
   path: string;
@@ -24,7 +27,7 @@ export interface Call {
   accept?: readonly number[];
   /** Read timeout in milliseconds, for calls that the service answers slowly. */
   silenceMs?: number;
-  /** Aborts only this call. */
+  /** A signal that aborts only this request. */
   signal?: AbortSignal;
   /** Whether the client sends the request without a token, e.g. for the login or the health check. */
   anonymous?: boolean;
@@ -56,7 +59,7 @@ export interface ApiClient {
   page(path: string, query?: Query): Promise<Page>;
   /** Yields the pages of a list, in sequence. */
   pages(path: string, query?: Query): AsyncIterable<Page>;
-  /** The response as a stream: exports, event streams, downloads. */
+  /** Returns the response as a stream, e.g. for an export, an event stream or a download. */
   stream(call: Call): Promise<IncomingMessage>;
 }
 
@@ -71,15 +74,15 @@ export interface ClientSetup {
   loginCommand(): Promise<string>;
   /**
    * Confirms a change with the operator's password, because the service demanded a confirmation. The caller repeats the
-   * request and then runs the returned function. It ends the session if payctl opened one only for the confirmation.
-   * Throws if there is neither a password file nor a terminal.
+   * request and then runs the returned function. The returned function ends the session if payctl opened the session
+   * only for the confirmation. Throws if there is neither a password file nor a terminal.
    */
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
   /** Loads a newer token after a 401. Returns false if the session file has no newer token. */
   renew?(): Promise<boolean>;
   /**
-   * Whether the operator allows payctl to send tokens and passwords over plain HTTP to this server. Asked only for a
-   * server on another machine.
+   * Whether the operator allows payctl to send tokens and passwords over plain HTTP to this server. The client calls
+   * this function only for a server on another machine.
    */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
@@ -246,7 +249,10 @@ function pauseAfter(error: unknown, tries: number): number | undefined {
   return pause <= LONGEST_PAUSE_MS ? pause : undefined;
 }
 
-/** Adds a hint to the error of a change that the service may or may not have made. */
+/**
+ * Adds a hint to an error after which it is unknown whether the service made the change, e.g. a timeout. The hint says
+ * how to retry safely.
+ */
 function withAdvice(error: unknown, call: Call): unknown {
   if (!(error instanceof CliError) || call.method === 'GET' || call.anonymous) return error;
   if (error.exitCode !== EXIT.tryAgain && error.exitCode !== EXIT.cancelled) return error;
@@ -329,7 +335,10 @@ function readProblem(answer: RefusedAnswer, where: { login: string }): CliError 
   });
 }
 
-/** The simulator puts the error document into the property `error` of the response. */
+/**
+ * Returns the error document of a response. The simulator puts this document into the property `error`, but the service
+ * sends it as the whole body.
+ */
 function unwrap(body: Row): Row {
   const { error } = body;
   return typeof error === 'object' && error !== null ? { ...(error as Row), detail: (error as Row)['message'] } : body;

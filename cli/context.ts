@@ -22,7 +22,9 @@ export interface GlobalFlags extends TargetFlags, OutputFlags {
   timeout?: number;
 }
 
-/** The services that a command uses: terminal, prompts, API client, settings. Each is created at its first use. */
+/**
+ * The objects that a command uses: terminal, prompts, API client, settings. Each object is created at its first use.
+ */
 export interface Context {
   readonly flags: GlobalFlags;
   readonly terminal: Terminal;
@@ -43,13 +45,16 @@ export interface Context {
   readonly runSimulator: RunSimulator | undefined;
   /** Milliseconds before the next attempt to open a stream, by the number of failed attempts. */
   readonly retryPause: (tries: number) => number;
-  /** Creates a client for the same server. The client sends the headers from `authorize` instead of the saved token. */
+  /**
+   * Creates a client for the server of this command. The client sends the headers from `authorize` instead of the saved
+   * token.
+   */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
-  /** Creates a client for another server that sends no token. */
+  /** Creates a client for another server. The client sends no token. */
   apiAt(server: string): ApiClient;
   /**
-   * Whether the operator allows payctl to send tokens and passwords over plain HTTP to this server. Asked only for a
-   * server on another machine.
+   * Whether the operator allows payctl to send tokens and passwords over plain HTTP to this server. payctl calls this
+   * function only for a server on another machine.
    */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
@@ -82,7 +87,10 @@ type RunSimulator = (
   onReady: (url: string) => void,
 ) => Promise<void>;
 
-/** Default timeout of a call. It is longer than the service's timeout for a channel. */
+/**
+ * Default timeout of a request to the service. It is longer than the timeout of the service's requests to a payment
+ * channel.
+ */
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
 /** Creates the context of one run from the streams and the global flags. */

@@ -24,11 +24,11 @@ interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
 export interface CredentialFiles {
   /** Reads the text of a file of any kind. Throws UsageError for an unreadable file. */
   text(path: string, shown: string): string;
-  /** Reads a file and checks its kind. Throws UsageError if the file has another kind. */
+  /** Reads a file and checks that its content is of the expected kind, e.g. a private key. Throws UsageError if not. */
   read(path: string, shown: string, as: CredentialSpec): ReadCredential;
 }
 
-/** Loads the service's parser of certificate files. */
+/** Loads the service's parser, and returns the functions that read certificate and key files with this parser. */
 export async function credentialFiles(now: Date): Promise<CredentialFiles> {
   const [pem, { AppError }] = await Promise.all([
     import('../server/credentials/pem.ts'),

@@ -1,4 +1,7 @@
-/** Hosts that are reached without the proxy, for the simulator, the trace collector and a local service. */
+/**
+ * Addresses of this machine. Requests to them never use the proxy, because the simulator, the trace collector or the
+ * service may run on this machine.
+ */
 const OWN = ['localhost', '127.0.0.1', '[::1]', '::1'];
 
 type Env = Readonly<Record<string, string | undefined>>;

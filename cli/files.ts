@@ -177,8 +177,8 @@ export const WRITABLE_BY_OTHERS = 0o022;
 export const OPEN_TO_OTHERS = 0o077;
 
 /**
- * Reads a private file; undefined if the file is missing. Throws if another user (except root) owns the file, or if `bits` give
- * other users access.
+ * Reads a private file; undefined if the file is missing. Throws if another user (except root) owns the file. Also
+ * throws if the file has one of the permission bits `bits`, which give other users access.
  */
 export async function readPrivate(path: string, bits: number): Promise<string | undefined> {
   const file = await open(path).catch((error: unknown) => {
@@ -204,8 +204,8 @@ export async function refuseSharedFolder(path: string): Promise<void> {
 }
 
 /**
- * Throws if another user (except root) owns the file or has access to the file, like ssh for private keys. Windows is
- * skipped, because it has no file modes.
+ * Throws if another user (except root) owns the file. Also throws if the file has one of the permission bits `bits`,
+ * which give other users access. On Windows nothing is checked, because Windows has no such permission bits.
  */
 function refuseOpenTo(path: string, { mode, uid }: { mode: number; uid: number }, bits: number): void {
   const own = process.geteuid?.();

@@ -46,7 +46,10 @@ export async function printFindings(
   return print.list(rows, { noun, id: 'check', columns: COLUMNS });
 }
 
-/** Draws check results: mark, name and detail, with the complete command for the repair below. */
+/**
+ * Draws the result of each check: a symbol for the status, the check's name, and the details. The next line has the
+ * command that repairs the cause. The command is never shortened.
+ */
 export function drawFindings(
   findings: readonly Finding[],
   { columns, style }: { columns: number; style: Style },

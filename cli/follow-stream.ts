@@ -36,7 +36,7 @@ function readBlock(block: string): StreamMessage | undefined {
   return data.length > 0 || message.id !== '' ? { ...message, data: data.join('\n') } : undefined;
 }
 
-/** The path and the start of a stream. */
+/** The event stream that `followStream` opens, and the message after which the stream begins. */
 interface FollowedStream {
   path: string;
   /**
@@ -53,7 +53,7 @@ interface FollowedStream {
 /** Callbacks for the state of the connection. */
 interface StreamCallbacks {
   connected?(): unknown;
-  /** Called when the connection failed, `pauseMs` before the next attempt. */
+  /** Called after the connection failed. The next attempt starts after `pauseMs` milliseconds. */
   lost?(why: string, pauseMs: number): unknown;
 }
 

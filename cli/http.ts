@@ -52,8 +52,8 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
 }
 
 /**
- * Returns the default authorities and `ca`. The TLS option `ca` would otherwise replace the default authorities and
- * NODE_EXTRA_CA_CERTS.
+ * Returns the default certificate authorities of Node.js and the additional ones in `ca`. Without this function the TLS
+ * option `ca` would replace the default authorities.
  */
 function authorities(ca: string): string[] {
   return [...process.getBuiltinModule('node:tls').getCACertificates('default'), ca];
@@ -62,8 +62,8 @@ function authorities(ca: string): string[] {
 async function sendBody(sent: ClientRequest, body: WireRequest['body']): Promise<void> {
   if (typeof body !== 'object' || body instanceof Uint8Array) return void sent.end(body);
   const { pipeline, Readable } = await import('node:stream');
-  // If reading the body fails, the pipeline destroys `sent`, which reports the error. If the service has already
-  // responded, the error is irrelevant.
+  // If the body cannot be read, the pipeline destroys the request `sent`, and the request then emits the error. After
+  // the service has responded, the error is irrelevant.
   pipeline(Readable.from(body.open(), { objectMode: false }), sent, () => {});
 }
 

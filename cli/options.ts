@@ -64,7 +64,7 @@ export function instant(text: string): string {
   return at.toISOString();
 }
 
-/** Reads a JSON value. */
+/** Parses the value of a flag as JSON. Throws InvalidArgumentError if the value is not valid JSON. */
 export function json(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -73,7 +73,7 @@ export function json(text: string): unknown {
   }
 }
 
-/** Reads `true` or `false`. */
+/** Parses the value of a flag that must be `true` or `false`. */
 export function truth(text: string): boolean {
   if (text !== 'true' && text !== 'false') throw new InvalidArgumentError('Expected true or false.');
   return text === 'true';
@@ -84,7 +84,9 @@ export function choice(flags: string, help: string, words: readonly string[]): O
   return new Option(flags, help).choices(words);
 }
 
-/** Adds the flags of a command that changes data. */
+/**
+ * Adds the flags of a command that changes data, e.g. --yes and --dry-run. With `money`, --idempotency-key is added.
+ */
 export function changes(command: Command, kind: { money?: boolean } = {}): Command {
   command
     .option('-y, --yes', 'skip the confirmation prompt')
@@ -100,8 +102,8 @@ export function changes(command: Command, kind: { money?: boolean } = {}): Comma
 export const OWN_PASSWORD = '--own-password-file';
 
 /**
- * Adds the flags for confirming a change with a password. They are hidden from help, because every change has them. `payctl help
- * secrets` describes them.
+ * Adds the flags for confirming a change with a password. The flags are hidden from help, because every command that
+ * changes data has them. `payctl help secrets` describes them.
  */
 function addConfirmationFlags(command: Command): void {
   const has = (long: string) => command.options.some((option) => option.long === long);
@@ -114,14 +116,14 @@ function addConfirmationFlags(command: Command): void {
   for (const [long, help] of flags) if (!has(long)) command.addOption(new Option(`${long} <file>`, help).hideHelp());
 }
 
-/** Adds the flags for a password. */
+/** Adds --password-stdin and --password-file. */
 export function passwordFlags(command: Command): Command {
   return command
     .option('--password-stdin', 'read the password from stdin')
     .option('--password-file <file>', 'read the password from a file');
 }
 
-/** Adds the flags for a one-time code. */
+/** Adds the flags that give a one-time code: --code-stdin, --code-file and --code-secret-file. */
 export function codeFlags(command: Command): Command {
   return command
     .option('--code-stdin', 'read a code of the second factor from stdin')
@@ -129,7 +131,7 @@ export function codeFlags(command: Command): Command {
     .option('--code-secret-file <file>', 'compute the code from the secret of the authenticator in a file');
 }
 
-/** Adds the flags of a list. */
+/** Adds the flags of a command that prints a list: --limit, --all and --cursor. */
 export function paged(command: Command): Command {
   return command
     .option('--limit <n>', 'number of rows per page', integer(1, 200))

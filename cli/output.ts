@@ -15,7 +15,10 @@ import {
   widest,
 } from './values.ts';
 
-/** The width, colours and time for drawing a table. */
+/**
+ * Settings for drawing a table. `columns` is the width of the terminal. `now` is the current time, from which times
+ * such as `5m ago` are computed. `headers` says whether column titles are shown.
+ */
 interface TableSpace {
   columns: number;
   style: Style;
@@ -111,7 +114,7 @@ function titleOf(column: Column): string {
   return words.replace(/ At$/, '').toUpperCase();
 }
 
-/** Draws one object as `label  value` lines: first the columns of its view, then the remaining fields. */
+/** Draws one object as `label  value` lines: first the fields in `columns`, then the remaining fields. */
 export function drawCard(row: Row, columns: readonly Column[], space: TableSpace): string {
   const shown = new Set(columns.map((column) => column.field));
   const rest = Object.keys(row).filter((field) => !shown.has(field));
@@ -139,9 +142,8 @@ function cardLines(row: Row, column: Column, width: number, space: TableSpace): 
   return [`${label}  ${look ? space.style(look, text) : text}${exact}`];
 }
 
-/** The output formats. */
+/** The values of the flag -o (--output). */
 export const FORMATS = ['table', 'tsv', 'json', 'jsonl', 'env', 'name'] as const;
-/** The name of an output format. */
 export type Format = (typeof FORMATS)[number];
 
 /** The global flags that control the output. */

@@ -83,14 +83,15 @@ export function wantsCode(error: unknown): error is CliError {
   );
 }
 
-/** The operator's login: its token, and a confirmation with the password. */
+/** The operator's login: sends the operator's token, and confirms a change with the operator's password. */
 export interface OwnLogin {
   headers(): Promise<Record<string, string>>;
   /** Loads a token that another payctl process saved. Returns false if there is no newer token. */
   renew(): Promise<boolean>;
   /**
    * Confirms a change with the operator's password, because the service demanded a confirmation. The caller repeats the
-   * request and then runs the returned function. It ends the session if payctl opened one only for the confirmation.
+   * request and then runs the returned function. The returned function ends the session if payctl opened a session only
+   * for the confirmation.
    */
   confirm(refusal: CliError): Promise<() => Promise<void>>;
 }
@@ -185,7 +186,7 @@ async function keepSession({ sessions, apiAs }: Parts, context: string, session:
   });
 }
 
-/** The `payctl login` command for a server. */
+/** Returns the `payctl login` command line that logs in to this server, for hints to the operator. */
 export function loginCommand(target: Target): string {
   return target.context === null ? `payctl login --server ${target.server}` : `payctl login -C ${target.context}`;
 }

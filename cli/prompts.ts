@@ -56,8 +56,8 @@ export function createPrompts(terminal: Terminal): Prompts {
       terminal.stdin.off('keypress', onKey);
     }
   };
-  // payctl wraps the text, because inquirer breaks lines inside words. Three columns are for the mark of inquirer and
-  // the cursor.
+  // payctl wraps the text, because inquirer breaks lines inside words. inquirer itself needs three columns for its
+  // question mark and the cursor.
   const fold = (message: string): string =>
     wrap(forTerminal(message), Math.max(20, terminal.err.columns - 3)).join('\n');
   return {

@@ -6,7 +6,7 @@ import { choice, examples, paged } from './options.ts';
 import type { Row, View } from './values.ts';
 import { type WatchFlags, isDrawn, watch } from './watch.ts';
 
-/** The flags of every list. */
+/** The values of the flags --limit, --all and --cursor, which every list command has. */
 export interface ListFlags {
   limit?: number;
   all?: boolean;
@@ -128,7 +128,7 @@ export interface Editable extends Resource {
   createOnly?: readonly Field[];
 }
 
-/** The flags of a subcommand for one row. */
+/** The flags of a subcommand that reads or changes one object. `project` is the project of the object. */
 export type RowFlags = Row & { project?: string };
 
 type Options = RowFlags & ListFlags;
@@ -212,7 +212,7 @@ export function bodyOf(options: Row, fields: readonly Field[]): Row {
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** Builds the query from the flags. */
+/** Builds the query parameters of a list request from the filter flags. */
 export function queryOf(flags: Row, filters: readonly Field[]): Query {
   return bodyOf(flags, filters) as Query;
 }
@@ -231,12 +231,14 @@ export function projectFlag(command: Command): Command {
   return command.option('--project <code>', 'project code, by default "default"');
 }
 
-/** The query string with the project of a row; empty if the rows do not belong to projects. */
+/**
+ * Returns the query parameter `project`. Returns no parameter if the objects of the resource do not belong to projects.
+ */
 export function projectQuery(resource: Resource, { project }: RowFlags): Query {
   return resource.inProject ? { project } : {};
 }
 
-/** A list that belongs to one row, e.g. the orders of a user. */
+/** A list that belongs to one object, e.g. the orders of a user. */
 export interface SubList {
   /** The subcommand, which is also the last segment of the path. */
   verb: string;
@@ -246,7 +248,7 @@ export interface SubList {
   lines: readonly string[];
 }
 
-/** Adds the subcommand for a list that belongs to one row. */
+/** Adds the subcommand for a list that belongs to one object, e.g. the orders of a user. */
 export function addSubList(noun: Command, context: ContextOf, resource: Resource, list: SubList): void {
   const { verb, view, filters = [] } = list;
   const command = noun.command(verb).description(list.words).argument(`<${resource.idName}>`);

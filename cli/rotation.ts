@@ -15,7 +15,7 @@ interface Rotation {
   view: View;
   /** The command to rotate again, for error messages. */
   again: string;
-  /** Fields to print that are missing in the response. */
+  /** Fields that payctl prints in addition to the response, because the response does not contain them. */
   more?: Row;
 }
 

@@ -19,7 +19,10 @@ export interface ChangeFlags {
    */
   passwordFile?: string | undefined;
   ownPasswordFile?: string;
-  /** The flag for the operator's password; by default `--password-file`, unless that is the password of another account. */
+  /**
+   * The flag that gives the operator's own password, for messages; by default `--password-file`. If `--password-file`
+   * gives the password of another account, it is `--own-password-file`.
+   */
   passwordFlag?: string;
   codeFile?: string;
   codeSecretFile?: string;
@@ -43,14 +46,19 @@ export interface Change {
   headers?: Call['headers'];
   accept?: Call['accept'];
   silenceMs?: Call['silenceMs'];
-  /** Called with the spinner before the request, to show progress. */
+  /**
+   * Receives the spinner (a progress line) before the request, so that the caller can update the text of the spinner.
+   */
   progress?: (spinner: Spinner) => void;
-  /** Printed by --dry-run instead of a body that is not JSON or that contains secrets. */
+  /** If the body is not JSON or contains secrets, --dry-run prints this value instead of the body. */
   shown?: unknown;
   risk?: Risk;
   /** The name that the operator types to confirm a severe change. `--confirm` must contain the same name. */
   name?: string;
-  /** Reads the current state. If given, --dry-run prints the difference. */
+  /**
+   * Reads the current values of the object. With this function, --dry-run prints the old and new value of each changed
+   * field.
+   */
   current?: () => Promise<Row>;
   /** Whether the change is one of several changes that were confirmed together. If so, payctl does not prompt again. */
   isPart?: boolean;
@@ -68,7 +76,10 @@ interface GuardParts {
   prompts: Prompts;
   api: ApiClient;
   target(): Promise<Target>;
-  /** Records the completed change, and the flags that a confirmation with password uses. */
+  /**
+   * Stores the change that was completed last, and the flags of the change in progress. A confirmation with the
+   * operator's password uses these flags.
+   */
   run: { completedChange?: string; changeFlags?: ChangeFlags };
 }
 
@@ -102,7 +113,9 @@ function defined<T extends object>(parts: T): Partial<T> {
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** The line that is printed before every change: label, server and user. */
+/**
+ * Returns the line that is printed before every change: label (dev, staging or prod), address of the server, and user.
+ */
 export function targetLine(terminal: Terminal, target: Target): string {
   const { style } = terminal.err;
   const look = target.label === 'prod' ? (['red', 'bold'] as const) : target.label === 'staging' ? 'yellow' : 'green';

@@ -185,7 +185,7 @@ async function showBox(
   );
 }
 
-/** One line per secret, for a value that may be a list. */
+/** Returns one line per secret. `secret` is one secret or a list of secrets. */
 function secretLines(secret: unknown): string[] {
   return Array.isArray(secret) ? secret.map(plain) : [plain(secret)];
 }

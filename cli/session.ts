@@ -12,7 +12,10 @@ import {
   withLock,
 } from './files.ts';
 
-/** The labels for the environment of a server. payctl shows the label before each change, and `prod` in red. */
+/**
+ * The possible labels of a server, which name its environment. payctl prints the label before each change. The label
+ * `prod` is printed in red.
+ */
 export const LABELS = ['dev', 'staging', 'prod'] as const;
 /** The environment of a server: dev, staging or prod. */
 export type Label = (typeof LABELS)[number];
@@ -83,7 +86,10 @@ export interface SessionStore {
   /** Checks before a login that the session can be saved. */
   prove(): Promise<void>;
   saveSession(context: string, session: Session): Promise<void>;
-  /** The hash of the newest audit log entry at the last successful verification of this server; undefined before the first. */
+  /**
+   * Returns the hash of the newest audit log entry at the last successful verification of this server; undefined before
+   * the first verification.
+   */
   auditTip(server: string): Promise<KeptTip | undefined>;
   keepAuditTip(server: string, tip: KeptTip): Promise<void>;
   /** Removes the session of a context. Returns whether there was a session. */

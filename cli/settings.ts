@@ -168,8 +168,8 @@ export function savedConnection(
 }
 
 /**
- * The CA file of a server: from the flag, then from the context of -C, of PAYCTL_CONTEXT or the current context, then
- * from any context with this origin.
+ * Returns the file with the certificate authorities of a server: the file of the flag --ca-file, otherwise the file of
+ * a context with this origin. The chosen context (-C, PAYCTL_CONTEXT or the current context) comes first.
  */
 export function caFileOf(
   { caFile, context }: TargetFlags,

@@ -16,7 +16,7 @@ export interface Column {
   title?: string;
   kind?: Kind;
   read?: (row: Row) => unknown;
-  /** Minimum width, for rows that are printed one at a time. */
+  /** Minimum width, so that a column keeps its position when rows are printed one at a time or drawn again. */
   width?: number;
   /** Returns the colour of the cell; undefined for the default colour. */
   look?: (row: Row) => Look | undefined;
@@ -53,7 +53,7 @@ export function plain(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The text of a value for a terminal. */
+/** Formats a table cell for people, e.g. a time as `5m ago`. An empty value becomes `-`. */
 export function human(row: Row, column: Column, now: Date): string {
   const value = cellOf(row, column);
   if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) return '-';

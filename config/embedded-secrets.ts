@@ -33,7 +33,7 @@ export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Confi
   return complete({ ...config, sources: kept }, secretKey, masterKeys);
 }
 
-/** Reads the valid secrets in a folder, without creating or changing a file. */
+/** Reads the secrets in a folder, without creating or changing a file. A missing or invalid secret is left out. */
 export async function readKeptSecrets(folder: string): Promise<{ secretKey?: string; masterKey?: MasterKey }> {
   const read = async (name: string) => {
     const text = await readFile(join(folder, name), 'utf8').catch(() => '');

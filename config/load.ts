@@ -53,8 +53,8 @@ export function loadSimulator(options: LoadOptions): Pick<LoadedConfig['simulato
 }
 
 /**
- * The listen address in a plain http URL of this machine; undefined for any other URL, because another server serves
- * it.
+ * Returns the listen address in a plain http URL of this machine. Returns undefined for any other URL, because another
+ * server receives the requests to such a URL.
  */
 function ownAddress(url: string): Values['Simulator.Listen'] | undefined {
   const { protocol, hostname, port, pathname } = new URL(url);

@@ -5,8 +5,8 @@ import type { Values } from './schema.ts';
 import type { Listen, MasterKey } from './values.ts';
 
 /**
- * Faults that concern several keys, and values that production and staging refuse. Keys in `broken` are skipped,
- * because their faults are already reported.
+ * Returns the faults that concern several keys, and the faults of values that the environment `place` does not allow.
+ * Keys in `broken` are skipped, because their faults are already reported.
  */
 export function refusals(
   values: Partial<Values>,

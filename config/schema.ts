@@ -65,8 +65,8 @@ const networks = 'a list of IP addresses or CIDR ranges such as 10.0.0.0/8 or ::
 const hostAndPort = 'host:port, such as 127.0.0.1:8080 or [::1]:8080';
 
 /**
- * Every configuration key, in the sequence of the files and tables. All types, defaults and descriptions come from this
- * object.
+ * Every configuration key, in the sequence in which default.toml and README.md list the keys. All types, defaults and
+ * descriptions come from this object.
  */
 export const keys = {
   Debug: flag(

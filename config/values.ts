@@ -68,7 +68,7 @@ export const databaseUrl = readBy((text) => {
   return (url.hostname !== '' || url.searchParams.has('host')) && url.pathname.length > 1 ? text : undefined;
 });
 
-/** A PostgreSQL database URL. */
+/** Accepts only the URL of a PostgreSQL server, because the embedded database has no read replicas. */
 export const replicaUrl = databaseUrl.refine((url) => !url.startsWith('pglite://'));
 
 /** Parses the base64 text of exactly 32 bytes, as `openssl rand -base64 32` prints it. */

@@ -33,20 +33,21 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   skillpay: SkillOperations;
   ports: Ports;
   /**
-   * Processes orders, refunds, disputes and pay-per-call orders whose next step is due, without waiting for the jobs.
+   * Processes the orders, refunds, disputes and pay-per-call orders whose next step is due. The call works without the
+   * background jobs.
    */
   sweep: Sweep;
-  /** Sends due webhook deliveries, without waiting for the jobs. */
+  /** Sends the webhook deliveries that are due. The call works without the background jobs. */
   deliveries: Sweep;
   /**
-   * For the bills (a channel's lists of the transactions of a day): `plan` plans the downloads, and `sweep` processes
-   * the bills whose next step is due. Neither waits for the background jobs.
+   * The functions for bills (a channel's lists of the transactions of a day). `plan` plans the downloads. `sweep`
+   * processes the bills whose next step is due. Both functions work without the background jobs.
    */
   bills: { plan(): Promise<void>; sweep: Sweep };
   /** Queries every channel account for recently changed disputes. */
   findDisputes(): Promise<void>;
   messages: MessageLog;
-  /** If the simulator is used, stores its channel configurations before the first payment. */
+  /** Stores the channel configurations of the simulator before the first payment, if the simulator is used. */
   prepare(): Promise<void>;
   /**
    * Called after the start: logs each enabled channel whose secrets cannot be decrypted, because this channel cannot be

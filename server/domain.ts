@@ -1,4 +1,4 @@
-// Names used on the wire and in stored rows, shared by all folders. This file imports nothing.
+// Names and types that API messages and database rows use. All folders import this file, so it imports nothing itself.
 
 /** Stored states of an order. */
 export const ORDER_STATES = ['created', 'pending', 'closing', 'closed', 'failed', 'paid'] as const;
@@ -8,11 +8,17 @@ export type OrderState = (typeof ORDER_STATES)[number];
 export const REFUND_STATES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
 export type RefundState = (typeof REFUND_STATES)[number];
 
-/** Refund states on the wire: the stored states, and `waiting_for_approval` if a second administrator must approve the refund. */
+/**
+ * Refund states in API responses: the stored states, and `waiting_for_approval` if a second administrator must approve
+ * the refund.
+ */
 export const REFUND_STATUSES = [...REFUND_STATES, 'waiting_for_approval'] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
-/** Order states on the wire: the stored states, and the states that refunds give a paid order. */
+/**
+ * Order states in API responses: the stored states, `partially_refunded` and `refunded`. Refunds give a paid order one
+ * of the last two states.
+ */
 export const ORDER_STATUSES = [...ORDER_STATES, 'partially_refunded', 'refunded'] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
@@ -21,8 +27,10 @@ export const CLOSE_REASONS = ['merchant', 'admin', 'expired', 'channel', 'payer'
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 /**
- * The origin of a refund. `late`, `surplus`, `skillpay`: the service itself requested it. `channel`: it was made outside
- * the service, for example in the channel's portal. `dispute`: the payer won a dispute.
+ * Who requested a refund, or why it exists. `late`: the service refunds a payment that arrived after the order had
+ * ended. `surplus`: a received payment that does not belong to the order is refunded. `skillpay`: the service refunds a
+ * pay-per-call order. `channel`: the refund was made outside the service, for example in the channel's portal.
+ * `dispute`: the payer won a dispute.
  */
 export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
 
@@ -38,8 +46,8 @@ export interface ProductSnapshot {
 }
 
 /**
- * Facts about a channel that all folders and payctl look up by its wire name. All other facts are in the channel's
- * `ChannelKind`.
+ * Facts about a channel (Alipay, WeChat Pay or PayPal) that all folders and payctl need. All other facts about the
+ * channel are in its `ChannelKind` (payments/channel.ts).
  */
 interface ChannelFacts {
   /** The channel's name as shown to payers and operators. */
@@ -51,26 +59,30 @@ interface ChannelFacts {
   /** The only currency that the channel accepts; absent = its `ChannelKind` lists the accepted currencies. */
   onlyCurrency?: string;
   /**
-   * The kinds of certificates and keys of a configuration. `key`: the kind of the private key that belongs to the
-   * certificate; absent = none.
+   * The kinds of certificates and keys that a channel configuration can contain. `key` is the kind of the private key
+   * that belongs to the certificate. Absent = no private key belongs to it.
    */
   certKinds: Readonly<Record<string, { key?: string }>>;
   /**
-   * Response headers with the request number that the channel's support asks for. The most common header comes first.
+   * The channel's response headers that contain its id of a request. The channel's support asks for this id. The most
+   * common header comes first.
    */
   supportIdHeaders: readonly string[];
-  /** The certificates that verify the channel's messages can be downloaded from the channel. */
+  /** True if the certificates that verify the channel's messages can be downloaded from the channel. */
   handsOutCerts?: true;
   /**
-   * The messages for which the service must register its address by a call. `notifications`: all messages, and without
-   * the call none arrive. `complaints`: only messages about complaints. Absent = no registration.
+   * The messages that the channel sends only after the service has registered its URL by an API call. `notifications`:
+   * all messages. `complaints`: only messages about complaints. Absent = no registration is necessary.
    */
   registers?: 'notifications' | 'complaints';
-  /** The channel's page refuses payers without a `Referer` header. */
+  /** True if the channel's payment page refuses payers whose browser sends no `Referer` header. */
   needsReferrer?: true;
-  /** The channel creates the trade when the payer scans the code; before that a query returns "not found". */
+  /**
+   * True if the channel creates the payment only when the payer scans the QR code. Before that, a query of the payment
+   * returns "not found".
+   */
   createsOnScan?: true;
-  /** After approval the channel redirects the payer back and sends its own order number as the parameter `token`. */
+  /** True if the channel adds its own order id as the parameter `token` to the URL to which it redirects the payer. */
   returnsWithToken?: true;
 }
 
@@ -118,23 +130,23 @@ const channels = {
   },
 } as const satisfies Readonly<Record<string, ChannelFacts>>;
 
-/** The wire name of a channel. */
+/** The name of a channel in the API and in the database: `alipay`, `wechat` or `paypal`. */
 export type PayWay = keyof typeof channels;
 
-/** The channels by their wire name. */
 export const CHANNELS: Readonly<Record<PayWay, ChannelFacts>> = channels;
 
-/** The kinds of certificates and keys of all channels. */
 export const CERT_KINDS: readonly string[] = Object.values(CHANNELS).flatMap(({ certKinds }) => Object.keys(certKinds));
 
-/** Certificates that belong to a private key of the service, and the kind of that key. */
+/** For each kind of certificate that has a private key, the kind of this key. */
 export const CERT_PAIRS: ReadonlyMap<string, string> = new Map(
   Object.values(CHANNELS).flatMap(({ certKinds }) =>
     Object.entries(certKinds).flatMap(([kind, { key }]) => (key === undefined ? [] : [[kind, key] as const])),
   ),
 );
 
-/** The channels' display names, by wire name. */
+/**
+ * Returns the names of all channels in one language: of the channels themselves, or of the apps with which payers pay.
+ */
 export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonly<Record<PayWay, string>> {
   return Object.fromEntries(PAY_WAYS.map((payWay) => [payWay, CHANNELS[payWay][of][language]])) as Record<
     PayWay,
@@ -142,7 +154,6 @@ export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonl
   >;
 }
 
-/** The wire names of the channels. */
 export const PAY_WAYS = Object.keys(CHANNELS) as readonly PayWay[];
 
 /** The channel names joined in English: `Alipay, WeChat Pay and PayPal`. */
@@ -151,7 +162,7 @@ export const CHANNEL_LIST = inEnglish(
   'and',
 );
 
-/** The channels that accept only one currency: `CNY for alipay and wechat`. */
+/** The currency of each channel that accepts only one currency, as text for messages: `CNY for alipay and wechat`. */
 export const ONLY_CURRENCIES = [...Map.groupBy(PAY_WAYS, (payWay) => CHANNELS[payWay].onlyCurrency)]
   .flatMap(([currency, payWays]) => (currency === undefined ? [] : [`${currency} for ${inEnglish(payWays, 'and')}`]))
   .join(', ');
@@ -202,18 +213,27 @@ export function exponentOf(currency: string): number | undefined {
 /** The currencies whose amounts have no decimal places, such as JPY. Amounts of all other currencies have two. */
 export const WITHOUT_DECIMALS: readonly string[] = Object.keys(EXPONENTS).filter((code) => EXPONENTS[code] === 0);
 
-/** The environment of the channel that receives the requests of a configuration. */
+/**
+ * The environments to which a channel configuration can send its requests: the simulator of this service, the sandbox
+ * of the channel, or the live channel (real money).
+ */
 export const MODES = ['simulator', 'sandbox', 'live'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** The ways to present a payment to the payer. `code`: the shop scanned a code in the payer's app. */
+/** The ways to present a payment to the payer. `code`: the payer shows a code in the app, and the shop scans it. */
 export const SCENES = ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'mini', 'code', 'redirect'] as const;
 export type Scene = (typeof SCENES)[number];
 
-/** Kinds of payment data for the payer; `code`: no data, the payer confirms in the app whose code was scanned. */
+/**
+ * The kinds of data with which a payer can pay. `code`: no data is necessary, because the shop has scanned the code in
+ * the payer's app.
+ */
 export const PAY_HINTS = ['qr', 'redirect', 'app', 'jsapi', 'code'] as const;
 
-/** The data that a payer needs to pay, exactly as the channel returned it for the scene. */
+/**
+ * The data with which a payer can pay, for example the text of a QR code. It is exactly the data that the channel
+ * returned.
+ */
 export interface PayHint {
   type: (typeof PAY_HINTS)[number];
   /** Text of the QR code. */
@@ -230,7 +250,7 @@ export interface Goods {
   price: number;
 }
 
-/** Alipay options of a merchant; each is a field of Alipay's own requests. */
+/** The options that a merchant can set for Alipay payments. Each option is a field of Alipay's own API requests. */
 export interface AlipayOptions {
   storeId?: string | undefined;
   operatorId?: string | undefined;
@@ -245,7 +265,7 @@ export interface AlipayOptions {
   goods?: readonly Goods[] | undefined;
 }
 
-/** WeChat Pay options of a merchant. */
+/** The options that a merchant can set for WeChat Pay payments. */
 export interface WechatOptions {
   attach?: string | undefined;
   goodsTag?: string | undefined;
@@ -258,7 +278,7 @@ export interface WechatOptions {
   goods?: readonly Goods[] | undefined;
 }
 
-/** PayPal options of a merchant. */
+/** The options that a merchant can set for PayPal payments. */
 export interface PaypalOptions {
   /** The merchant's name that PayPal shows to the payer, instead of the business name of the PayPal account. */
   brandName?: string | undefined;
@@ -271,7 +291,7 @@ export interface PaypalOptions {
   softDescriptor?: string | undefined;
 }
 
-/** Options by channel; an order stores only those of its own channel. */
+/** The options that a merchant can set for each channel. An order stores only the options of its own channel. */
 export interface ChannelOptions {
   alipay?: AlipayOptions | undefined;
   wechat?: WechatOptions | undefined;
@@ -279,9 +299,10 @@ export interface ChannelOptions {
 }
 
 /**
- * A side effect of a state change of an order or refund: on stock, coins, or pay-per-call. It runs in a savepoint, so
- * the state change commits even if the effect fails. `mayRefuse`: a failure of the effect rejects the whole change,
- * because an administrator or application requested it.
+ * A side effect of a state change of an order or refund: on stock, coins, or pay-per-call. `run` lists the functions to
+ * call. An effect runs in a savepoint, so the state change is committed even if the effect fails. Only with
+ * `mayRefuse`, a failure of the effect rejects the whole change. This is set for changes that an administrator or
+ * application requested.
  */
 export interface EffectRun {
   readonly name: string;
@@ -294,8 +315,8 @@ export const DISPUTE_STATES = ['open', 'needs_answer', 'under_review', 'won', 'l
 export type DisputeState = (typeof DISPUTE_STATES)[number];
 
 /**
- * One amount limit for all currencies, in minor units: `whole` for currencies without decimals, `decimal` for
- * currencies with two.
+ * One amount limit for all currencies, in minor units. `whole` is the limit for currencies without decimals, such as
+ * JPY. `decimal` is the limit for currencies with two decimals.
  */
 export interface AmountBound {
   whole: bigint;
@@ -303,21 +324,23 @@ export interface AmountBound {
 }
 
 /**
- * States of a bill. `waiting`: not downloaded yet. `reading`: its file is parsed into lines. `matching`: its lines are not yet compared
- * with the orders. `done`: compared. `refused`: the file is not the expected bill, or the channel provides none to this account. `missing`:
- * the channel no longer provides it.
+ * States of a bill (a settlement file of a channel). `waiting`: not downloaded yet. `reading`: its file is parsed into
+ * lines. `matching`: its lines are stored, and their comparison with the orders is not finished. `done`: compared.
+ * `refused`: the file is not the expected bill, or the channel provides no bills to this account. `missing`: the
+ * channel no longer provides the bill.
  */
 export const BILL_STATES = ['waiting', 'reading', 'matching', 'done', 'refused', 'missing'] as const;
 export type BillState = (typeof BILL_STATES)[number];
 
-/** The source of a bill. */
+/** How a bill file came to the service: downloaded from the channel, or imported by hand. */
 export const BILL_SOURCES = ['channel', 'import'] as const;
 export type BillSource = (typeof BILL_SOURCES)[number];
 
 /**
- * Kinds of bill lines. `pending`: a refund that was in progress when the bill was made; the line stays `pending` after the refund ends.
- * `dispute`: money that a chargeback took or returned. `other`: any other line (a transfer, a failed refund). `unreadable`: a row that
- * could not be parsed; its amounts are 0, and `event` names the place and the reason.
+ * Kinds of bill lines. `pending`: a refund that was in progress when the bill was made. The line stays `pending` after
+ * the refund ends. `dispute`: money that a chargeback took or returned. `other`: any other line (a transfer, a failed
+ * refund). `unreadable`: a line that could not be parsed. Its amounts are 0, and `event` contains the position in the
+ * file and the reason.
  */
 export const BILL_LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other', 'unreadable'] as const;
 export type BillLineKind = (typeof BILL_LINE_KINDS)[number];
@@ -339,33 +362,40 @@ export interface BillLine {
   channelRefundNo: string | null;
   currency: string;
   /**
-   * Payment: the amount of the order. Refund: the refunded amount. Neither is negative. Other kinds: the change of the
-   * account balance.
+   * For a payment, the amount of the order. For a refund, the refunded amount. Both are never negative. For all other
+   * kinds of lines, the change of the account balance, which may be negative.
    */
   amount: bigint;
-  /** The part of the amount that the merchant granted as a discount and that is never settled; negative if a refund returns it. */
+  /**
+   * The part of `amount` that is a discount of the merchant. The channel never settles this part. Negative if a refund
+   * returns the discount.
+   */
   discount: bigint;
   /** The channel's fee; negative if the channel returned it. On a fee line this is the fee, and `amount` is 0. */
   fee: bigint;
-  /** The part passed on to profit-sharing receivers; negative if they returned it. */
+  /**
+   * The part of `amount` that the channel passed on to profit-sharing receivers. Negative if the receivers returned it.
+   */
   share: bigint;
   at: Date;
   /** The line as the channel wrote it, decoded to text. */
   raw: string;
 }
 
-/** The fee that a channel should charge for a payment: a share of the amount, and a fixed sum in minor units of a currency. */
+/**
+ * The fee that a channel should charge for a payment: a share of the payment's amount plus a fixed sum in minor units.
+ */
 export interface FeeRate {
   /** The share of the amount as a decimal; `0.006` means 0.6 %. */
   share: string;
   fixed: bigint;
-  /** The currency of `fixed`; payments in other currencies are not compared. null = no fixed sum. */
+  /** The currency of the fixed sum. The fees of payments in other currencies are not checked. null = no fixed sum. */
   fixedCurrency: string | null;
 }
 
 /**
- * Kinds of differences between a bill and the orders of its account. A bill line whose number does not have the
- * service's format is only counted and is not a difference.
+ * Kinds of differences between a bill and the orders of its channel account. A bill line whose order number does not
+ * have the format of this service belongs to another system. Such a line is counted, but is not a difference.
  */
 export const DIFFERENCE_KINDS = [
   'paid_unknown_to_us',
@@ -384,7 +414,10 @@ export const DIFFERENCE_KINDS = [
 ] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
 
-/** The kind of difference for lines of other systems at the same account: counted in every bill, but listed only on request. */
+/**
+ * The name under which bill lines of other systems are listed. These systems use the same channel account. Their lines
+ * are counted in every bill, but listed only on request.
+ */
 export const NOT_OURS = 'order_not_ours';
 
 /**
@@ -395,7 +428,10 @@ export const NOT_OURS = 'order_not_ours';
 export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
 export type DifferenceState = (typeof DIFFERENCE_STATES)[number];
 
-/** One side of a difference: the values in the bill or in the service's rows. Amounts are minor units as text. */
+/**
+ * The values on one side of a difference: in the bill, or in the database of the service. Amounts are minor units as
+ * text.
+ */
 export interface DifferenceSide {
   state?: string | undefined;
   amount?: string | undefined;
@@ -404,11 +440,14 @@ export interface DifferenceSide {
   channelNo?: string | undefined;
   at?: string | undefined;
   line?: number | undefined;
-  /** The reason why the line could not be parsed, with its line and column in the file. */
+  /** Set if the line could not be parsed: the reason, with the line and column in the file. */
   reason?: string | undefined;
 }
 
-/** Totals of a bill for one project and currency, in minor units as text. `project` null = lines of other systems. */
+/**
+ * The totals of a bill for one project and one currency. Amounts are minor units as text. `project` is null for the
+ * lines of other systems.
+ */
 export interface BillSum {
   project: string | null;
   currency: string;
@@ -431,18 +470,24 @@ export interface BillSum {
    */
   pending: number;
   /**
-   * Payments on this bill that were completed on a day other than the day of the bill. The key is the day of
-   * completion; the value is the sum of these payments without discounts, fees and shares. Absent = there are none.
+   * The payments on this bill that were completed on another day than the day of the bill. The key is the day of
+   * completion. The value is the sum of their amounts after deduction of discounts, fees and shares. Absent = none.
    */
   onOtherDays?: Readonly<Record<string, string>>;
 }
 
-/** Refunds that a bill lists as in progress, grouped by their result in the service. Minor units as text. */
+/**
+ * Totals of the refunds that a bill lists as in progress. They are grouped by the result that the service knows.
+ * Amounts are minor units as text.
+ */
 export interface PendingRefunds {
   billNo: string;
   project: string | null;
   currency: string;
-  /** `open` = no final result: in progress, stuck, or of another system. */
+  /**
+   * The result of the refunds. `open`: the service knows no final result, because the refunds are in progress, stuck,
+   * or of another system.
+   */
   end: 'succeeded' | 'failed' | 'open';
   refunds: number;
   refunded: string;
@@ -491,13 +536,12 @@ export const merchantScopes = [
   'coin:write',
 ] as const;
 
-/** Scopes for configuration; only applications marked as trusted may have them. */
+/** The scopes that only applications marked as trusted may have. */
 export const trustedScopes = ['config:read', 'config:write', 'cert:manage', 'admin'] as const;
 
-/** All scopes; `admin` grants all of `/api/v2` and nothing of `/api/v1`. */
+/** All scopes. The scope `admin` permits all of `/api/v2`, but nothing of `/api/v1`. */
 export const scopes = [...merchantScopes, ...trustedScopes] as const;
 
-/** A scope of an API application. */
 export type Scope = (typeof scopes)[number];
 
 /** Roles of administrators, from the fewest to the most rights. */
@@ -506,5 +550,8 @@ export const ROLES = ['viewer', 'operator', 'admin'] as const;
 /** A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills); an admin may do everything. */
 export type Role = (typeof ROLES)[number];
 
-/** The service's id format; other text is rejected before PostgreSQL would report a type error. */
+/**
+ * The format of the service's ids. Text in another format is rejected before it reaches PostgreSQL, which would report
+ * a type error.
+ */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

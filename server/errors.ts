@@ -63,10 +63,13 @@ abstract class CodedError<Code extends string> extends Error {
   }
 }
 
-/** A refusal with a stable code and an HTTP status; it contains everything that the caller may see. */
+/** An error that is returned to the caller. It has an HTTP status and a code on which clients can rely. */
 export class AppError extends CodedError<ErrorCode> {}
 
-/** The database failed after a part of the request was written (504), so the error does not claim that nothing was changed. */
+/**
+ * The database failed after a part of the request was written (504). The caller must check what was changed before it
+ * repeats the request.
+ */
 export class ChangeUnknown extends AppError {
   constructor(message: string, cause: unknown) {
     super('change_unknown', 504, message, {
@@ -83,7 +86,10 @@ export class CommitUnknown extends ChangeUnknown {
   }
 }
 
-/** Codes of failures of this process, printed by payctl. No HTTP response has them, and they have no documentation page. */
+/**
+ * Codes of errors that stop the start of the service or an offline command of payctl. No HTTP response has these codes,
+ * and they have no documentation page.
+ */
 export type LocalCode =
   | 'address_in_use'
   | 'address_unusable'
@@ -110,7 +116,7 @@ export type LocalCode =
   | 'staging_beside_live'
   | 'table_busy';
 
-/** A failure that stops a start or an offline command; `status` chooses payctl's exit code. */
+/** An error that stops the start of the service or an offline command. payctl derives its exit code from `status`. */
 export class LocalError extends CodedError<LocalCode> {}
 
 /** The input is malformed or breaks a rule of its schema (400). */
@@ -176,7 +182,7 @@ export class Unavailable extends AppError {
   }
 }
 
-/** An error and its causes, the outermost first. */
+/** Yields an error and its causes, at most five. The outermost error comes first. */
 export function* causes(error: unknown): Generator<object> {
   let current: unknown = error;
   for (let depth = 0; depth < 5 && typeof current === 'object' && current !== null; depth += 1) {

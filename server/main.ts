@@ -32,8 +32,8 @@ const CLOSING_SECONDS = 10;
 const SETTLED_MS = 1_000;
 
 /**
- * Runs the service, as one process or as one of `Server.Workers`. Returns after a graceful stop by SIGTERM or SIGINT; a
- * single process also stops on SIGHUP.
+ * Runs the service, as a single process or as several workers (`Server.Workers`). Returns after a graceful stop by
+ * SIGTERM or SIGINT. A single process also stops on SIGHUP.
  */
 export async function startServer({ config: file, env, cwd, onReady }: ServerInput): Promise<void> {
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
@@ -50,7 +50,7 @@ export async function startServer({ config: file, env, cwd, onReady }: ServerInp
 /** Start and stop of a service that is a single process, without a supervisor. */
 function alone(onReady: ServerInput['onReady']): Life {
   return {
-    // SIGHUP means that the terminal closed. Without workers, the service stops.
+    // SIGHUP means that the terminal was closed. A single process then stops.
     ends: Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((name) => once(process, name))).then(() => 'stop'),
     openSimulator,
     openMetrics: (registry, { metrics: { listen: where } }) =>
@@ -60,7 +60,10 @@ function alone(onReady: ServerInput['onReady']): Life {
   };
 }
 
-/** Starts application and listeners; closes them in reverse order, also when a later step fails. */
+/**
+ * Starts the parts of the service, for example the HTTP listener. Closes them in reverse order, also when a later step
+ * fails.
+ */
 async function serve(config: Config, life: Life): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const simulator = await life.openSimulator(config);

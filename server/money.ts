@@ -14,8 +14,8 @@ export const MAX_MAJOR = 100_000_000n;
 
 /**
  * Parses a minimum or maximum amount by which a list is filtered: major units, zero or more, at most two decimals.
- * Returns undefined if the text is invalid. For currencies without decimals, `up` rounds a minimum up; a maximum is
- * rounded down. Example: 12.50 as a minimum means JPY 13, as a maximum JPY 12.
+ * Returns undefined if the text is invalid. If the currency has no decimals, a minimum (`up`) is rounded up and a
+ * maximum is rounded down. Example: 12.50 as a minimum means JPY 13, as a maximum JPY 12.
  */
 export function readBound(text: string, up: boolean): AmountBound | undefined {
   const [, major, decimals = ''] = /^(\d{1,9})(?:\.(\d{1,2}))?$/.exec(text) ?? [];
@@ -25,8 +25,8 @@ export function readBound(text: string, up: boolean): AmountBound | undefined {
 }
 
 /**
- * Parses `amount` of a request (major units, JSON number or decimal string) into minor units. Throws InvalidRequest `amount_invalid` for
- * exponents, signs, too many decimals, zero and amounts above the maximum.
+ * Parses `amount` of a request (major units, JSON number or decimal string) into minor units. Throws InvalidRequest
+ * `amount_invalid` for exponents, signs, too many decimals, zero and amounts above the maximum.
  */
 export function readAmount(input: number | string, currency: string, pointer = '/amount'): Money {
   const exponent = exponentOf(currency);

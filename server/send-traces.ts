@@ -12,11 +12,10 @@ import {
 } from '@opentelemetry/sdk-trace';
 import { recordSpans } from './work.ts';
 
-/** The trace collector, and the service attributes of its traces. */
 interface TraceTarget {
   /** Base URL of the collector; `/v1/traces` is appended. */
   url: string;
-  /** Percentage of traced requests, among those that were sent without a `traceparent`. */
+  /** The percentage of the requests without a `traceparent` header that are traced. */
   percent: number;
   version: string;
   /** Called with the reason when traces could not be sent. */

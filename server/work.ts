@@ -62,7 +62,7 @@ export function currentWork(): Readonly<Work> {
   return current.getStore() ?? {};
 }
 
-/** Undefined while tracing is off. Tracing then costs only one check. */
+/** The OpenTelemetry tracer. It is undefined while tracing is off. */
 let tracer: Tracer | undefined;
 
 /**
@@ -73,12 +73,11 @@ export function recordSpans(isOn: boolean): void {
   tracer = isOn ? trace.getTracer('unified-payment-service') : undefined;
 }
 
-/** The options of a span. */
 export interface SpanAbout {
   kind?: keyof typeof KINDS;
   /**
-   * Only numbers and fixed words that the service itself defines: never secrets, texts of third parties or data of
-   * payers.
+   * Attributes of the span. They must be numbers or fixed words that the service itself defines. Secrets, texts of
+   * third parties and data of payers are not allowed.
    */
   attributes?: Attributes;
   /** The stored W3C `traceparent` of the parent span. The new span also gets a link to the span that is current now. */

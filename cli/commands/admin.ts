@@ -26,7 +26,6 @@ function defineCreate(noun: Command, context: ContextOf): void {
   ).action((options: CreateFlags) => runCreate(context(), options));
 }
 
-/** Creates an administrator. */
 async function runCreate(context: Context, options: CreateFlags): Promise<void> {
   const { change, print, prompts, terminal } = context;
   const fields = await complete(context, admin.fields, bodyOf(options, admin.fields));
@@ -41,8 +40,8 @@ async function runCreate(context: Context, options: CreateFlags): Promise<void> 
       path: admin.path,
       body: { ...fields, password },
     },
-    // In this command `--password-file` is for the password of the new account, so the operator's password has another
-    // flag.
+    // In this command `--password-file` is for the password of the new account. The operator's own password is read
+    // from `--own-password-file`.
     { ...options, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (!row) return;
@@ -127,8 +126,8 @@ async function resetPasswordOnline(context: Context, username: string, flags: Re
       path: `${admin.path}/${segment(id)}`,
       body: { password },
     },
-    // In this command `--password-file` is for the new password of the account, so the operator's password has another
-    // flag.
+    // In this command `--password-file` is for the new password of the account. The operator's own password is read
+    // from `--own-password-file`.
     { ...flags, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (row) await printReset(context, username, { username, ...row });

@@ -6,7 +6,10 @@ import { BY } from './views.ts';
 
 const NAMES = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'] as const;
 
-/** Parses `CNY.perDay=1000,CNY.ordersPerHour=none` into new limits. If the flag is repeated, the limits are merged. */
+/**
+ * Parses the spending limits of an application, e.g. `CNY.perDay=1000,CNY.ordersPerHour=none`. If the flag is repeated,
+ * the limits are merged.
+ */
 function readLimits(text: string, before?: unknown): Record<string, Row | null> {
   const change = { ...(before as Record<string, Row | null> | undefined) };
   for (const item of text.split(',')) {

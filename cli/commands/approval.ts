@@ -49,7 +49,7 @@ export function define(noun: Command, context: ContextOf): void {
     ],
     id: 'number of the refund, the dispute or the exception',
     request: (refundNo) => ({ what: `approve ${refundNo}` }),
-    // Approving executes the request, which sends money.
+    // After the approval the service carries out what was requested, so money is sent.
     risk: 'severe',
     done: ({ kind = 'refund' }, refundNo) =>
       `Approved ${plain(kind)} ${refundNo}. Next: payctl ${plain(kind)} get ${refundNo}`,

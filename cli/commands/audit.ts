@@ -36,21 +36,24 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /**
- * Values about the audit log that the operator stored outside the service, e.g. the hash of an earlier entry (`--tip`).
+ * The flags for facts about the audit log that the operator stored outside the service. An example is the hash of an
+ * earlier entry (`--tip`), which must still be in the log.
  */
 export interface AuditKnowledgeFlags {
   tip?: string;
   acceptUntil?: string;
 }
 
-/** Adds the flags for values that the operator stored outside the service. */
+/**
+ * Adds the flags `--tip` and `--accept-until`. Their values are facts about the audit log that the operator stored
+ * outside the service.
+ */
 export function auditKnowledgeFlags(command: Command): Command {
   return command
     .option('--tip <hash>', 'an audit log tip that you stored: it must still be in the log', tip)
     .option('--accept-until <id>', 'accept audit log lines of a former key, and missing lines, up to this tip', lineId);
 }
 
-/** The flags of `payctl audit`. */
 export interface AuditFlags extends AuditKnowledgeFlags {
   forgetTip?: boolean;
 }
@@ -76,7 +79,10 @@ function lineId(text: string): string {
   return text;
 }
 
-/** Runs one or all ledger checks, prints a row per check, and prints the first violations on stderr. */
+/**
+ * Runs the consistency checks of the service: the orders, refunds, coin balances, events and the audit log, or only the
+ * audit log. Prints one row per check, and the first violations on stderr.
+ */
 export async function run(
   { api, print, terminal, flags, sessions, target }: Context,
   { forgetTip = false, ...asked }: AuditFlags & { only?: 'audit-log' } = {},
@@ -116,7 +122,10 @@ export async function run(
   );
 }
 
-/** Merges all pages: adds up the violations of each check, and takes the audit log from the last page. */
+/**
+ * Fetches all pages of the check results. Adds up the violations of each check. The result for the audit log comes from
+ * the last page that has one.
+ */
 async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs: Row[]; auditLog: Row }> {
   let auditLog: Row = {};
   const billsRead = { read: 0, unread: 0, quiet: [] as string[] };
@@ -136,8 +145,8 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
   const [bills, log] = [proofs.get('bills'), proofs.get('audit-log')];
-  // The service returns the numbers of read and of missing bills outside the ledger check `bills`. payctl copies them
-  // into this check, so that they appear in JSON output that scripts archive.
+  // The service returns two counts about bills, the read ones and the missing ones, outside the result of the check
+  // `bills`. payctl copies them into this result, because scripts archive only the results of the checks.
   if (bills) proofs.set('bills', { ...bills, ...billsRead });
   if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };
@@ -152,7 +161,7 @@ function merged(one: Row, other: Row): Row {
   };
 }
 
-/** Converts a ledger check into a row of the table: the rule and the number of violations. */
+/** Converts the result of a check to a table row: the rule that was checked, and the number of violations. */
 function findingOf(proof: Row): Finding {
   const holds = proof['ok'] === true;
   const { read, unread } = proof;
@@ -181,8 +190,9 @@ function examplesIn(proof: Row): Row[] {
 }
 
 /**
- * The advice after a failed check: `--forget-tip` or `--accept-until` after a restore, `payctl explain` for a violation
- * of an order, otherwise `--json`.
+ * Returns the advice after a failed check. If a restore may have lost entries of the audit log, this is a flag of
+ * `payctl audit`. If a violation concerns an order, it is `payctl explain`. In all other cases it is `payctl audit
+ * --json`.
  */
 function hintFor(proof: Row, kept: KeptTip | undefined): string {
   const [first] = examplesIn(proof);

@@ -60,7 +60,10 @@ function countOf(row: Row, state: string): number {
   return counts.reduce((sum, one) => (one.state === state ? sum + Number(one.count) : sum), 0);
 }
 
-/** The columns for the sums of a bill or of its lines. */
+/**
+ * The table columns for sums of money. A bill has two kinds of sums: those that the channel states, and those that the
+ * service computes from the lines.
+ */
 const SUMS: View = {
   noun: 'sum',
   id: 'of',
@@ -189,11 +192,15 @@ function nameOf(bill: Row): string {
   return `Bill ${String(bill['billNo'])} of ${String(bill['payWay'])}, ${String(bill['day'])}`;
 }
 
-/** The error for the final state of a bill; undefined if the bill was compared. */
+/**
+ * Returns the error for a bill that could not be compared with the orders, e.g. because the channel has no bill.
+ * Returns undefined if the comparison succeeded.
+ */
 function failureOf(bill: Row): CliError | undefined {
   const fault = faultOf(bill['fault']);
   const state = String(bill['state']);
-  // `same_account`: the bill of another app of the same merchant already contains these lines.
+  // The error `same_account` is harmless. It means that the bill of another app of the same merchant already contains
+  // these lines.
   if (state === 'done' && (!fault || fault.code === 'same_account')) return undefined;
   const name = nameOf(bill);
   const faultText = fault ? ` ${sentence(fault)}` : '';
@@ -274,7 +281,10 @@ function waitFlags(command: Command): Command {
     .option('--interval <seconds>', 'seconds between checks', seconds, 2);
 }
 
-/** Waits until the service has compared a bill, and prints the bill. Throws if the bill is refused or missing. */
+/**
+ * Waits until the service has compared a bill with the orders, and prints the bill. Throws if the bill is invalid or
+ * missing.
+ */
 async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<void> {
   const { print } = context;
   const billNo = String(begun['billNo']);
@@ -397,7 +407,7 @@ export function defineImport(noun: Command, context: ContextOf): void {
   ).action((file: string, options: Row & ChangeFlags & WaitFlags) => runImport(context(), file, options));
 }
 
-/** Streams the file to the service, and waits until the service has compared the bill. */
+/** Streams the file to the service. Then waits until the service has compared the bill with the orders. */
 async function runImport(context: Context, file: string, options: Row & ChangeFlags & WaitFlags): Promise<void> {
   const { terminal, change, flags } = context;
   const query = (await complete(context, BILL_KEY_FIELDS, bodyOf(options, BILL_KEY_FIELDS))) as Query;

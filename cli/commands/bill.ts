@@ -116,7 +116,10 @@ function defineDifferences(noun: Command, context: ContextOf): void {
   ).action((billNo: string, options: Row & ListFlags) => runDifferences(context(), billNo, options));
 }
 
-/** Prints the differences that match the filters. In table format payctl then prints the commands to run next. */
+/**
+ * Prints the differences between a bill and the orders. The flags filter them. In table format payctl then prints the
+ * commands to run next.
+ */
 async function runDifferences(context: Context, billNo: string, options: Row & ListFlags): Promise<void> {
   const path = `${rowPath(bill, billNo)}/differences`;
   const fixes = new Set<string>();
@@ -155,8 +158,8 @@ function defineLines(noun: Command, context: ContextOf): void {
 }
 
 /**
- * Prints the lines of a bill, up to the limit that the flags set. If the bill has more lines than the limit, payctl
- * prints a note on stderr. A format with one output row per bill line is printed while the lines arrive.
+ * Prints the lines of a bill, up to the limit that the flags set. If the bill has more lines, payctl prints a note on
+ * stderr. Formats with one output row per line (e.g. CSV) are printed while the lines arrive.
  */
 async function runLines(context: Context, billNo: string, flags: LinesFlags): Promise<void> {
   const { print, terminal } = context;
@@ -342,7 +345,10 @@ function defineSettlement(noun: Command, context: ContextOf): void {
   ).action((options: Row) => runSettlement(context(), options));
 }
 
-/** Prints the settlement per day. A table also has totals. JSON contains the whole response. Notes go to stderr. */
+/**
+ * Prints per day the amounts that the channels settle with the merchant. A table also has totals. JSON contains the
+ * whole response. Notes about problems, e.g. missing bills, go to stderr.
+ */
 async function runSettlement({ api, print }: Context, options: Row): Promise<void> {
   const figures = await api.get('/api/v1/stats/settlement', queryOf(options, SETTLED_FILTERS));
   if (print.json) return print.item(figures, DAYS);

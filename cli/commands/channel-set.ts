@@ -62,7 +62,10 @@ interface SchemaCert {
   help?: string;
 }
 
-/** The fields, certificates and modes of a channel's configuration. */
+/**
+ * Describes what the configuration of a channel may contain: its fields, its certificates, and its modes (e.g. live,
+ * sandbox or simulator).
+ */
 interface Schema {
   modes: readonly string[];
   fields: readonly SchemaField[];

@@ -2,7 +2,6 @@ import { Argument, type Command, type Option } from 'commander';
 import type { Context, ContextOf, DescribedTree } from '../context.ts';
 import { examples } from '../options.ts';
 
-/** The supported shells. */
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
 type Shell = (typeof SHELLS)[number];
 

@@ -114,7 +114,7 @@ export function define(noun: Command, context: ContextOf): void {
     fields: [
       { name: 'note', value: 'text', help: 'note for the channel, which may show it to the payer', required: true },
     ],
-    // The channel refunds the payer, which cannot be undone.
+    // Accepting a dispute cannot be undone: the channel refunds the payer.
     risk: 'severe',
     money: true,
     async print(context, row, disputeNo) {

@@ -46,7 +46,7 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Logs in and saves the session under a context. For a new server, a new context is created. */
+/** Logs in and saves the session in a context (a server with a name). If there is no such context yet, creates one. */
 async function run(context: Context, flags: LoginFlags): Promise<void> {
   const { terminal, prompts, print, sessions } = context;
   const contexts = await sessions.contexts();

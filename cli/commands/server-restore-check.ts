@@ -12,14 +12,14 @@ import { type AuditKnowledgeFlags, auditKnowledgeFlags } from './audit.ts';
 import { degraded, failed, ok } from './doctor/finding.ts';
 import { seals } from './doctor/offline.ts';
 
-/** The inputs of the checks, in addition to the restored copy. */
+/** The inputs of the checks, in addition to the restored copy of the database. */
 interface Surroundings {
   now: Date;
   /** Hash of an audit log entry that the operator stored; undefined without --tip. */
   tip?: string | undefined;
 }
 
-/** Converts the facts about a restored copy into check results. */
+/** Converts the facts about a restored copy of the database into check results. */
 function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   return [
     ...seals(facts),
@@ -33,7 +33,7 @@ function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   ];
 }
 
-/** Name of the ledger check that verifies the audit log. */
+/** Name of the check that verifies the audit log. */
 const AUDIT = 'audit-log';
 
 /** The repair advice for each error of the audit log after a restore. */
@@ -156,7 +156,7 @@ export function defineRestoreCheck(noun: Command, context: ContextOf): void {
   ).action((copy: string | undefined, flags: RestoreCheckFlags) => runRestoreCheck(context(), copy, flags));
 }
 
-/** Checks a restored copy and prints whether the operator can use it. */
+/** Checks a copy of the database that was restored from a backup. Prints whether the backup can be used. */
 async function runRestoreCheck(context: Context, copy: string | undefined, flags: RestoreCheckFlags): Promise<void> {
   const place = await placeOf(context, copy, flags);
   const secrets = flags.secrets === undefined ? {} : { secrets: flags.secrets };

@@ -68,8 +68,8 @@ function readMember(field: string, value: unknown): unknown {
 }
 
 /**
- * Converts a trade (order in the simulator) to a table row. The row contains only the channel's ids of its payments and
- * refunds.
+ * Converts a trade (order in the simulator) to a table row. Of each payment and refund, the row contains only the id
+ * that the channel assigned.
  */
 export function shownTrade(trade: Row): Row {
   const numbers = (of: unknown) => (Array.isArray(of) ? of.map(({ number }: Row) => number) : []);

@@ -229,7 +229,7 @@ function defineLedger(noun: Command, context: ContextOf): void {
   ).action((flags: LedgerFlags) => runLedger(context(), flags));
 }
 
-/** Prints the ledger entries of the simulator, or the sums by order. */
+/** Prints the money movements that the simulator recorded. With --sums, prints the sums per order instead. */
 async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   const query = given(flags, ['payWay', 'orderNo']) as Query;
   const { entries, orders } = (await simulatorApi(context, flags).get('/sim/ledger', query)) as {
@@ -240,7 +240,10 @@ async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   await context.print.list(Object.values(orders ?? {}) as Row[], LEDGER_SUMS);
 }
 
-/** The differences that the simulator can add to a bill. A test compares this list with the list of the simulator. */
+/**
+ * The kinds of planted differences. A planted difference is a deliberate error in a bill of the simulator, e.g. a wrong
+ * amount. A test compares this list with the list of the simulator.
+ */
 export const PLANTS = [
   'paid_unknown_to_us',
   'paid_missing_at_channel',
@@ -275,8 +278,8 @@ const MEANINGS = {
 } as const;
 
 /**
- * The conditions that can be set for the simulator's bills, e.g. `cut` (a truncated file). A test compares this list
- * with the list of the simulator.
+ * The conditions that can be set for the simulator's bills. A condition is an artificial situation, e.g. `cut` (a
+ * truncated file). A test compares this list with the list of the simulator.
  */
 export const CONDITIONS = Object.keys(MEANINGS) as (keyof typeof MEANINGS)[];
 
@@ -427,7 +430,8 @@ async function runCondition(context: Context, condition: string, flags: BillFlag
 }
 
 /**
- * Removes one or all planted differences and conditions from the bills of the simulator, and prints those that remain.
+ * Removes one or all deliberate errors and artificial situations from the bills of the simulator. Then prints those
+ * that remain.
  */
 async function runClearPlants(context: Context, id: string | undefined, flags: BillFlags): Promise<void> {
   await clearSimulator(context, flags, id === undefined ? '/sim/bills' : `/sim/bills/${encodeURIComponent(id)}`);

@@ -164,7 +164,7 @@ function defineRedeem(noun: Command, context: ContextOf): void {
   ).action((no: string, flags: RedeemFlags) => runRedeem(context(), no, flags));
 }
 
-/** Redeems a paid order and prints the content. */
+/** Calls a paid resource again, now with the number of the paid order, and prints the content. */
 async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlags): Promise<void> {
   const { print, terminal } = context;
   const api = await asMerchant(context, flags);

@@ -5,7 +5,7 @@ import { json } from '../options.ts';
 import { type Editable, addGet, addList, addSubList } from '../resource.ts';
 import { ORDER_VIEW } from './views.ts';
 
-/** The users (payers) of a merchant. */
+/** Describes users (the payers of a project) for the subcommands: API path, columns, filters and editable fields. */
 const user: Editable = {
   noun: 'user',
   plural: 'payers',
@@ -38,7 +38,7 @@ const user: Editable = {
   ],
 };
 
-/** The columns for a payer's balances. */
+/** The table columns for the coin balances of a payer. */
 const BALANCE = {
   noun: 'account',
   id: 'coin',

@@ -3,7 +3,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { examples } from '../options.ts';
 import { packageVersion } from '../version.ts';
 
-/** Defines `payctl version`. */
+/** Adds the description, the examples and the action of `payctl version`. */
 export function define(command: Command, context: ContextOf): void {
   examples(
     command.description('Show the versions of payctl and Node.js.'),

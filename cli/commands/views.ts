@@ -4,7 +4,7 @@ import { instant } from '../options.ts';
 import type { Field } from '../resource.ts';
 import { type Row, type View, plain } from '../values.ts';
 
-/** Filters that several lists share. */
+/** Filter flags that several list commands share, e.g. `--app`. */
 export const BY = {
   app: { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
   channel: { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
@@ -24,8 +24,8 @@ export function period(since: string, until: string): [Field, Field] {
 }
 
 /**
- * The flag `--reason`: why the operator decides so, e.g. resolves an exception. The service records the reason with the
- * operator's name.
+ * The flag `--reason`: the operator's reason for a decision, e.g. for resolving an exception (a case for an operator).
+ * The service records the reason with the operator's name.
  */
 export const REASON: Field = {
   name: 'reason',
@@ -34,10 +34,9 @@ export const REASON: Field = {
   required: 'text',
 };
 
-/** API path of the orders. */
 export const ORDERS = '/api/v1/orders';
 
-/** The columns for orders. */
+/** The table columns with which payctl shows orders. */
 export const ORDER_VIEW: View = {
   noun: 'order',
   id: 'orderNo',
@@ -56,13 +55,12 @@ export const ORDER_VIEW: View = {
   ],
 };
 
-/** API path of the refunds. */
 export const REFUNDS = '/api/v1/refunds';
 
 /** API path of the exceptions (cases for an operator). */
 export const EXCEPTIONS = '/api/v1/exceptions';
 
-/** API path of the approvals. */
+/** API path of the approvals (requests, e.g. for refunds, that another administrator must approve). */
 export const APPROVALS = '/api/v1/approvals';
 
 /** Prints a request that waits for the approval of another administrator. The service has changed nothing yet. */
@@ -73,7 +71,7 @@ export async function printWaiting({ print }: Pick<Context, 'print'>, row: Row):
   );
 }
 
-/** The columns for approvals. */
+/** The table columns for approvals (requests that another administrator must approve). */
 export const APPROVAL_VIEW: View = {
   noun: 'approval',
   id: 'refundNo',
@@ -90,13 +88,12 @@ export const APPROVAL_VIEW: View = {
   ],
 };
 
-/** API path of the events. */
 export const EVENTS = '/api/v1/events';
 
-/** An event id for examples. */
+/** An invented event id for the examples in the help. */
 export const EVENT_ID = 'evt_5f0c2b6e8a179d3f01935b2e';
 
-/** The columns for the delivery of an event. */
+/** The table columns for webhook deliveries. A delivery sends one event to a URL of the merchant. */
 export const DELIVERY: View = {
   noun: 'delivery',
   id: 'id',

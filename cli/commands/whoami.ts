@@ -17,7 +17,7 @@ const VIEW: View = {
   ],
 };
 
-/** Defines `payctl whoami`. */
+/** Adds the description, the examples and the action of `payctl whoami`. */
 export function define(command: Command, context: ContextOf): void {
   examples(
     command.description('Show the logged-in administrator and the server.'),
@@ -26,7 +26,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action(() => run(context()));
 }
 
-/** Prints the account that the token belongs to. */
+/** Prints the administrator that the token belongs to, and the server. */
 async function run({ api, target, print }: Context): Promise<void> {
   const { context, server, label } = await target();
   await print.item({ ...(await api.get('/api/v1/me')), context, server, label }, VIEW);

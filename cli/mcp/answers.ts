@@ -8,7 +8,7 @@ import type { Row } from '../values.ts';
 /** A response, split into trusted data and texts that people or systems outside the service wrote. */
 interface Sorted {
   data: Row;
-  /** The untrusted texts, by JSON pointer to their place in the response. */
+  /** The untrusted texts. Each key is a JSON pointer to the position of the text in the response. */
   untrusted: Record<string, string>;
   /** Whether the response was truncated to the size limit. */
   truncated: boolean;
@@ -35,7 +35,7 @@ const OWN: readonly [RegExp, RegExp][] = [
   [/^currency$/, /^[A-Z]{3}$/],
   [/^\w+At$/, /^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/],
   [/^(payUrl|qrCode|url)$/, /^[a-z][a-z0-9+.-]{1,15}:\/\/[!-~]{1,2000}$/i],
-  // Administrators choose product codes, so the accepted form is wide.
+  // A `resource` is a product code. Administrators choose the codes freely, so this pattern accepts many texts.
   [/^resource$/, /^[a-z0-9][a-z0-9_-]{0,31}$/],
   [/^clientId$/, /^app_[A-Za-z0-9]{1,40}$/],
   [/^requestId$/, /^[A-Za-z0-9-]{1,64}$/],

@@ -9,7 +9,6 @@ export interface CredentialFlags {
   clientSecretFile?: string;
 }
 
-/** The client id and secret of an API application. */
 interface Credentials {
   clientId: string;
   secret: string;
@@ -36,10 +35,16 @@ export interface ApplicationClient {
   secrets(): readonly string[];
 }
 
-/** A token is renewed this long before its expiry. */
+/**
+ * A token is renewed this long before its expiry. A token that lives less than a minute is renewed after half of its
+ * lifetime.
+ */
 const BEFORE_END_MS = 30_000;
 
-/** Creates a client of the API for an application. The token stays in memory. It is renewed before its expiry, and once after a 401. */
+/**
+ * Creates a client of the API for an application. The token stays in memory and is renewed before its expiry. If the
+ * service responds 401, the client gets a new token and repeats the request once.
+ */
 export function createApplicationClient(
   setup: Omit<ClientSetup, 'authorize' | 'loginCommand'>,
   { clientId, secret }: Credentials,

@@ -45,8 +45,8 @@ const explainTool: Tool = tool({
 });
 
 /**
- * Explains an order with fixed sentences of payctl. Texts that other parties wrote are left out, because they belong to
- * `untrusted`.
+ * Explains an order with fixed sentences of payctl. The sentences contain no text that other parties wrote. A tool
+ * result returns such texts only in `untrusted`.
  */
 function sentences(order: Row, disputes: readonly Row[]): string[] {
   const status = String(order['status']);
@@ -159,12 +159,15 @@ const list = tool({
   },
 });
 
-/** The tools for payments, without `call_paid_resource`. */
+/** All tools for payments except `call_paid_resource`, which is `paidResourceTool`. */
 export const paymentTools: readonly Tool[] = [place, query, close, refund, explainTool, list];
 
 const CALL = { method: 'POST', path: '/api/v2/skillpay/resource', accept: [402] } as const;
 
-/** Calls a paid resource: requests the offer, waits for the payment, and fetches the content. */
+/**
+ * Calls a paid resource. The service first responds with a payment link; the tool then waits for the payment and
+ * fetches the content.
+ */
 export const paidResourceTool: Tool = tool({
   name: 'call_paid_resource',
   title: 'Call a paid resource',

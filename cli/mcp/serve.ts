@@ -37,7 +37,7 @@ const DOC = 'service://doc.json';
 const PAID = 'service://paid-resources';
 const LONGEST_DOC = 4 * 1024 * 1024;
 
-/** The URI template of orders, as MCP lists it. */
+/** The URI with which an MCP client reads one order. The client replaces `{orderNo}` by the order number. */
 const TEMPLATES: ResourceTemplate[] = [
   {
     uriTemplate: 'order://{orderNo}',
@@ -102,7 +102,7 @@ interface Allowed {
   interval: number;
 }
 
-/** The MCP server, with the calls that are running. */
+/** The MCP server, and a function that waits until the running tool calls are completed. */
 interface ToolServer {
   server: Server;
   /** Resolves when all running calls have a result. */

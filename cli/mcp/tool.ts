@@ -13,7 +13,7 @@ export interface ToolRun {
    * Aborts waiting if the client cancels the call or the process ends. Requests that were already sent are not aborted.
    */
   leave: AbortSignal;
-  /** Seconds between two polls. */
+  /** Seconds between two requests to the service while a tool waits, e.g. for a payment. */
   interval: number;
   now(): number;
   progress(done: number, total: number, message: string): Promise<void>;
@@ -65,7 +65,6 @@ export const Key = z
     'Made by you, new for each new intent. Repeat a call with the same key and the same arguments: it runs once.',
   );
 
-/** The schema of the channel. */
 export const PayWay = z.enum(PAY_WAYS).describe('Payment channel.');
 
 /** The output schema of every tool. */

@@ -1,7 +1,7 @@
 import { graphemeWidth, graphemes, ownSequence, paintedParts } from '../terminal-text.ts';
 import { visible } from '../values.ts';
 
-/** One column of a line. A wide character fills two cells, and the second is empty. */
+/** One character position on the screen. A wide character fills two cells; the text of the second cell is empty. */
 interface Cell {
   text: string;
   /** The style as SGR parameters, e.g. `1;31`; empty for the default style. */
@@ -36,7 +36,9 @@ interface Placed {
   text: string;
 }
 
-/** A line of the screen: one painted text, or several texts side by side, from left to right. */
+/**
+ * A line of the screen: one text, or several texts side by side, from left to right. A text may contain colour codes.
+ */
 export type Line = string | readonly Placed[];
 
 /** Converts a line to cells. If it has several texts, each text is cut where the next text starts. */
@@ -63,7 +65,7 @@ function join(cells: Cell[], mark: string): void {
   if (before) cells[at] = { ...before, text: before.text + mark };
 }
 
-/** SGR codes (ECMA-48) that end a style, with the style that each ends. */
+/** The SGR codes (ECMA-48) that end a style. Each value names the style that the code ends. */
 const ENDS: Readonly<Record<string, string>> = { 22: 'weight', 39: 'colour', 49: 'background', 27: 'inverse' };
 
 function note(looks: Map<string, string>, sequence: string): void {
@@ -117,7 +119,10 @@ function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell
 
 const PLAIN = /^[\x20-\x7E]$/;
 
-/** Ranges of changed columns, `[from, to)`. If the screen was cleared, blank cells are unchanged. */
+/**
+ * Returns the ranges of columns that must be written, `[from, to)`. If the screen was cleared (`before` is undefined),
+ * blank cells need not be written.
+ */
 function changedRuns(before: readonly Cell[] | undefined, after: readonly Cell[]): [from: number, to: number][] {
   const runs: [number, number][] = [];
   for (const [column, cell] of after.entries()) {

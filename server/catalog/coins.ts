@@ -31,8 +31,8 @@ interface CoinKey {
 }
 
 /**
- * Returns the functions that manage coins and read their ledgers. These functions change no balance: `spend` contains
- * the functions that debit and adjust balances, `coinCharges` those that pay for pay-per-call requests.
+ * Returns the functions that manage coins and read ledger entries (credits and debits of coin accounts). These
+ * functions change no balance. `spend` and `coinCharges` create the functions that change balances.
  */
 export function coins({ store, reports, now, audit }: CatalogPorts) {
   const log = note(audit);
@@ -82,7 +82,7 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
         const found = await tx.coinAccounts.find({ project, coin: code, userId });
         return found ?? { coin: code, userId, balance: 0n, held: 0n, debt: 0n };
       }),
-    /** Returns every account of a payer. */
+    /** Returns every coin account of a payer. */
     accountsOf: (project: string, userId: string) =>
       store.read(async (tx) => {
         if (!(await tx.users.find({ project, userId }))) throw new NotFound('user');
@@ -107,7 +107,7 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
   }
 }
 
-/** The functions that `coins` returns: they manage coins and read their ledgers. */
+/** The functions that `coins` returns: they manage coins and read the entries of coin accounts. */
 export type Coins = ReturnType<typeof coins>;
 
 function target({ project, code }: CoinKey): string {
@@ -128,8 +128,8 @@ export interface Holder {
 }
 
 /**
- * One ledger entry to write. `source` is unique per coin, so that no entry is written twice. The webhook event about
- * the entry belongs to the application `clientId`.
+ * One ledger entry to write: a credit or a debit of a coin account. `source` is unique per coin, so that no entry is
+ * written twice. The application `clientId` receives the webhook event about the entry.
  */
 interface Posting {
   delta: bigint;
@@ -171,8 +171,8 @@ export async function changeAccount(
 }
 
 /**
- * Creates the functions that write ledger entries. Balance, entry and event are written in the caller's transaction.
- * The caller must have locked the account.
+ * Creates the functions that write ledger entries (credits and debits of coin accounts). They write the new balance,
+ * the entry and the webhook event in the caller's transaction. The caller must have locked the account.
  */
 export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>) {
   return { post, credit };
@@ -228,7 +228,9 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
   }
 }
 
-/** Returns a ledger entry in the form in which the API shows it. Amounts of coins are integers. */
+/**
+ * Converts a ledger entry to the form in which the API returns it. Coins are whole numbers, so `amount` is an integer.
+ */
 function viewEntry(entry: CoinEntryRow) {
   return {
     id: String(entry.id),
@@ -298,7 +300,8 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
           (await take(tx, account, {
             delta: -BigInt(debit.amount),
             kind: 'debit',
-            // clientId and bizNo contain no colon, so a colon in userId cannot make two sources equal.
+            // clientId and bizNo contain no colon. So two different debits always have different sources, even if
+            // userId contains a colon.
             source: `spend:${clientId}:${userId}:${bizNo}`,
             actor,
             clientId,
@@ -364,7 +367,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
 /** The functions that `spend` returns: they debit and adjust coin balances. */
 export type Spend = ReturnType<typeof spend>;
 
-/** The coin price of a pay-per-call request, and the number of the order that it pays. */
+/** A payment in coins for one pay-per-call request: the price, and the number of the order that the coins pay. */
 interface Charge extends Holder {
   amount: bigint;
   orderNo: string;

@@ -40,8 +40,8 @@ export function createEffects(ports: EffectPorts): Effects {
   };
 
   /**
-   * Handles a late payment: the order's item went back to stock when the order ended, and is now taken from stock
-   * again. Returns false if no item is left; the payment is then refunded.
+   * Handles a payment that arrives after its order has ended. The order's item went back to stock at the end of the
+   * order, so the item is taken from stock again. Returns false if no item is left; the payment is then refunded.
    */
   async function readmit(tx: Tx, order: OrderRow): Promise<boolean> {
     const { orderNo, productCode } = order;
@@ -55,8 +55,8 @@ export function createEffects(ports: EffectPorts): Effects {
   }
 
   /**
-   * Credits the coins of the order's package, once per order. The account's lock and the unique `source` of the entry
-   * prevent duplicates.
+   * Credits the coins of an order for a package (a product that sells coins), once per order. The account's lock and
+   * the unique `source` of the entry prevent a second credit.
    */
   async function creditPackage(tx: Tx, order: OrderRow): Promise<void> {
     const { orderNo, project, userId, product, clientId } = order;
@@ -78,9 +78,9 @@ export function createEffects(ports: EffectPorts): Effects {
 }
 
 /**
- * Checks whether an order may be created: project and payer, and for a product its sale period, price and purchase
- * limit. Copies the product's values into the draft. An order without a product needs only one SQL statement. The
- * product is not locked, because orders are locked before products (server/README.md, "Locks"). `hold` takes the item
+ * Checks whether the order `draft` may be created. The project must be enabled, and the payer must not be blocked. For
+ * a product, its sale period, price and purchase limit are checked, and its values are copied into `draft`. The product
+ * is not locked, because orders are locked before products (server/README.md, "Locks"). `hold` later takes the item
  * from stock.
  */
 async function admit(now: Date, tx: Tx, draft: OrderRow, requested: RequestedPrice): Promise<void> {
@@ -287,8 +287,9 @@ function clawback(ports: EffectPorts) {
 }
 
 /**
- * Returns the coins that the order credited. Returns undefined if the order credited none, for example because a late
- * payment was not accepted, and for refunds of surplus money.
+ * Returns the coins that the order credited. Returns undefined if the order credited no coins, for example because a
+ * late payment was not accepted. Also returns undefined for a refund of surplus money (for example of a second
+ * payment), because surplus money credited no coins.
  */
 async function grantedBy(tx: Tx, order: OrderRow, refund: RefundRow): Promise<Granted | undefined> {
   const coin = order.product?.coin?.code;

@@ -40,7 +40,7 @@ export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 
    * (identity/api-app-rows.ts).
    */
   consoleApp: (project: string, at: Date) => ApiAppRow;
-  /** Returns the facts about a channel, for example which currencies it supports. */
+  /** Returns the properties of a channel, for example the currencies that the channel supports. */
   kindOf: Channels['kindOf'];
   /** Adjustments that add more coins than this number require a confirmation of password and second factor. */
   coinsAbove: number;

@@ -40,7 +40,10 @@ export function users(ports: CatalogPorts) {
   return {
     list: (filter: UserFilter) => reports.read((tx) => listUsers(tx, filter)),
     get: (key: UserKey) => store.read((tx) => required(tx.users.find(key))),
-    /** Returns the payer with the total amounts paid and refunded, per mode, channel and currency. */
+    /**
+     * Returns the payer with the total amounts paid and refunded, per mode (live, sandbox or simulator), channel and
+     * currency.
+     */
     withTotals: (key: UserKey) =>
       store.read(async (tx) => ({ user: await required(tx.users.find(key)), totals: await userTotals(tx, key) })),
     /** Creates or updates the payer. `isNew` is true if the payer was created. */
@@ -135,7 +138,7 @@ async function required(found: Promise<PayerRow | undefined>): Promise<PayerRow>
   return user;
 }
 
-/** Number of payers that the job reads per query. */
+/** Number of payers that the deletion job reads per query. */
 const PAYERS = 20;
 /**
  * The time (seconds) from a deletion to its final check. Requests that were running at the deletion may still write
@@ -146,15 +149,15 @@ const SETTLED_SECONDS = 600;
 const AGAIN_SECONDS = 3600;
 
 /**
- * Creates the functions that delete payers' personal data from every table. A deletion starts within the request; the
- * job continues it until no row is left.
+ * Creates the functions that delete payers' personal data from every table. The request that demands a deletion starts
+ * it. The background job continues until no personal data is left.
  */
 export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'now' | 'log'>) {
   return { forget, forgetDue };
 
   /**
-   * Deletes the personal data once. If data is left, schedules the next deletion run; if not, schedules one final
-   * check.
+   * Runs the deletion of a payer's personal data once. If data is left, schedules the next run. If no data is left,
+   * schedules one final check `SETTLED_SECONDS` after the deletion was requested. Later runs schedule nothing more.
    */
   async function forget(payer: Forgotten, goesOn?: () => boolean): Promise<void> {
     const { left, isWhole } = await forgetPayer(store, payer, goesOn);
@@ -165,8 +168,8 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
   }
 
   /**
-   * Job: deletes the data of the payers that are due, one payer after another. A failure for one payer does not stop
-   * the job.
+   * The background job: deletes the data of every payer whose next run is due. After a failure, schedules another run
+   * for this payer and continues with the next payer.
    */
   async function forgetDue(goesOn: () => boolean): Promise<void> {
     for (;;) {

@@ -18,14 +18,17 @@ import { daySpan } from './bill-rows.ts';
 export const MOST_BYTES = 1024 ** 3;
 
 /**
- * The largest compression ratio. Bills have a ratio of 10 to 30; a file with a much higher ratio is a decompression
- * bomb.
+ * The largest compression ratio that is accepted. Bills have a ratio of 10 to 30. A file with a much higher ratio is a
+ * decompression bomb.
  */
 const MOST_RATIO = 200;
 /** The compression ratio is checked only for bills that are larger than 16 MiB when unpacked. */
 const HARMLESS = 16 * 1024 * 1024;
 
-/** Throws if the unpacked bill is too large, or too large in relation to the `packed` bytes that were read so far. */
+/**
+ * Throws if the unpacked bill is too large. Also throws if the unpacked bill is much larger than the `packed` bytes
+ * that were read so far.
+ */
 export function refuseBomb(unpacked: number, packed: number): void {
   if (unpacked > MOST_BYTES) throw tooLarge();
   if (unpacked > HARMLESS && unpacked > packed * MOST_RATIO)
@@ -69,7 +72,7 @@ export function fileBytes(file: string): AsyncIterable<Uint8Array> {
 /** Reads a GZIP file and returns its unpacked bytes. */
 export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE });
-  // Errors of the pipeline are thrown by the loop over `plain`.
+  // The empty callback ignores errors, because the loop over `plain` throws them.
   const plain = pipeline(createReadStream(file, { highWaterMark: PIECE }), gunzip, () => undefined);
   let size = 0;
   try {
@@ -163,7 +166,7 @@ interface TextBlock {
 /** The charset of a bill. The GB18030 decoder also reads GBK. */
 type Charset = 'utf-8' | 'gb18030';
 
-/** The number of bytes that are decoded at once: some hundred lines. */
+/** The number of bytes that are decoded at once. This is a few hundred lines. */
 const BLOCK_BYTES = 64 * 1024;
 /** The maximum number of characters in a line. */
 const LONGEST_LINE = 64 * 1024;
@@ -195,7 +198,8 @@ export async function* textBlocks(bytes: AsyncIterable<Uint8Array>, charset: Cha
     from += lines.length;
     if (from > MOST_LINES)
       throw new BillMalformed('too_large', `The bill has more lines than the limit of ${MOST_LINES}.`, { line: from });
-    // The bytes after the last complete line are copied, because a view would keep the whole block in memory.
+    // The bytes after the last complete line are copied. `subarray` would not copy them, so it would keep the whole
+    // block in memory.
     const rest = Uint8Array.prototype.slice.call(block, end + 1);
     held = [rest];
     size = rest.byteLength;
@@ -234,8 +238,8 @@ function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, f
 }
 
 /**
- * Returns where the text cannot be decoded: line and column of the first invalid character, both counted from 1. If
- * each line alone can be decoded, returns only the number of the first line.
+ * Returns the position of the first character that cannot be decoded: line and column, both counted from 1. If every
+ * line can be decoded separately, the position is unknown. Then returns only the number of the first line in `bytes`.
  */
 function badPlace(bytes: Uint8Array, from: number, charset: Charset): { line: number; column?: number } {
   const strict = new TextDecoder(charset, { fatal: true, ignoreBOM: true });
@@ -271,8 +275,8 @@ export function goneDay(day: string, calendar: BillCalendar, now: Date): BillAns
 }
 
 /**
- * Returns the result for a channel that reports no bill: `empty` from `sureAfterMinutes` after the end of the day,
- * `not_ready` before that time.
+ * Returns the result if the channel reports that it has no bill for a day. Until `sureAfterMinutes` after the end of
+ * the day the result is `not_ready`, because the bill may still appear. After that the result is `empty`.
  */
 export function noBill(
   code: string,

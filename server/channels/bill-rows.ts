@@ -7,7 +7,10 @@ const MOST_UNREADABLE = 100;
 /** Error codes that affect only one row. An error with any other code rejects the whole file. */
 const OF_A_ROW: ReadonlySet<string> = new Set(['wrong_cell', 'wrong_columns']);
 
-/** An unreadable row: its line number, and those of its order, trade and refund numbers that could be read. */
+/**
+ * An unreadable row of a bill: its line number, and its order, trade and refund numbers. A number that cannot be read
+ * is absent.
+ */
 export type Unread = Pick<BillLine, 'line'> &
   Partial<Pick<BillLine, 'orderNo' | 'refundNo' | 'channelTradeNo' | 'channelRefundNo'>>;
 
@@ -29,9 +32,9 @@ export interface Rows {
 }
 
 /**
- * Creates the reader of rows. With `isLenient`, unreadable rows do not reject the file. This is used for downloaded
- * files, because the channel has no better file. An imported file is rejected instead: a spreadsheet program may have
- * changed it, and the operator can download it again.
+ * Creates the reader of the rows of a bill. With `isLenient`, unreadable rows do not reject the file. This is used for
+ * downloaded files, because the channel has no better file. An imported file is rejected instead, because a spreadsheet
+ * program may have changed it. The operator can download it from the channel again.
  */
 export function createRows(isLenient: boolean, begin: Date): Rows {
   const shortfalls: string[] = [];
@@ -231,15 +234,15 @@ interface Sums<Name extends string> {
    */
   require(name: Name, stated: bigint, what: string, line: number): void;
   /**
-   * Compares the number of readable rows with the count stated in the bill. Each unreadable row may be part of the
-   * count, so the count may be larger by their number.
+   * Compares the number of readable rows with the number of rows that the bill states. The stated number may also
+   * include the unreadable rows. Throws BillMalformed `wrong_sums` if the numbers cannot match.
    */
   requireCount(name: Name, stated: bigint, what: string, line: number): void;
 }
 
 /**
- * If the part of a sum that is a plain number reaches this size, it is added to the bigint part. Up to this size
- * numbers are exact.
+ * Each sum has two parts: a plain number and a bigint. If the plain number reaches this size, it is added to the
+ * bigint, because larger plain numbers may not be exact.
  */
 const CARRY = 2 ** 52;
 

@@ -20,7 +20,10 @@ export function passed(about: ProbeCheck['about'], name: string, message: string
   return { about, name, ...OK, message };
 }
 
-/** Builds the result of a check that did not succeed. `status` tells whether it failed or proved nothing. */
+/**
+ * Builds the result of a check that did not succeed. `status` is `failed`, `lacking` (missing, but optional) or
+ * `unproven` (the check gave no result).
+ */
 export function wanting(
   about: ProbeCheck['about'],
   name: string,
@@ -63,7 +66,7 @@ export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promis
 
 /**
  * Lets several checks share the result of one call. The first check sends the call. Each check gets the support id of
- * the last request that the call sent.
+ * this call (an id with which the channel's support staff can find the request).
  */
 export function sharedCall<T>(ask: () => Promise<T>): () => Promise<T> {
   let pending: ReturnType<typeof inChannelCall<T>> | undefined;

@@ -5,13 +5,13 @@ const NAME = 'feeRate';
 
 const COMMON = { name: NAME, label: 'Fee rate', secret: false, requiredIn: [] } as const;
 
-/** The field `feeRate` of a channel that charges a percentage. */
+/** The configuration field `feeRate` for a channel whose fee is a percentage. */
 export const PERCENT_FIELD: FieldSpec = {
   ...COMMON,
   help: 'The fee of the channel for a payment, in percent: 0.6 or 0.6%. Fees in bills are compared with it; leave it empty to compare none.',
 };
 
-/** The field `feeRate` of a channel that charges a percentage and a fixed amount per payment. */
+/** The configuration field `feeRate` for a channel whose fee is a percentage plus a fixed amount per payment. */
 export const PERCENT_AND_AMOUNT_FIELD: FieldSpec = {
   ...COMMON,
   help: 'The fee of the channel for a payment, in percent, and a fixed amount for each payment if there is one: 3.49% + 0.49 USD. Fees in bills are compared with it, except for payments in a currency other than that of the fixed amount. Leave it empty to compare none.',

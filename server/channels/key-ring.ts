@@ -12,14 +12,15 @@ const NEGATIVE_MS = 10 * 60_000;
  */
 const NEGATIVE_MAX = 256;
 
-/** A key that verifies a channel's signatures, with the certificate record that it comes from. */
+/** A key that verifies a channel's signatures. The inherited fields state where the service got the key. */
 export interface VerifyKey extends KeyOrigin {
   key: KeyObject;
 }
 
 /**
- * Builds a verification key from a PEM text of the configuration. `certId` is the id of its stored certificate, and
- * `since` the time since which it is trusted; both are null if they are not recorded for this text.
+ * Builds a verification key from a PEM text of the configuration. `certId` is the id of the stored certificate with
+ * this text. `since` is the time since when the certificate is trusted; null = its age is not checked. If no such
+ * certificate is stored, both fields are null.
  */
 export function storedKey({ origins }: Pick<ChannelInput, 'origins'>, pem: string, key: KeyObject): VerifyKey {
   return { key, ...(origins?.get(pem) ?? { certId: null, since: null }) };
@@ -51,11 +52,14 @@ interface KeyRingOptions<Key> {
   refresh?: (serial: string) => Promise<Iterable<readonly [serial: string, key: Key]>>;
   /** The shortest time between two refreshes; default 60 s. */
   refreshEveryMs?: number;
-  /** Called when a message has a serial that the channel does not know either. */
+  /** Called if a message has a serial that neither this service nor the channel knows. */
   onUnknown?: (serial: string) => void;
 }
 
-/** Creates the key ring of one configuration version. A failed refresh throws no error; the serial stays unknown. */
+/**
+ * Creates the key ring (the verification keys by serial) of one configuration version. If the keys cannot be fetched,
+ * no error is thrown, and the serial stays unknown.
+ */
 export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
   const { now, normalise = (serial) => serial, refresh, refreshEveryMs = 60_000, onUnknown } = options;
   const keys = new Map<string, Key>();

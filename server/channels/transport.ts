@@ -1,6 +1,6 @@
 /**
- * HTTP to the channels: sends one request and records it for the timeline of the order, downloads a file, and cleans
- * texts before they are sent or stored.
+ * HTTP to the channels: sends one request, downloads a file, and cleans texts before they are sent or stored. Each
+ * request about an order is recorded for the order's timeline (the list of everything that happened to the order).
  */
 import type { Span } from '@opentelemetry/api';
 import { isUtf8 } from 'node:buffer';
@@ -21,8 +21,8 @@ import { type SpanAbout, inSpan } from '../work.ts';
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * One request to a channel and its response, for the timeline of the order. Headers, secrets and signatures are left
- * out.
+ * One request to a channel and its response, as the timeline (the history) of an order shows them. Headers, secrets and
+ * signatures are left out.
  */
 export interface ChannelMessage {
   payWay: PayWay;
@@ -64,8 +64,8 @@ interface TransportOptions {
 }
 
 /**
- * Creates a transport that uses `fetch` with keep-alive. It sends each request once, follows no redirect, and reads at
- * most 1 MB. Throws TransportFailed.
+ * Creates the function that sends a request with `fetch` and keep-alive. It sends each request once, follows no
+ * redirect, and reads at most 1 MB. Throws TransportFailed.
  */
 export function createTransport({ timeoutMs, recording }: TransportOptions): Transport {
   return (request) =>
@@ -269,13 +269,16 @@ export function plainText(text: string, most: number, unit: LengthUnit = 'charac
 }
 
 interface DownloadOptions {
-  /** The longest wait for the first byte and between two pieces. The time of the whole download is not limited. */
+  /**
+   * The longest wait for the first byte, and for the next piece of the file. The time of the whole download is not
+   * limited.
+   */
   stallMs: number;
 }
 
 /**
- * Creates a download that uses `fetch`: one attempt and no redirects. A file that ends early is an error. Throws
- * TransportFailed.
+ * Creates the function that downloads a file with `fetch`. It sends one request and follows no redirect. A file that
+ * ends early is an error. Throws TransportFailed.
  */
 export function createDownload({ stallMs }: DownloadOptions): Download {
   return async ({ method, url, headers, body }) => {
@@ -315,7 +318,7 @@ function piecesOf(
         throw new TransportFailed('network', `The download ended after ${size} of ${expected} bytes.`);
       return { done: true, value: undefined };
     },
-    // Cancelling also ends a download of which no byte was read.
+    // The cancellation also ends a download of which no byte was read.
     async return() {
       await reader?.cancel().catch(() => undefined);
       return { done: true, value: undefined };

@@ -1,12 +1,15 @@
 import { type GeneralErrorCode, type Operations, OPERATIONS, type Problem } from './operations.ts';
 
-/** The address of the service and the credentials of the application. */
+/** The address of the payment service, and the credentials with which the merchant's application signs in. */
 export interface ClientOptions {
   /** The base URL of the service, for example `https://pay.example.com`. */
   baseUrl: string;
   clientId: string;
   clientSecret: string;
-  /** The scopes of the token, separated by spaces. By default all scopes of the application are requested. */
+  /**
+   * The scopes (permissions) of the access token, separated by spaces. By default the token gets all scopes of the
+   * application.
+   */
   scope?: string | undefined;
   /**
    * The function that sends requests; the default is the global `fetch`. Replace it to set a time limit, use a proxy or
@@ -22,8 +25,8 @@ type InputOf<Name extends OperationName> = Operations[Name]['input'];
 type Arguments<Input> = object extends Input ? [input?: Input] : [input: Input];
 
 /**
- * The client: one function for each merchant operation. A function takes the operation's input and returns the response
- * body. It throws `PaymentProblem` if the request fails.
+ * The client: one function for each operation of the API for merchants. A function takes the operation's input and
+ * returns the response body. It throws `PaymentProblem` if the request fails.
  */
 export type Client = {
   readonly [Name in OperationName]: (...args: Arguments<InputOf<Name>>) => Promise<Operations[Name]['answer']>;

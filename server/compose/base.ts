@@ -22,7 +22,7 @@ import type { BoardTimes } from '../live/board.ts';
 import { type PaymentSource, ORDER_PAID } from '../payments/ledger.ts';
 import { PATIENCE, type Patience, type Ports } from '../payments/ports.ts';
 
-/** Values that tests use instead of the real ones. */
+/** Values that replace the defaults when a process starts. Tests set most of them. */
 export interface Overrides {
   now?: () => Date;
   logger?: Logger;
@@ -35,9 +35,12 @@ export interface Overrides {
   patience?: Partial<Patience>;
   /** The index of this worker process among the workers; undefined = the service runs as a single process. */
   worker?: number | undefined;
-  /** How often the live feed of the console reads metrics and events (ms). */
+  /**
+   * The interval (ms) at which the live feed reads metrics and events. The live feed sends current data to the pages of
+   * the console.
+   */
   liveTimes?: BoardTimes;
-  /** How long figures of the database are cached (ms). */
+  /** How long metrics that come from the database are cached (ms). */
   figuresEveryMs?: number;
   /** A password hasher that needs less computing time. */
   passwords?: Passwords;
@@ -98,8 +101,8 @@ class SchemaOutdated extends LocalError {
 }
 
 /**
- * Builds the base. Migrates the schema first. Throws `schema_outdated` if migrations are pending and `Database.Migrate`
- * is off.
+ * Migrates the schema, then builds the objects that every part of the service uses. Throws `schema_outdated` if
+ * migrations are pending and `Database.Migrate` is off.
  */
 export async function composeBase(config: Config, database: OpenDatabase, overrides: Overrides): Promise<Base> {
   const logger = overrides.logger ?? createLogger(config);

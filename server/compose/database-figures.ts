@@ -43,8 +43,8 @@ export interface FigurePorts<Found> {
 }
 
 /**
- * The last started read of each registry. A group waits for this read before it starts its own, so that a scrape uses
- * only one database connection.
+ * For each metrics registry, the read of the database that was started last. The next group of metrics waits for the
+ * end of this read. So a scrape uses only one database connection.
  */
 const turns = new WeakMap<Registry, Promise<void>>();
 
@@ -114,7 +114,7 @@ export function figureGroup<Found>({
 /** Certificate expiry is read rarely, because it changes slowly. */
 const CERTIFICATES_EVERY_MS = 60_000;
 
-/** Registers the metrics that come from the database, and those of its connections. */
+/** Registers the metrics that are read from the database, and the metrics of the database connections. */
 export function composeDatabaseFigures(base: Base): void {
   addWaiting(base);
   addCertificates(base);

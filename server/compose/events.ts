@@ -27,8 +27,8 @@ import type { Base, Part } from './base.ts';
 import { createProcessGauge, describeProcess } from './service-figures.ts';
 
 /**
- * Returns the check that is repeated while a stream is open. It throws if the administrator's access has ended or the
- * role has changed.
+ * Returns a check that is repeated while an administrator's event stream is open. It throws if the administrator's
+ * access has ended or the administrator's role has changed.
  */
 function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pick<Identity, 'authenticators'>) {
   const isSecure = config.server.publicUrl.startsWith('https:');
@@ -103,13 +103,16 @@ export function composeEvents(base: Base, { identity, encryption, send, urlFault
   };
 }
 
-/** What the live feed needs from other parts of the service. */
+/** What the live feed (the stream of current data to the console) needs from other parts of the service. */
 interface LiveNeeds {
   identity: Pick<Identity, 'authenticators'>;
   isDraining: () => boolean;
 }
 
-/** The live feed and the hooks by which other parts report to it. */
+/**
+ * The live feed (the stream of current data to the console), and the functions by which other parts of the service
+ * report data to it.
+ */
 export interface ComposedLive extends Part {
   onChannelCall: NonNullable<Ports['onChannelCall']>;
   /** Wraps `count`. The wrapper also records in the live feed that a channel sent a genuine notification. */
@@ -127,7 +130,7 @@ export interface ComposedLive extends Part {
 /** Results of notifications that are not proven to come from the channel. */
 const NOT_FROM_CHANNEL: ReadonlySet<string> = new Set(['not_genuine', 'not_configured']);
 
-/** Builds the live feed of this process. */
+/** Builds the live feed, which sends current metrics and events to the pages of the console. */
 export function composeLive(base: Base, { identity, isDraining }: LiveNeeds): ComposedLive {
   const { config, store, now, log, worker, liveTimes } = base;
   const meter = createCallMeter(now);

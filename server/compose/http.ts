@@ -25,7 +25,6 @@ import type { Base } from './base.ts';
 interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
   /** Whether the service is about to stop. If so, the health check for load balancers fails. */
   isDraining: () => boolean;
-  /** The routes of all parts. */
   groups: readonly RouteGroup[];
 }
 

@@ -25,11 +25,14 @@ import type { ComposedLive } from './events.ts';
 const HOUR = 3600;
 const MONTHS_HOURS = 6;
 const DAY_MS = 86_400_000;
-/** Usage counts of limits are kept for two months, because the longest period of a limit is one month. */
+/**
+ * The used part of each limit is counted for each period. The longest period is one month, so the counts are kept for
+ * two months.
+ */
 const LIMIT_USE_DAYS = 62;
 /**
- * Delivery attempts are kept this many days longer than deliveries. A delivery is retried for three days, so an attempt
- * is only removed after its delivery.
+ * Delivery attempts of webhooks are kept this many days longer than the deliveries. A delivery is retried for three
+ * days, so an attempt is only removed after its delivery.
  */
 const ATTEMPT_DAYS = 7;
 
@@ -68,8 +71,8 @@ function composeRetention({
   });
   const monthly = (kind: string, removal: Omit<MonthlyRemoval, 'dropped'>): Task =>
     task(kind, removal.days, removeMonthly({ ...removal, dropped: (table) => dropped.inc({ table }) }));
-  // A removal that does nothing. It is used for delivery attempts: where deliveries are deleted row by row, their
-  // attempts are deleted with them.
+  // This function removes nothing. It is used for the attempts of webhook deliveries: if a delivery is deleted, its
+  // attempts are deleted with it.
   const none = (): Removal => async () => 0;
   return [
     { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: createMonths },

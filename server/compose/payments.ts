@@ -50,7 +50,8 @@ interface Needs extends Pick<
   'channels' | 'recordEvent' | 'audit' | 'onReceived' | 'onNotification' | 'onChannelCall' | 'count' | 'urlFault'
 > {
   /**
-   * Side effects of order transitions, run in this sequence. An effect may open an exception (a case for an operator).
+   * Functions that run at each state change of an order, in the sequence of this list. Such a function may open an
+   * exception (a case for an operator).
    */
   effects: (raise: RaiseException) => Effects[];
   auditChain: AuditChain;
@@ -64,9 +65,12 @@ export interface ComposedPayments extends Part {
   ports: Ports;
   operations: PaymentOperations;
   raise: RaiseException;
-  /** Processes a due refund that the caller of this function has leased. */
+  /**
+   * Processes a due refund. The caller must hold the refund's lease (a lock with an expiry), so that no other replica
+   * processes it.
+   */
   checkRefund(refundNo: string): Promise<void>;
-  /** Queries every account for recently changed disputes. */
+  /** Queries every channel account for disputes that changed recently. */
   findDisputes(goesOn?: () => boolean): Promise<void>;
   /** Stores which bills will be downloaded. */
   planBills(goesOn?: () => boolean): Promise<void>;
@@ -155,8 +159,8 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
 }
 
 /**
- * Opens a second store without statement timeouts, for long work. The embedded database has only one connection and no
- * timeouts, so its store is reused.
+ * Opens a second database connection without statement timeouts, for long work. The embedded database has only one
+ * connection and no timeouts, so its connection is reused.
  */
 export async function reopened({
   database,
@@ -193,7 +197,7 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
       'kind',
     ),
   };
-  // Every series begins at 0, because Prometheus sees an increase only in a series that existed before.
+  // Every counter begins at 0, because Prometheus sees an increase only if the counter existed before.
   for (const payWay of PAY_WAYS)
     for (const result of ['settled', 'duplicate', 'hint']) counters.notification.inc({ pay_way: payWay, result }, 0);
   return (name, { payWay, ...labels } = {}) =>

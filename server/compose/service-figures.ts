@@ -69,7 +69,7 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
     labelNames: ['version', 'node', 'schema'],
     registers,
   }).set({ version: VERSION, node: process.versions.node, schema: schema ?? '' }, 1);
-  // Every series begins at 0, because Prometheus sees an increase only in a series that existed before.
+  // Every counter begins at 0, because Prometheus sees an increase only if the counter existed before.
   for (const payWay of PAY_WAYS) for (const by of PAYMENT_SOURCES) paid.inc({ pay_way: payWay, by }, 0);
   for (const result of ['delivered', 'refused', 'unanswered'] as const) tries.inc({ result }, 0);
   return {

@@ -33,7 +33,7 @@ import type { Base, Part } from './base.ts';
 import type { ComposedPayments } from './payments.ts';
 import type { ServiceFigures } from './service-figures.ts';
 
-/** What the part for pay-per-call needs from other parts of the service. */
+/** What pay-per-call (HTTP resources that are paid per call, with HTTP 402) needs from other parts of the service. */
 interface Needs {
   payments: ComposedPayments;
   encryption: Encryption;
@@ -41,7 +41,7 @@ interface Needs {
   agentPay: ComposedAgentPay;
 }
 
-/** The result of `composeSkillpay`: the operations and routes for pay-per-call. */
+/** The operations and routes of pay-per-call (HTTP resources that are paid per call, with HTTP 402). */
 interface ComposedSkillpay extends Part {
   operations: SkillOperations;
   /** Response headers that a page of another origin may read. */
@@ -50,7 +50,10 @@ interface ComposedSkillpay extends Part {
   seed(): Promise<void>;
 }
 
-/** Builds pay-per-call on top of the part for payments. */
+/**
+ * Builds the part of the service for pay-per-call (HTTP resources that are paid per call, with HTTP 402). It uses the
+ * part for payments.
+ */
 export function composeSkillpay(base: Base, { payments, encryption, send, agentPay }: Needs): ComposedSkillpay {
   const { config, store, reports, now, simulatorUrl } = base;
   const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
@@ -110,8 +113,8 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
         run: operations.confirmDelivery,
         ...concurrencyOfChannels(config.jobs).asksLittle,
       },
-      // This job delivers paid skills. It has one queue per project, because deliveries of one project share its
-      // handlers, coins and stock.
+      // This job delivers paid skills. The deliveries of one project share its handlers, coins and stock. So each
+      // project has its own queue, which limits how many of its deliveries run at the same time.
       {
         name: 'fulfilment',
         about: 'orderNo',
@@ -155,7 +158,10 @@ function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments)
   };
 }
 
-/** Returns the automatic payer of DevMode. It pays an order at the simulator and never calls a real channel. */
+/**
+ * Returns the function that pays an order automatically in DevMode. The function pays at the simulator and never calls
+ * a real channel.
+ */
 function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
   return async (orderNo) => {
     const answer = await fetch(`${simulatorUrl}/sim/pay`, {

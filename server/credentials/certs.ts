@@ -61,13 +61,12 @@ export interface CertUpload {
  */
 type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
 
-/** The operations on certificates and keys. */
 export interface Certs {
   /**
-   * Stores an uploaded certificate or key. The first one of its kind becomes the default, which is the one that the
-   * channel uses. This first upload is refused if the account already has a default for its counterpart (the private
-   * key of a certificate, the certificate of a private key) and no stored counterpart matches. A verification key that
-   * an application uploads is not used before an administrator trusts it.
+   * Stores an uploaded certificate or key. The first one of its kind becomes the default (the one that the channel
+   * uses). The counterpart of a certificate is its private key, and vice versa. If the account already has a default
+   * counterpart, the first upload must match a stored counterpart, otherwise it is refused. A verification key that an
+   * application uploads is not used before an administrator trusts it.
    */
   upload(acting: Acting, upload: CertUpload): Promise<CertView>;
   /** Newest first. */
@@ -84,7 +83,7 @@ export interface Certs {
    */
   distrust(acting: CertActing, id: string): Promise<CertView>;
   remove(acting: CertActing, id: string): Promise<CertView>;
-  /** Returns the row of a certificate. Routes show only its public part. */
+  /** Returns a certificate as it is stored in the database. The API shows only its public part. */
   find(project: string | undefined, id: string): Promise<CertView>;
 }
 
@@ -437,9 +436,9 @@ export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: Cer
 }
 
 /**
- * Makes a certificate or private key the default of its kind (the one that the channel uses). If the account has a
- * default of the counterpart (the private key for a certificate, the certificate for a private key) and it does not
- * fit, a stored counterpart that fits becomes the default too. Throws NotAPair if there is none.
+ * Makes a certificate or private key the default of its kind (the one that the channel uses). Its counterpart (the
+ * private key of the certificate, or the certificate of the private key) must match. If the default counterpart does
+ * not match, a stored counterpart that matches becomes the default. Throws NotAPair if no stored counterpart matches.
  */
 async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);

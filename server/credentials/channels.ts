@@ -101,10 +101,13 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return kind;
   }
 
-  /** Returns a channel that is built with the keys of one configuration version and the account fields of another. */
+  /**
+   * Returns a channel. Its keys come from the configuration version `keys`. The fields that identify its account come
+   * from the configuration version `identity`.
+   */
   function channelOf(project: string, payWay: PayWay, keys: Version, identity: Version = keys): Promise<Channel> {
-    // The cache key contains the trust revision. After a key was distrusted, the revision changes, so no replica uses a
-    // cached channel that still has the key.
+    // The cache key contains the trust revision (a number that increases at each change of trust). So after a key was
+    // distrusted, no replica uses a cached channel that still has the key.
     const key = `${keys.configId} ${identity.configId} ${keys.trustRevision}`;
     const known = built.get(key);
     built.delete(key);
@@ -277,10 +280,10 @@ function payeeFields(kind: ChannelKind): IdentityFields {
 type Way = [keys: VersionName, identity: VersionName];
 
 /**
- * Returns the pairs of configuration versions from which the channel of an order may be built, best pair first. A pair
- * names the version with the keys, then the version with the identity fields (the payee account). The first pair
- * combines the account's newest keys with the newest version that has the order's identity fields. The other pairs use
- * the keys and identity fields of the same version. Both parameters list the newest version first.
+ * Returns pairs of configuration versions, best pair first. The channel of an order can be built from each pair: the
+ * keys come from the first version, and the fields that identify the account come from the second. The best pair is the
+ * newest version of the account with the newest version that has the same identifying fields as the order. In every
+ * other pair both versions are the same. Both parameters list the newest version first.
  */
 function waysToBuild(ofAccount: readonly VersionName[], alike: readonly VersionName[]): Way[] {
   const [newest] = ofAccount;
@@ -314,14 +317,14 @@ function onlyRefusals(error: unknown): undefined {
 /** Health is written at most once in this time (ms) per channel, version and result. */
 const NOTE_EVERY_MS = 5000;
 
-/** The dependencies of storing a channel's health. */
+/** The dependencies of `createHealth`. */
 export interface HealthPorts {
   store: Store;
   now: () => Date;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
 }
 
-/** Stores the health of channels. */
+/** Stores the health of channels: whether the last calls succeeded. */
 interface Health {
   note(version: Pick<HealthNote, 'project' | 'payWay' | 'version'>, failure: UnknownCause | null): void;
   /** Resolves when all pending writes of channel health are done. */
@@ -360,8 +363,8 @@ function createHealth({ store, now, log }: HealthPorts): Health {
 export type Called = (call: { payWay: PayWay; call: string; outcome: string; seconds: number }) => void;
 
 /**
- * Causes of an unknown result that say nothing about the channel's health. They concern only the order or the timing of
- * the service.
+ * Causes of an unknown result that say nothing about the channel's health. The response does not belong to the order
+ * (`mismatch`), calls are too frequent (`busy`), or the payment is still in progress (`in_progress`).
  */
 const HARMLESS: ReadonlySet<UnknownCause> = new Set(['mismatch', 'busy', 'in_progress']);
 

@@ -59,13 +59,15 @@ import {
   readVersion,
 } from './versions.ts';
 
-/** The operations on channel configurations. */
 export interface ChannelConfigs {
   /** Returns one entry for every channel, including channels that are not configured. */
   list(project: string): Promise<ConfigView[]>;
   read(project: string, payWay: string): Promise<ConfigView>;
   schema(payWay: string): ChannelKind;
-  /** Whether a request sets or clears certificates or keys. An application needs an additional scope for that. */
+  /**
+   * Whether a request sets or clears certificates or keys. An application needs an additional scope (permission) for
+   * such a request.
+   */
   bringsCerts(payWay: string, input: ConfigInput): boolean;
   /**
    * Writes a new version of the configuration. Absent fields and fields with `***` keep their value, and null clears a
@@ -183,9 +185,9 @@ export async function writeVersion(
 }
 
 /**
- * The fields that a change modifies. If the change keeps account and mode, these are the fields of the current version,
- * otherwise those of the newest version with the new account and mode. Secrets and account-specific fields of one
- * account are never copied to another account.
+ * Returns the fields that a change modifies. Usually these are the fields of the current version. If the change selects
+ * another account or mode, they are the fields of the newest version with this account and mode. Secrets and
+ * account-specific fields of one account are never copied to another account.
  */
 async function fieldsBefore(
   tx: Tx,
@@ -315,7 +317,6 @@ interface ViewSurroundings {
   simulated: boolean;
   now: Date;
   decrypt: Decrypt;
-  /** The public URL of the service. */
   publicUrl?: string | undefined;
 }
 
@@ -342,14 +343,14 @@ async function readView(
   const ofOtherAccounts = certs.filter(
     (cert) => config.missing.includes(cert.kind) && cert.mode !== null && !sameAccount(cert, config),
   );
-  // The version may list verification keys that were distrusted after it was written.
+  // The configuration version may list verification keys that were distrusted after the version was written.
   const used = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
   const usable = used.filter((cert) => isUsable(cert, verifying, config));
   const fault = decryptionFaultOf({ config, certs: used }, surroundings.decrypt);
   return show(kind, state, config, { usable, untrusted, ofOtherAccounts, fault }, surroundings);
 }
 
-/** Builds the API view of a configuration. */
+/** Converts a stored configuration to the form in which the API shows it. */
 function show(
   kind: ChannelKind,
   state: ChannelStateRow,

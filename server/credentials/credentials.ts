@@ -18,7 +18,6 @@ import type { Acting, CredentialPorts } from './ports.ts';
 import { createEncryption, type MasterKey, type Encryption } from '../db/encryption.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 
-/** The dependencies of `createCredentials`. */
 interface CredentialParts extends Omit<CredentialPorts, 'encryption'> {
   masterKeys: readonly MasterKey[];
   log: HealthPorts['log'];

@@ -9,7 +9,10 @@ export interface Purpose {
   environment: 'development' | 'staging' | 'production';
 }
 
-/** The service was started with Debug or in staging, but the database has a live configuration or live orders (409). */
+/**
+ * The service was started with the setting Debug or in staging, but the database has a live configuration or live
+ * orders (409).
+ */
 export class BesideLive extends LocalError {
   constructor({ debug }: Purpose) {
     const what = 'but this database has a live channel configuration or live orders.';
@@ -25,9 +28,9 @@ export class BesideLive extends LocalError {
 }
 
 /**
- * Throws BesideLive if a service with Debug or in staging uses a database with live configurations or live orders.
- * Debug would add applications with publicly known secrets, and a staging service would process the orders of
- * production. Call it before the first write.
+ * Throws BesideLive if the database has live configurations or live orders, and the service runs with the setting Debug
+ * or in staging. Debug would add applications with publicly known secrets. A staging service would process the orders
+ * of production. Call this function before the first write.
  */
 export async function refuseBesideLive(store: Store, purpose: Purpose): Promise<void> {
   if (!purpose.debug && purpose.environment !== 'staging') return;
@@ -35,8 +38,8 @@ export async function refuseBesideLive(store: Store, purpose: Purpose): Promise<
 }
 
 /**
- * Throws a 409 if the service must not use a configuration mode: `live` with Debug or in staging, `simulator` in
- * production.
+ * Throws a 409 if the service must not use a mode. With the setting Debug and in staging, `live` is not allowed. In
+ * production, `simulator` is not allowed.
  */
 export function refuseMode({ debug, environment }: Purpose, mode: Mode): void {
   if (debug && mode === 'live')

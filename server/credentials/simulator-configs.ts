@@ -38,8 +38,8 @@ export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: re
     const configs = await accountOf(simulatorUrl, project);
     for (const payWay of PAY_WAYS) {
       const [kind, config] = [ports.kinds.get(payWay), configs[payWay]];
-      // Each configuration is written in its own transaction. Its audit entry locks the audit log, and a transaction
-      // must take no other lock after that.
+      // The audit entry of a configuration locks the audit log. After that, a transaction must take no other lock. So
+      // each configuration is written in its own transaction.
       if (kind && config) await store.transaction((tx) => seedOne(tx, ports, kind, project, config));
     }
   }

@@ -146,7 +146,7 @@ export function decryptionFaultOf(
   }
 }
 
-/** A certificate in use that expires soon or has expired (`daysLeft` ≤ 0). */
+/** A certificate in use that expires soon or has expired. If it has expired, `daysLeft` is negative. */
 export interface EndingCert {
   id: string;
   project: string;
@@ -161,8 +161,10 @@ function daysLeft({ notAfter }: { notAfter: Date | null }, now: Date): number | 
 }
 
 /**
- * For the `certificate-expiry` job: returns every certificate in use that expires within 30 days, and makes its channel
- * `degraded`. Root certificates are excluded, because channels may use expired root certificates.
+ * Runs the `certificate-expiry` job: returns the certificates in use that expire within 30 days. A certificate is left
+ * out if the configuration has another one of the same kind that is valid longer. Also stores the expiry date for the
+ * certificate's channel, so that its status becomes `degraded`. Root certificates are excluded, because channels may
+ * use expired root certificates.
  */
 export async function watchExpiry({
   store,

@@ -162,7 +162,10 @@ export async function writeTrust(
   await reviseTrust(tx, locked);
 }
 
-/** Increases the trust revision, so that after the commit no replica uses a channel that was built before. */
+/**
+ * Increases the trust revision (a number in the cache key of every channel). After the commit no replica uses a channel
+ * that was built before.
+ */
 export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<void> {
   const { state } = locked;
   if (!state) return;

@@ -37,7 +37,10 @@ interface Surroundings {
   keep?: ChannelInput['keep'];
 }
 
-/** Identifies the configuration whose channel found a new certificate while it was used. */
+/**
+ * Identifies the configuration whose channel received a new certificate. The certificate is stored for this
+ * configuration.
+ */
 export type Finder = Pick<ChannelConfigRow, 'project' | 'payWay' | 'mode' | 'account'>;
 
 /** The author (`createdBy`) of the configurations and keys that the service created for the simulator. */
@@ -67,8 +70,9 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
 }
 
 /**
- * Builds a channel: decrypts the secrets of the version and imports its keys. The fields that identify the payee
- * account come from `identity`, all other fields from the version. Throws DecryptionFailed or ChannelMisconfigured.
+ * Builds a channel: decrypts the secrets of the version and imports its keys. The parameter `identity` is the
+ * configuration version whose payee account is used: the fields that identify this account come from it. All other
+ * fields come from `rows`. Throws DecryptionFailed or ChannelMisconfigured.
  */
 export function buildChannel(
   kind: ChannelKind,
@@ -86,8 +90,9 @@ export function notifyUrlOf(publicUrl: string, payWay: PayWay, project: string):
 }
 
 /**
- * Returns the input for building a channel from a version. The account fields come from `identity`. Verification keys
- * that are no longer trusted, and keys of other accounts, are left out even if the version lists them.
+ * Returns the input for building a channel from a version. The parameter `identity` is the configuration version from
+ * which the fields of the payee account come. Verification keys that are not trusted any more are left out. Keys of
+ * another account are left out too.
  */
 export function inputOf(
   kind: ChannelKind,
@@ -133,7 +138,10 @@ export function openSecrets(config: ChannelConfigRow, decrypt: Decrypt): Record<
   return JSON.parse(decrypt(secretsPlace(config), config.encrypted)) as Record<string, string>;
 }
 
-/** Returns the PEM texts of certificates, grouped by kind in the given sequence. Throws DecryptionFailed. */
+/**
+ * Returns the PEM texts of the certificates, grouped by certificate kind. The texts of one kind keep the sequence of
+ * `certs`. Throws DecryptionFailed.
+ */
 export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<string, string[]> {
   const pems: Record<string, string[]> = {};
   for (const cert of certs) {
@@ -157,8 +165,8 @@ function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<s
 }
 
 /**
- * A new version that is not written yet, with all fields unencrypted. `certs` has the sequence in which the version
- * lists the certificates.
+ * A new configuration version that is not stored yet. Its fields are not encrypted. The version will list the
+ * certificates in the sequence of `certs`.
  */
 interface VersionDraft {
   mode: Mode;
@@ -168,8 +176,8 @@ interface VersionDraft {
 }
 
 /**
- * Creates a draft. If the draft is complete, a channel is built from it as a test. Throws ChannelMisconfigured if the
- * test fails.
+ * Creates the draft of a configuration version. If no field and no certificate is missing, the function builds a
+ * channel from the draft as a test. Throws ChannelMisconfigured if the test fails.
  */
 export function draftVersion(
   ports: CredentialPorts,
@@ -185,7 +193,8 @@ export function draftVersion(
 }
 
 /**
- * Writes the draft as the next version and makes it the current one. The first configuration of a channel is enabled.
+ * Stores the draft as the next version of the channel configuration, which becomes the current version. The first
+ * configuration of a channel also enables the channel.
  */
 export async function insertVersion(
   tx: Tx,
@@ -238,9 +247,9 @@ export async function insertVersion(
 }
 
 /**
- * Writes a new configuration version if the channel must use other certificates than the current version lists. Usually
- * an incomplete version does not replace a complete one. With `anyhow` it can: a certificate was removed or distrusted,
- * so the current version cannot be used any more either. The new version lists the missing kinds.
+ * Writes a new configuration version if the channel must use other certificates than the current version lists. Without
+ * `anyhow`, an incomplete version does not replace a complete version. With `anyhow` it does. Callers set `anyhow`
+ * after a certificate was removed or distrusted, because the current version cannot be used any more.
  */
 export async function updateCerts(
   tx: Tx,
@@ -266,10 +275,10 @@ function draftOf(ports: CredentialPorts, config: ChannelConfigRow): Pick<Version
 }
 
 /**
- * Returns the draft of the next configuration version after a certificate was removed or distrusted. The draft has the
- * certificates that are now the defaults, if it is then complete or the current version is incomplete too. Otherwise it
- * keeps those certificates of the current version that are still usable. Returns undefined if all of them are still
- * usable, or if the secrets cannot be decrypted.
+ * Creates the draft of the next configuration version after a certificate was removed or distrusted. The first choice
+ * is a draft with the default certificates. It is returned if it is complete. It is also returned if the current
+ * version is incomplete. Otherwise the draft has the certificates of the current version that are still usable. Returns
+ * undefined if all of these are still usable, or if the secrets cannot be decrypted.
  */
 async function draftOfRest(
   tx: Tx,
@@ -293,8 +302,8 @@ async function draftOfRest(
 }
 
 /**
- * Creates a draft and never throws ChannelMisconfigured. If a complete draft cannot be used, the invalid field is
- * listed as missing.
+ * Creates the draft of a configuration version like `draftVersion`, but does not throw ChannelMisconfigured. If the
+ * test of the draft fails, the draft lists the invalid field as missing.
  */
 function draftAnyhow(
   ports: CredentialPorts,
@@ -312,8 +321,8 @@ function draftAnyhow(
 }
 
 /**
- * The first date on which a certificate kind has no valid certificate any more. A kind with several certificates is
- * valid until the last of them expires. Root certificates are ignored.
+ * Returns the first date on which all certificates of one kind are expired. A kind with several certificates stays
+ * valid until the last of its certificates expires. Root certificates are ignored.
  */
 function firstExpiry(certs: readonly CertRow[]): Date | null {
   const dated = certs.filter(({ kind, notAfter }) => notAfter !== null && !isRoot(kind));

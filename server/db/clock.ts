@@ -10,8 +10,8 @@ export const DATABASE_TIME = sql<number>`extract(epoch from clock_timestamp())::
 /**
  * The current time for this process. If the machine's clock differs too much from the database's clock, the process
  * uses the database's time. Every process compares stored expiry times (of orders, tokens, leases) with its current
- * time, so a process with a wrong clock would expire them for all processes. After each query of the database's time,
- * the time advances by the monotonic clock.
+ * time, so a process with a wrong clock would expire them for all processes. Between two queries of the database's
+ * time, the process adds the time that has passed since the last query.
  */
 export class DatabaseClock {
   readonly #wall: () => number;
@@ -35,8 +35,8 @@ export class DatabaseClock {
   readonly now = (): Date => new Date(this.time());
 
   /**
-   * Runs a statement and reads the database's time from its result. The time in a slow result is ignored if an earlier
-   * result is known.
+   * Runs a statement and stores the database's time that its result contains. If the statement was slow, its time is
+   * inaccurate. Such a time is stored only if no earlier time is known.
    */
   async measure<T>(statement: () => Promise<T>, secondsOf: (answer: T) => number | undefined): Promise<T> {
     const sentAt = this.#steady();
@@ -49,7 +49,7 @@ export class DatabaseClock {
     return result;
   }
 
-  /** Queries the database's time. */
+  /** Queries the database's time and stores it for the method `time`. */
   async query({ em }: Pick<OpenDatabase, 'em'>): Promise<void> {
     const db = em.fork({ useContext: false }).getKysely<unknown>();
     const query = () => sql<{ time: number }>`select ${DATABASE_TIME} as time`.execute(db);
@@ -68,9 +68,9 @@ interface Reading {
 }
 
 /**
- * Returns by how many milliseconds this machine's clock is ahead of the other machine's clock. The real difference may
- * be larger by up to the duration of the query. Negative = this clock is behind. 0 = the difference is too small to be
- * measured.
+ * Returns by how many milliseconds this machine's clock is ahead of the other machine's clock. A negative result means
+ * that this machine's clock is behind. The result is the smallest possible difference. The real difference is at most
+ * the duration of the query larger.
  */
 export function aheadOf({ sentAt, theirs, receivedAt }: Reading): number {
   return Math.max(0, sentAt - theirs) + Math.min(0, receivedAt - theirs);

@@ -178,7 +178,6 @@ export interface Bounds {
   idleInTransaction: number;
 }
 
-/** PostgreSQL's names of the timeouts. */
 const NAMES = {
   statement_timeout: 'statement',
   lock_timeout: 'lock',
@@ -225,8 +224,8 @@ export function refusesBounds(error: unknown): boolean {
 
 /**
  * The maximum number of attempts to move a client to another server connection of the pooler. In each attempt a second
- * client tries to occupy the server connection that the first client used. This can succeed, because a pooler assigns
- * the most recently used connection first.
+ * client tries to get the server connection that the first client has just used. This is likely to succeed, because a
+ * pooler usually assigns the most recently used connection first.
  */
 const TURNS = 8;
 /**
@@ -235,8 +234,9 @@ const TURNS = 8;
 const PATIENCE_MS = 1_000;
 
 /**
- * Whether prepared statements still work after the pooler has moved a client to another connection. If this is unknown,
- * the result is false, because prepared statements only save time.
+ * Tests whether prepared statements still work after a connection pooler has moved a client to another server
+ * connection. Returns false if the test has no result. This is safe, because the service also works without prepared
+ * statements, only more slowly.
  */
 export async function carriesNames(config: ClientConfig): Promise<boolean> {
   const [one, holder] = [new Client(config), new Client(config)];
@@ -271,13 +271,16 @@ async function pidOf(result: Promise<{ rows: { pid: number }[] }>): Promise<numb
   return (await result).rows[0]?.pid;
 }
 
-/** While the server still has abandoned connections, it is queried again after this interval (ms). */
+/**
+ * The interval (ms) at which the server is asked which abandoned connections it still has. A connection is abandoned if
+ * its statement timed out.
+ */
 const LOOK_MS = 500;
 
 /**
- * Tolerance (s) when the age of a server process is compared with the age of the connection. The server process starts
- * earlier than the connection, and the query runs later. Process id and age together identify a server process, even if
- * the clocks differ.
+ * A connection and a server process belong together if their process ids are equal and their ages are about equal. This
+ * is the allowed difference of the ages (s). Ages are compared instead of times, because the clocks of the two machines
+ * may differ.
  */
 const AGE_TOLERANCE = 10;
 
@@ -291,7 +294,10 @@ const STILL_THERE = `
   from pg_stat_activity join unnest($1::int[], $2::float8[]) as abandoned (pid, age) using (pid)
   where abs(extract(epoch from clock_timestamp() - backend_start) - age) < ${AGE_TOLERANCE}`;
 
-/** An abandoned connection, on which the server may still run a statement. */
+/**
+ * A connection whose statement timed out, so that the service uses the connection no longer. The server may still run
+ * the statement.
+ */
 interface Abandoned {
   pid: number;
   connectedAt: number;
@@ -302,14 +308,14 @@ interface Abandoned {
 export interface AbandonedConnections {
   /** Adds a connection; `release` is called when the server has closed the connection, or when `end` is called. */
   add(client: PoolClient, connectedAt: number, release: () => void): void;
-  /** Stops waiting and releases all connections. */
+  /** Stops watching the connections and releases all of them. */
   end(): void;
 }
 
 /**
- * Watches abandoned connections. PostgreSQL notices only at the end of a statement that the client has disconnected.
- * Until then the connection keeps its slot in the pool, because the pool would otherwise open new connections until the
- * server has no free connection left.
+ * Watches abandoned connections, that is, connections whose statement timed out. PostgreSQL closes such a connection
+ * only when the statement has ended. Until then the connection still counts towards the size of the pool. Otherwise the
+ * pool would open more and more connections, up to the limit of the server.
  */
 export function watchAbandoned(options: PoolConfig): AbandonedConnections {
   const abandoned = new Set<Abandoned>();

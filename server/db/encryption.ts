@@ -46,7 +46,6 @@ const WORDS: Readonly<Record<DecryptionFault, string>> = {
   not_genuine: 'it was changed, moved, or encrypted with another key',
 };
 
-/** Encrypts and decrypts texts of the database. */
 export interface Encryption {
   /** Encrypts a text with a new data key, and wraps the data key with the newest master key. */
   encrypt(place: Place, plain: string): string;
@@ -66,10 +65,10 @@ const IV = 12;
 const TAG = 16;
 
 /**
- * Creates an AES-256-GCM encryption. An encrypted text is `s1.<key id>.<wrapped data key>.<text>`; the last two parts
- * are each iv, ciphertext and tag in base64url. The first master key encrypts, and every master key can decrypt. The
- * place is authenticated with the text, not with the wrapped data key, so a rotation of master keys does not need to
- * know the places.
+ * Creates an AES-256-GCM encryption. An encrypted text is `s1.<key id>.<wrapped data key>.<text>`. Each of the last two
+ * parts consists of iv, ciphertext and tag in base64url. The first master key encrypts, and every master key can
+ * decrypt. The place (table, row, column and version) is authenticated only with the text. The wrapped data key does
+ * not depend on it, so a rotation of the master keys does not need to know the places.
  */
 export function createEncryption(masterKeys: readonly MasterKey[]): Encryption {
   const [newest] = masterKeys;

@@ -105,7 +105,8 @@ interface Fullness {
 }
 
 /**
- * How long a failed write counts (ms). Jobs write continually, so if no further write fails there is free space again.
+ * For this time (ms) after a failed write, the disk counts as full. Background jobs write continually. If none of their
+ * writes fails during this time, there is free space again.
  */
 const REMEMBERED_MS = 60_000;
 

@@ -1,5 +1,5 @@
-// Uses Kysely with MikroORM's entities: typed SQL statements and the conversion of values. Also rejects a write in a
-// read-only transaction, and a second statement in an autocommit.
+// Uses Kysely with MikroORM's entities: typed SQL statements and the conversion of values. Read access rejects
+// statements that write. `autocommit` runs one statement and rejects a second one.
 
 import type { InferKyselyDB } from '@mikro-orm/postgresql';
 import {
@@ -26,7 +26,7 @@ export type Sql = RawBuilder<unknown>;
 /** Runs statements, either in a transaction or each statement in its own commit. */
 export type Db = Kysely<Database>;
 
-/** Runs statements that only read, including raw SQL. */
+/** Runs statements that only read. The statements may be raw SQL. */
 export type ReadDb = Pick<Db, 'selectFrom' | 'selectNoFrom' | 'with' | 'fn' | 'getExecutor'>;
 
 /**
@@ -43,7 +43,10 @@ export function asJson<T>(value: T): RawBuilder<T> {
 
 type Parse = (text: string) => unknown;
 
-/** How both drivers parse a type: a date stays text (`yyyy-MM-dd`), a timestamptz is a Date, an int8 a bigint. */
+/**
+ * How values from PostgreSQL and from the embedded database are parsed: a date stays text (`yyyy-MM-dd`), a timestamptz
+ * becomes a Date, an int8 becomes a bigint.
+ */
 export const PARSERS: Readonly<Record<number, Parse>> = {
   [types.builtins.INT8]: BigInt,
   [types.builtins.DATE]: String,

@@ -8,7 +8,6 @@ export interface MessageLog {
   close(): Promise<void>;
 }
 
-/** The dependencies of a message log. */
 interface MessageLogPorts {
   write: (batch: readonly Waiting[]) => Promise<void>;
   failed: (error: unknown) => void;
@@ -80,7 +79,10 @@ interface MessageQueue {
   add(message: NewMessage): boolean;
   /** Removes and returns the oldest messages, as many as one statement may write. */
   take(): Waiting[];
-  /** Puts marks into the queue for a batch that could not be written. Returns the number of lost messages. */
+  /**
+   * Replaces the messages of a failed write with marks (rows that only contain a number of dropped messages). Returns
+   * how many messages were dropped.
+   */
   putMarks(batch: readonly Waiting[]): number;
 }
 
@@ -98,8 +100,8 @@ function createMessageQueue(): MessageQueue {
   let waiting: Waiting[] = [];
   let bytes = 0;
   /**
-   * The last waiting message of each topic (order, refund, channel, direction, call). A repeated message is counted on
-   * it.
+   * For each topic (order, refund, channel, direction and call), the last message that waits to be written. If the same
+   * message occurs again, only the counter `times` of the waiting message is increased.
    */
   const newest = new Map<string, Waiting>();
   return { size: () => waiting.length, add, take, putMarks };
@@ -181,8 +183,8 @@ function markFor({ orderNo, payWay, at, times, lastAt }: Waiting): Waiting {
 }
 
 /**
- * Makes a message storable, because a notification may contain any characters: replaces NUL and lone surrogates, and
- * shortens numbers that are too long.
+ * Makes a message storable. A notification may contain any characters, so NUL and lone surrogates are replaced. A name
+ * of a call, an order number or a refund number is cut to 64 characters.
  */
 function storable(message: NewMessage): Waiting {
   const text = (value: string | null) => value?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null;

@@ -113,8 +113,8 @@ async function underLock(database: OpenDatabase): Promise<void> {
 }
 
 async function up({ em, orm }: OpenDatabase): Promise<void> {
-  // The first call of `getPending` queries the database on its own connection. It must run before the transaction,
-  // which uses the last connection of the pool.
+  // The first call of `getPending` needs a connection of its own. The call comes before the transaction, because the
+  // transaction occupies the last connection of the pool.
   await orm.migrator.getPending();
   await em.fork().transactional(async (own) => {
     await orm.migrator.up({ transaction: own.getTransactionContext() });
@@ -129,7 +129,10 @@ async function waitForLock(attempt: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** The initial rows. The module identity builds them, so that hashes and default values are defined only there. */
+/**
+ * Functions that create the initial rows. The module `identity` implements them, because it defines the hashes and the
+ * default values.
+ */
 interface SeedRows {
   consoleApp(project: string, at: Date): ApiAppRow;
   /** The test applications that exist while the setting Debug is on. */

@@ -23,8 +23,8 @@ interface MonthlyTable {
  * kept.
  */
 export const MONTHLY: readonly MonthlyTable[] = [
-  // A repeated message is only counted in its first row. Such a row is kept as long as a row that was written when the
-  // message was last repeated (`last_at`).
+  // A repeated message has no row of its own. It is counted in the row of its first occurrence, and `last_at` is its
+  // last occurrence. So the age of the row is the age of the last occurrence.
   { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
   { name: 'transitions', at: 'at' },
   { name: 'notifications', at: 'received_at' },
@@ -246,15 +246,16 @@ const DAYS_OF_A_MONTH = 31;
 export interface MonthlyRemoval {
   table: MonthlyTable['name'];
   days: number;
-  /** Creates the removal of old rows from one partition. */
+  /** Returns the function that removes the old rows of the partition `part`. */
   rows: (part: string) => Removal;
   /** Called for each dropped partition. */
   dropped: (table: string) => void;
 }
 
 /**
- * Creates the removal of old rows of a monthly table. It drops expired partitions, and deletes rows of the default
- * partition row by row. If the retention is shorter than a month, it deletes rows of all partitions row by row.
+ * Returns a function that removes the old rows of a monthly table. The function drops expired partitions. In the
+ * default partition it deletes old rows one by one. If the retention is shorter than a month, it deletes old rows of
+ * every partition one by one.
  */
 export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemoval): Removal {
   const table = monthlyTable(name);

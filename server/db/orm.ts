@@ -33,7 +33,7 @@ export interface DatabaseSettings {
   prepared?: 'auto' | 'on' | 'off';
 }
 
-/** The MikroORM instance of one of the two drivers. */
+/** MikroORM for PostgreSQL or for the embedded database (PGlite). */
 type Orm = PostgresOrm | PgliteOrm;
 
 /** An open database; `close` also unlocks the folder of an embedded database. */
@@ -50,7 +50,7 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** How a connection pooler limits the sessions of the service. */
+/** What the service has found out about the connection pooler in front of PostgreSQL. */
 interface Pooler {
   /** Whether connections use prepared statements. */
   prepared: boolean;
@@ -251,7 +251,10 @@ function isLink(path: string): boolean {
   }
 }
 
-/** Sets mode 0700. If a volume belongs to another user, the mode of the folder is not changed. */
+/**
+ * Restricts the access to a folder to its owner (mode 0700). If the folder belongs to another user, as a mounted volume
+ * may, its access rights stay unchanged.
+ */
 function tighten(folder: string): void {
   try {
     chmodSync(folder, 0o700);
@@ -265,8 +268,8 @@ interface NodeFiles {
 }
 
 /**
- * Hides the lock files of the folder from the embedded database. Otherwise the database would refuse the folder because
- * it is not empty. A backup would read and close the lock file, which would release the lock.
+ * Hides the lock files in the folder from the embedded database. The database accepts a new folder only if the folder
+ * is empty. A backup must not read the lock file either, because closing the file would release the lock.
  */
 const hideLock = {
   name: 'hide the lock',

@@ -16,8 +16,8 @@ import { PARSERS } from './kysely.ts';
 /**
  * Creates a Kysely dialect for MikroORM over a `pg` pool. With `prepared`, PostgreSQL parses and plans each statement
  * with bound values once per connection. Without `prepared`, a connection keeps no state after a transaction, so a
- * pooler can assign it to another client. `local` contains timeouts that each transaction sets, for sessions that
- * cannot have timeouts.
+ * pooler can assign it to another client. `local` contains the timeouts that every transaction sets for itself. It is
+ * needed behind a pooler that does not allow timeouts for a whole session.
  */
 export function createDialect(
   options: PoolConfig,
@@ -72,8 +72,8 @@ function wrap(pool: Pool, { prepared, local, abandoned }: PoolWrapping): Omit<Po
   const nameOf = prepared ? createNames() : () => undefined;
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
   const begins = local && localBounds(local);
-  // Whether begin and savepoint statements wait for the next statement. They do not wait behind a pooler, because
-  // connections keep no prepared statements there, and the begin statement also sets timeouts.
+  // Whether a begin or savepoint statement is held back and sent together with the next statement. This needs prepared
+  // statements. It is not done if the begin statement also sets timeouts, as it does behind a pooler.
   const holds = prepared && begins === undefined;
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
@@ -132,12 +132,15 @@ export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Pr
 
 /** When a connection was last lost. Any connection that has not responded since then may be broken. */
 interface Health {
-  /** Counts responses and lost connections, so that it shows which happened first. */
+  /** A counter that increases with every response and every lost connection. A higher value means a later event. */
   turn: number;
   lostAt: number;
 }
 
-/** A connection of the pool, with the value of `turn` at its last response. */
+/**
+ * A connection of the pool. `answeredAt` is the value that the counter `turn` of `Health` had at the connection's last
+ * response.
+ */
 interface WatchedClient extends PostgresPoolClient {
   answeredAt: number;
 }
@@ -225,7 +228,10 @@ interface Statement extends QueryConfig {
   query_timeout?: number;
 }
 
-/** Limits the timeout of a statement to `ms` if the pool's own timeout is longer (0 = none). */
+/**
+ * Sets the timeout of a statement to `ms`, unless the pool's own timeout is shorter. `own` is the pool's timeout; 0 =
+ * the pool has no timeout. Throws if no time is left.
+ */
 function limit(statement: Statement, ms: number, own: number): void {
   if (ms <= 0) throw new Error('Query read timeout');
   // A timeout is set only if necessary: Node keeps timers of equal length in one list, so a different length for each
@@ -280,11 +286,10 @@ interface HeldStatements {
 const NOTHING = { command: '', rowCount: null as unknown as number, rows: [] as never[] };
 
 /**
- * Sends the statements that begin transactions and savepoints only together with the next statement, which saves their
- * round trips: a transaction of two statements takes three messages instead of four, and an empty transaction takes
- * none. When a statement of a message fails, PostgreSQL skips the rest of the message, so no statement runs outside a
- * transaction whose begin failed. After such a failure, this function rejects all statements until the transaction or
- * the savepoint is rolled back.
+ * Sends the statements of one connection. A statement that begins a transaction or a savepoint is held back and sent in
+ * one message with the next statement, which saves a round trip. If a statement of a message fails, PostgreSQL skips
+ * the rest of the message, so no statement runs outside its transaction. After such a failure, this function rejects
+ * all statements until the transaction or the savepoint is rolled back.
  */
 function holdStatements(client: PoolClient): HeldStatements {
   /** Statements that are already prepared on the connection. */
@@ -397,9 +402,9 @@ class Following extends Query {
 const ENDING_MS = 500;
 
 /**
- * The time that one request may still wait for the database. All statements and connections of the request share it, so
- * that two timeouts in a row do not take longer than one. Time in which the request waits for a channel, or works after
- * the response, is not counted.
+ * The time that one request may still wait for the database. All statements and connections of the request share this
+ * time, so the request as a whole never waits longer. Time in which the request waits for a channel is not counted.
+ * Work after the response is not counted either.
  */
 export class RequestTime {
   /** Whether the request has committed a transaction. */

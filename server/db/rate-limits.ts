@@ -32,7 +32,7 @@ export interface CountedLimits {
   deleteExpired(before: Date, goesOn?: () => boolean): Promise<number>;
 }
 
-/** Creates the shared counters. */
+/** Creates the functions that count the uses of rate limits in the database, together for all replicas. */
 export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => number = Date.now): CountedLimits {
   const db = em.fork({ useContext: false }).getKysely<unknown>();
   const known = new KnownUses();

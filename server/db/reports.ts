@@ -110,8 +110,8 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
 }
 
 /**
- * Whether an error may be caused by the read replica, so that the primary is tried. Errors in the statement itself are
- * not.
+ * Whether an error may be caused by the read replica. In this case the primary is read instead. An error in the
+ * statement itself would occur on the primary too, so the result is false.
  */
 function isOfReplica(error: unknown): boolean {
   const { code } = error as { code?: unknown };

@@ -72,9 +72,8 @@ export function createStore(database: OpenDatabase, wake: AfterCommit, { committ
 }
 
 /**
- * Uses Kysely's transaction instead of MikroORM's, because it is cheaper. It also releases the connection if the
- * database is unreachable and the rollback fails. MikroORM would never release the connection, and ten such connections
- * exhaust the pool.
+ * Uses Kysely's transaction, which is cheaper than MikroORM's. If the database is unreachable, the rollback fails too.
+ * Kysely then releases the connection. MikroORM would keep it, and ten such connections exhaust the pool.
  */
 async function transaction<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> {
   let failure: { error: unknown } | undefined;
@@ -97,8 +96,8 @@ async function transaction<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T>
 }
 
 /**
- * Whether PostgreSQL has reported that it did not commit. After an error without a PostgreSQL code, or of a closing
- * connection, the result of the commit is unknown.
+ * Whether PostgreSQL has reported that it did not commit. The result of a commit is unknown if the error has no
+ * PostgreSQL code. It is also unknown if the code means that the connection was closed.
  */
 function isRefusedCommit(error: unknown): boolean {
   const { code } = error as { code?: unknown };
@@ -271,7 +270,10 @@ function sqlOver(db: Db): Pick<ReadTx, 'sql'> {
   };
 }
 
-/** Creates each table on first access, because a transaction uses few of them. */
+/**
+ * Gives access to the tables of the database. The access object of a table is created when it is first used, because a
+ * transaction uses only a few tables.
+ */
 class Opened {
   readonly #open: (entity: object) => unknown;
 

@@ -3,7 +3,8 @@ import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { asJson, type Database, type Db, readInstant, type Sql } from './kysely.ts';
 
 /**
- * A condition of equalities on columns. Operators are not possible, so that an object from a caller cannot contain one.
+ * Selects rows by the values of columns. An array means any of its values. Operators such as `>` are not possible, so
+ * that a value from a request cannot become an operator.
  */
 export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullable<Row[K]>[] }>;
 
@@ -14,13 +15,13 @@ type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
 const MOST_ROWS = 300;
 
 /**
- * What a table needs to run its statements: the connections, and a function that returns the columns of any other table
- * by its name in `Tx`.
+ * The database connections with which a table runs its statements. `layoutNamed` returns the columns of another table
+ * by the table's name in `Tx` (the object with all tables of a transaction).
  */
 export interface Place {
   /**
-   * This connection does not rename columns to camel case. The statements of a table already return every column under
-   * the name of its property.
+   * `db` does not rename columns to camel case. The statements of a table use `db`, because they already return every
+   * column under the name of its property.
    */
   readonly db: Db;
   readonly renaming: Db;
@@ -28,8 +29,8 @@ export interface Place {
 }
 
 /**
- * Reads one table by equality on columns; rows are plain objects. MikroORM's unit of work is not used. Statements are
- * built with `sql`, because a query builder would process up to fifty columns again for every call.
+ * Reads the rows of one table. The rows are plain objects; MikroORM's unit of work is not used. Statements are built
+ * with `sql`, because a query builder would process up to fifty columns again for every call.
  */
 export class ReadTable<Row extends object, Name extends keyof Database = keyof Database> {
   readonly #place: Place;
@@ -47,8 +48,8 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
   }
 
   /**
-   * Returns the matching row and related rows of other tables. One statement reads them all, so that they show the same
-   * state.
+   * Returns the matching row and related rows of other tables. One SQL statement reads all of them, so that no change
+   * can happen between two reads.
    */
   async findWith<Found extends Record<string, object>>(
     where: Where<Row>,
@@ -69,7 +70,7 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return found as Row & { [Name in keyof Found]: Found[Name][] };
   }
 
-  /** Returns the matching rows in the sequence `orderBy`, at most `limit`. */
+  /** Returns the matching rows, sorted by `orderBy`. `limit` is the maximum number of rows. */
   async list(
     where: Where<Row>,
     { orderBy = {}, limit, offset }: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
@@ -89,7 +90,7 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return Number((await firstOf(this.#place, statement))!.count);
   }
 
-  /** Starts a query for whole rows, to which the caller adds conditions. */
+  /** Starts a query that selects all columns. The caller adds conditions to the query. */
   rows(): SelectQueryBuilder<Database, Name, Row> {
     const { name, names } = this.#layout;
     const columns = names.map((column) => `${name}.${column}`);
@@ -124,8 +125,8 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
   }
 
   /**
-   * Inserts a row and the row `also`, unless a row with the same unique value exists. Returns whether the rows were
-   * inserted.
+   * Inserts `row`, and the row `also` of another table if it is given. Inserts nothing if `row` has the same unique
+   * value as an existing row. Returns whether the rows were inserted.
    */
   async insertIfNew(row: Partial<Row>, also?: Also<object>): Promise<boolean> {
     const statement = sql`${insertion(this.#layout, [row])} on conflict do nothing`;
@@ -133,8 +134,8 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
   }
 
   /**
-   * Returns the matching row and locks it until the transaction ends. Waits for other locks no longer than the lock
-   * timeout.
+   * Returns the matching row and locks it until the transaction ends. If another transaction holds the lock, the call
+   * waits for it, at most for the lock timeout of the database.
    */
   async lock(where: Where<Row>): Promise<Row | undefined> {
     if (!this.#place.db.isTransaction) throw new TypeError('lock works only inside store.transaction.');
@@ -143,7 +144,10 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${isIt} limit 1 for update`);
   }
 
-  /** Updates the matching rows, and inserts one row `also` for each updated row. Returns the number of updated rows. */
+  /**
+   * Updates the matching rows. For each updated row, also inserts the row `also` into another table, if it is given.
+   * Returns the number of updated rows.
+   */
   async update(where: Where<Row>, patch: Partial<Row>, also?: Also<object>): Promise<number> {
     const columns = columnsOf(this.#layout, [patch]);
     if (columns.length === 0) return 0;
@@ -176,8 +180,8 @@ function insertion(layout: Layout, rows: readonly object[]): Sql {
 }
 
 /**
- * Combines two writes in one statement. The second write inserts one row for each row of the first write, so both
- * writes have the same row count.
+ * Combines two writes in one statement: `first`, and the insert of the row `also`. The row is inserted once for each
+ * row that `first` writes, so that the statement reports the same number of rows.
  */
 function withAlso(place: Place, first: Sql, also: Also<object> | undefined): Sql {
   if (!also) return first;
@@ -202,8 +206,8 @@ function names(columns: readonly Column[]): Sql {
 
 /**
  * Builds one SQL fragment with all values of a row. For each column, `around` returns the SQL text before and after the
- * value. One fragment is used instead of one per column, because each fragment stays in memory until the response is
- * received.
+ * value. One fragment is used instead of one per column, because each fragment stays in memory until the database has
+ * responded.
  */
 function listed(columns: readonly Column[], row: object, around: (column: Column) => [string, string]): Sql {
   const texts = [''];
@@ -216,8 +220,8 @@ function listed(columns: readonly Column[], row: object, around: (column: Column
 }
 
 /**
- * The value of a property, for binding. A document is bound as JSON. For a missing property the default value of the
- * column is used.
+ * Returns the value of a property as it is bound to a statement. The value of a JSON column is bound as JSON. For a
+ * missing property, the default value of the column is used.
  */
 function bound({ name, kind }: Column, row: object): unknown {
   const value = (row as Record<string, unknown>)[name];
@@ -232,17 +236,17 @@ const DEFAULT = sql.raw('default');
  * together.
  */
 interface Also<Row extends object> {
-  /** The name of the table in a `Tx`. */
+  /** The name of the table as a property of `Tx`, for example `orders`. */
   table: string;
   row: Partial<Row>;
 }
 
 /**
- * Rows of another table that are read together with a found row. They are the rows whose column `by` has the same value
- * as the same column of the found row.
+ * Selects rows of another table that are read together with a found row. Their column `by` has the same value as the
+ * column `by` of the found row.
  */
 export interface Beside<Row extends object> {
-  /** The name of the table in a `Tx`. */
+  /** The name of the table as a property of `Tx`, for example `orders`. */
   table: string;
   by: keyof Row & string;
   where?: Where<Row>;
@@ -259,8 +263,8 @@ interface AnyBeside {
 type Part = [name: string, of: AnyBeside, layout: Layout];
 
 /**
- * Selects the related rows as a JSON array; null if there are no rows. Values that JSON would round or reformat are
- * selected as text.
+ * Builds the SQL that selects the related rows as a JSON array, or null if there are no rows. Values that JSON would
+ * round or reformat, such as a bigint, are selected as text.
  */
 function rowsAsJson(owner: Layout, [, { by, where = {}, orderBy = {} }, layout]: Part): Sql {
   const belongs = sql`${layout.column(by).ref} = ${owner.column(by).ref}`;
@@ -290,8 +294,8 @@ function fromJson(layout: Layout, found: Record<string, unknown>): object {
 }
 
 /**
- * Builds the SQL condition: an array means any of its values, and null means `is null`. Other objects throw an error
- * before a statement is sent.
+ * Builds the SQL condition for `where`. An array matches any of its values, and null matches `is null`. undefined and
+ * other objects throw an error before a statement is sent.
  */
 function matching(layout: Layout, where: object): Sql {
   const parts = Object.entries(where).map(([key, value]) => {
@@ -311,7 +315,7 @@ function plain(column: string, value: unknown): unknown {
   return value;
 }
 
-/** A column, with the name of its property and its name and type in the database. */
+/** A column of a table. `name` is the property name in code, and `quoted` is the column name in the database. */
 interface Column {
   readonly name: string;
   readonly quoted: string;
@@ -321,22 +325,25 @@ interface Column {
   readonly kind: 'json' | 'bigint' | 'instant' | 'day' | 'plain';
 }
 
-/** The names and types of a table's columns, as the entity defines them. */
+/** The columns of a table, as MikroORM's entity class defines them. */
 export interface Layout {
   readonly name: string;
   readonly table: Sql;
   /** The property names of all columns of the table. */
   readonly names: readonly string[];
-  /** All columns by name, because a prepared statement with `*` fails after a migration adds a column. */
+  /**
+   * The SQL list of all columns. `*` is not used, because a prepared statement with `*` fails after a migration adds a
+   * column.
+   */
   readonly list: Sql;
   readonly jsonList: Sql;
-  /** Returns a column. Throws if the table has no column with this name. */
+  /** Returns the column of a property. Throws if the table has no column for this property name. */
   column(name: string): Column;
 }
 
 const layouts = new WeakMap<EntityMetadata, Layout>();
 
-/** Returns the layout of an entity. It is built once and cached. */
+/** Returns the layout (the columns) of the table of an entity. The layout is built once and cached. */
 export function layoutOf(meta: EntityMetadata): Layout {
   let layout = layouts.get(meta);
   if (!layout) layouts.set(meta, (layout = makeLayout(meta)));
@@ -349,7 +356,7 @@ const KINDS: Readonly<Record<string, Column['kind']>> = {
   Date: 'instant',
   DateType: 'day',
 };
-/** Kinds of values that JSON would round or reformat. */
+/** Kinds of columns whose values JSON would round or reformat. They are selected as text when rows are read as JSON. */
 const AS_TEXT: ReadonlySet<Column['kind']> = new Set(['bigint', 'instant', 'day']);
 
 function makeLayout({ tableName, props }: EntityMetadata): Layout {

@@ -3,14 +3,17 @@ import { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } from './
 
 /** The texts that explain an error code to a developer, in one language. */
 export interface ErrorWords {
-  /** Short name; the English one is the `title` of every problem document with this code. */
+  /**
+   * A short name of the error. The English name is the field `title` of every error response (problem document) with
+   * this code.
+   */
   readonly title: string;
   readonly meaning: string;
-  /** What the caller can do. */
+  /** What the caller can do to solve the problem. */
   readonly remedy: string;
 }
 
-/** The published data of an error code. */
+/** The data of an error code that its documentation page shows. */
 export interface PublishedError extends ErrorWords {
   /** true: the caller may send the same request again, for example after some time. */
   readonly retryable?: true;
@@ -39,7 +42,7 @@ export const errorCodes = {
   ...skillpayCodes,
 } as const satisfies Readonly<Record<string, PublishedError>>;
 
-/** One of the documented error codes. An error with any other code is a compile error. */
+/** One of the documented error codes. TypeScript rejects any other code at compile time. */
 export type ErrorCode = keyof typeof errorCodes;
 
 /** Whether a text is an error code. */

@@ -1,6 +1,7 @@
-// Error codes of payments, pay-per-call, the catalog and credentials.
+// Error codes in four groups: payments, pay-per-call, the catalog (projects, payers, products and coins), and the
+// credentials of channels (configurations and certificates).
 
-/** Errors of orders and refunds, and results of channel calls. */
+/** Errors of orders, refunds, bills, disputes and webhooks, and errors of calls to a channel. */
 export const paymentsCodes = {
   amount_invalid: {
     title: 'Amount invalid',
@@ -161,7 +162,7 @@ export const paymentsCodes = {
   },
 } as const;
 
-/** Errors of pay-per-call. */
+/** Errors of pay-per-call (resources that are paid for each call). */
 export const skillpayCodes = {
   fulfilment_failed_refund_failed: {
     title: 'Fulfilment failed, refund failed',

@@ -1,4 +1,4 @@
-// Error codes of any request, and of access.
+// Error codes in two groups: errors that any request can get, and errors of authentication and authorization.
 
 /** Errors of any request: its body, rate limits, its Idempotency-Key, and failures of the service. */
 export const requestCodes = {

@@ -1,4 +1,5 @@
-// Delivery of one event: signing secrets, signature, attempt and time of the next attempt.
+// Delivers one event to a webhook: signs the event, sends it, and computes the time of the next attempt. Also creates
+// and encrypts the signing secrets.
 
 import { createHmac, randomBytes } from 'node:crypto';
 import type { DeliveryRow, EventRow, WebhookRow } from '../db/entities/events.ts';
@@ -38,7 +39,7 @@ interface Attempt {
   durationMs: number;
 }
 
-/** An event, with the columns that are sent to the receiver. */
+/** An event without the two columns that a delivery attempt does not need. */
 export type Message = Omit<EventRow, 'notifyUrl' | 'dedupe'>;
 
 /** Sends an event once, signed with every secret. Never throws: an error is returned in the result. */
@@ -111,8 +112,8 @@ export function openSecret(encryption: SecretEncryption, clientId: string, encry
 }
 
 /**
- * Returns the secrets with which messages are signed now. During the grace period of a rotation, and while a prepared
- * secret waits for confirmation, there are two. Throws DecryptionFailed.
+ * Returns the secrets with which messages are signed now. There are two while a new secret replaces an old one: during
+ * the grace period, or while a prepared secret waits for its confirmation. Throws DecryptionFailed.
  */
 export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, now: Date): string[] {
   const encrypted = [row.encryptedSecret];
@@ -155,7 +156,10 @@ async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encrypti
  */
 const GONE = 410;
 
-/** Creates the function that sends one leased delivery. It stores the result and the time of the next attempt. */
+/**
+ * Creates the function that sends one delivery. The caller must have leased the delivery, that is, reserved it for a
+ * limited time. The function stores the result and the time of the next attempt.
+ */
 export function deliverEvent(ports: EventPorts) {
   const { store, now, encryption, checkpoint } = ports;
   return async (deliveryId: string): Promise<void> => {
@@ -187,8 +191,8 @@ function numbersOf({ payload }: EventRow): Pick<Work, 'orderNo' | 'refundNo'> {
 }
 
 /**
- * Returns the rows that an attempt needs; undefined if the delivery must not be sent. A delivery to a disabled webhook
- * is cancelled.
+ * Returns the delivery, its event and its webhook. Returns undefined if the delivery must not be sent. If the webhook
+ * is disabled, the delivery is cancelled.
  */
 async function prepare(tx: Tx, ports: EventPorts, id: string) {
   const delivery = await tx.deliveries.find({ id, state: 'pending' });
@@ -218,8 +222,8 @@ async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date):
   await tx.deliveryAttempts.insert({ deliveryId: id, ...tried });
   const attempts = current.attempts + 1;
   const seen = { url, attempts, lastStatus: tried.status, lastError: tried.error, leasedUntil: null };
-  // If a lease expired, two replicas may have sent the same event. A success is then not overwritten by a later
-  // failure.
+  // A lease reserves a delivery for one replica for a limited time. If the lease expired, another replica may have sent
+  // the same event successfully. A later failure must not overwrite that success.
   if (current.state === 'delivered') return void (await tx.deliveries.update({ id }, { attempts }));
   const next = tried.status === GONE ? null : nextAttempt(attempts, current.createdAt, now);
   const isDelivered = isSuccess(tried.status);

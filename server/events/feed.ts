@@ -3,12 +3,12 @@ import { type EventFilter, listEvents, settledHead } from '../db/queries/events.
 import type { ReadTx } from '../db/store.ts';
 import type { EventPorts } from './ports.ts';
 
-/** The columns of an event on which the filters depend. */
+/** The columns of an event that a filter can test. */
 type LogRow = Pick<EventRow, 'sequence' | 'type' | 'clientId' | 'project' | 'objectNo' | 'createdAt'>;
 
 /**
- * The answer to a follower of the event log. `events` are the new events that match its filter. `upTo` is the sequence
- * number up to which the follower has now received all matching events.
+ * The new events for one follower (an open event stream). `events` are the events that match its filter. The follower
+ * has now received all matching events up to the sequence number `upTo`.
  */
 interface News<Row = EventRow> {
   events: Row[];
@@ -16,8 +16,8 @@ interface News<Row = EventRow> {
 }
 
 /**
- * How a feed reads the event log from the database: the function that reads events, and limits for the number of
- * events. A feed may read complete events or only some of their columns.
+ * How a feed (see `EventFeed`) reads the event log from the database: the function that reads events, and limits for
+ * the number of events. A feed may read complete events or only some of their columns.
  */
 export interface Reader<Row extends LogRow> {
   /**
@@ -39,8 +39,8 @@ export interface Reader<Row extends LogRow> {
  */
 export interface EventFeed<Row = EventRow> {
   /**
-   * Starts to follow. Returns the newest sequence number up to which no event can be added any more. Each call of
-   * `join` needs one call of `leave`.
+   * Starts to follow the event log. Returns the highest sequence number up to which the log is complete. After each
+   * call of `join`, `leave` must be called once.
    */
   join(): Promise<bigint>;
   leave(): void;

@@ -6,7 +6,9 @@ import type { NewEvent } from '../payments/ports.ts';
 import { traceParent } from '../work.ts';
 import type { EmitCredentialChange } from '../identity/ports.ts';
 
-/** The event types that merchants can receive. */
+/**
+ * All event types. Merchants can receive all of them except `app.credentials_changed`, which only administrators see.
+ */
 export const EVENT_TYPES = [
   'order.paid',
   'order.paid_late',

@@ -39,8 +39,8 @@ export function guardedStreams({
       let sent = performance.now();
       let checked = Number.NEGATIVE_INFINITY;
       for await (const text of looks) {
-        // The client has disconnected, or the server is shutting down. The event `close` is not awaited, because it is
-        // emitted only after this loop ends.
+        // Ends the stream if the client has disconnected or the server is shutting down. `destroyed` is tested, because
+        // the event `close` is emitted only after this loop ends.
         if (body.destroyed || isDraining()) return;
         if (text !== '' || performance.now() - checked >= recheckMs) {
           const refusal = await refusalOf(stillAllowed);
@@ -73,7 +73,10 @@ async function refusalOf(check: StillAllowed): Promise<string | undefined> {
 /** A request for a stream of the event log. */
 interface StreamRequest {
   filter: EventFilter;
-  /** The last sequence number that the client has received; undefined = the client receives only new events. */
+  /**
+   * The last sequence number that the client has received. undefined = the client receives new events, and with
+   * `filter.since` also all events since that time.
+   */
   after: bigint | undefined;
   stillAllowed: StillAllowed;
 }
@@ -87,7 +90,6 @@ export function eventStreams(feed: EventFeed, options: StreamOptions = {}) {
   return ({ filter, after, stillAllowed }: StreamRequest): Readable => open(follow(feed, filter, after), stillAllowed);
 }
 
-/** The function that opens a stream of the event log. */
 export type OpenEventStream = ReturnType<typeof eventStreams>;
 
 async function* follow(feed: EventFeed, filter: EventFilter, after: bigint | undefined): AsyncGenerator<string> {

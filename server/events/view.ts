@@ -75,13 +75,12 @@ export function readEvents({ store }: Pick<EventPorts, 'store'>) {
     return { items: shown.map(view), next: rows.length > limit ? (shown.at(-1)?.sequence ?? null) : null };
   };
   return {
-    /** The events of one application. */
+    /** Returns the events of one application, in the form for the application. */
     own: (filter: EventFilter & { clientId: string }, after: bigint, limit: number) =>
       page(filter, after, limit, viewEvent),
-    /** The events of all applications. */
+    /** Returns the events of all applications, in the form for administrators. */
     all: (filter: EventFilter, after: bigint, limit: number) => page(filter, after, limit, viewConsoleEvent),
   };
 }
 
-/** The operations that read events. */
 export type EventReading = ReturnType<typeof readEvents>;

@@ -39,7 +39,7 @@ interface SecretRotation {
   secret?: string | undefined;
 }
 
-/** For this time (ms) a caller can confirm a prepared secret. */
+/** Time in which the caller must confirm a prepared secret (ms). */
 const PREPARED_MS = 15 * 60_000;
 
 /** The event cannot be sent, because there is no enabled webhook and no notifyUrl (409). */
@@ -59,7 +59,7 @@ export function webhookOperations(ports: EventPorts) {
 
     /**
      * Creates or changes a webhook. When a webhook is created, the response contains its secret. `mayRedirect` is
-     * called before events are sent to a new URL; it throws if the caller may not do this.
+     * called before a new URL is stored. It throws if the caller may not change where events are sent.
      */
     put: (actor: Actor, clientId: string, change: WebhookChange, mayRedirect?: () => void) =>
       store.transaction(async (tx) => {
@@ -218,7 +218,6 @@ function by({ kind, name, ip, requestId }: Actor) {
   return { actorKind: kind, actor: name, ip: ip ?? null, requestId: requestId ?? null };
 }
 
-/** The webhook operations of this folder. */
 export type WebhookOperations = ReturnType<typeof webhookOperations>;
 
 async function requireApp(tx: ReadTx, clientId: string): Promise<ApiAppRow> {

@@ -7,9 +7,9 @@ export function hostAndPort({ host, port }: { host: string; port: number }): str
 }
 
 /**
- * Finds a wrong public URL. Returns the listen address if the public URL is plain HTTP to this machine but to a port on
- * which the service does not listen, and if no proxy is configured. Returns null if the URL can be correct, or if the
- * listen port is still unknown (0).
+ * Detects a wrong public URL. The URL is wrong if it leads to this machine by plain HTTP, but to a port on which the
+ * service does not listen. Then the listen address is returned, otherwise null. The URL counts as correct if a proxy is
+ * configured or the listen port is unknown (0).
  */
 export function listensElsewhere(
   { publicUrl, trustedProxies }: { publicUrl: string; trustedProxies: number },
@@ -21,7 +21,7 @@ export function listensElsewhere(
   return isHere && trustedProxies === 0 && !leadsHere ? hostAndPort(listens) : null;
 }
 
-/** The URL of the metrics. `port`: the port that was opened, if the configured one is 0. */
+/** Returns the URL of the metrics. If the configured port is 0, `port` must be the port that was really opened. */
 export function metricsUrl(listen: { host: string; port: number }, port = listen.port): string {
   return `http://${hostAndPort({ host: listen.host, port })}/metrics`;
 }

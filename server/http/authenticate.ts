@@ -9,7 +9,10 @@ import { HOST_PREFIX, SESSION_COOKIE, checkCsrf, isSafe, readCookies } from './c
 import { type EdgeContext, setRateLimitHeaders } from './edge.ts';
 import { requireAllProjects } from './project-scope.ts';
 
-/** Authenticates the caller and checks the authorization that the contract requires; throws 401, 403 or 429. */
+/**
+ * Authenticates the caller and checks the authorization that the contract of the route requires. Throws 401, 403 or
+ * 429.
+ */
 export async function authenticate(
   ctx: EdgeContext,
   auth: Auth,
@@ -83,8 +86,9 @@ async function countRequest(ctx: EdgeContext, app: AppCaller): Promise<void> {
 }
 
 /**
- * Authenticates the administrator by the JWT of `Authorization: Bearer`, or of the cookie if the header is absent. A wrong header is
- * rejected even if the cookie is valid. With the cookie, unsafe methods need the csrf value.
+ * Authenticates the administrator by the JWT of `Authorization: Bearer`, or of the cookie if the header is absent. A
+ * wrong header is rejected even if the cookie is valid. If the cookie is used, methods that change data also need the
+ * CSRF token.
  */
 async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
   const credential = readAdminCredential(ctx.req.headers, ctx.edge.secure, isSafe(ctx.method));
@@ -115,7 +119,10 @@ function requireRole({ role }: AdminCaller, needed: Role): void {
   throw new Forbidden('role_insufficient', `Your role is ${role}, but this operation needs the role ${needed}.`);
 }
 
-/** Throws 403 unless the session confirmed password and second factor within the last minutes. */
+/**
+ * Throws 403 unless the session confirmed its password and second factor within the last five minutes. `wanted` chooses
+ * one of the two rules of `Confirmed`.
+ */
 export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wanted: keyof Confirmed): void {
   if (confirmed[wanted]) return;
   const [what, sent] =
@@ -172,9 +179,9 @@ function sessionCookies({ cookie, 'sec-fetch-site': site }: IncomingHttpHeaders,
 const NETWORK_TIMES = 10;
 
 /**
- * Counts an invalid token or session for its address and its network, and rethrows the error. Above the limit the error
- * becomes a 429. Only failures are counted, so a valid token costs no query, and failures of other callers at the
- * address do not block it.
+ * Counts an invalid token or session for the IP address and its network, and throws the error again. Above the limit, a
+ * 429 is thrown instead. Valid tokens are not counted and need no query. Failures of other callers at the same address
+ * do not block them.
  */
 async function refuseBadCredential(ctx: EdgeContext, error: unknown): Promise<never> {
   const limit = ctx.edge.badCredentialsPerMinute;

@@ -20,7 +20,7 @@ export interface HttpConfig {
   rateLimit: { perApp: number; badCredentialsPerMinute: number };
 }
 
-/** The dependencies of the Koa application. Other folders implement its interfaces. */
+/** The dependencies of the Koa application. Other folders provide the implementations. */
 export interface KoaParts {
   config: HttpConfig;
   logger: Logger;
@@ -33,7 +33,7 @@ export interface KoaParts {
   metrics?: Metrics;
   /** Creates the error page for browsers. Absent = browsers get the JSON error response (problem document) like other clients. */
   refusalPage?: RefusalPage;
-  /** Additional response headers that pages of other origins may read. */
+  /** Additional response headers that web pages of other origins may read (CORS). */
   exposedHeaders?: readonly string[];
 }
 

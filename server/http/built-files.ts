@@ -45,14 +45,14 @@ export function once<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** A guide generated from its Markdown, such as `zh/webhooks.html`; see `builtFiles`. */
+/** Reads a guide that was generated from its Markdown as HTML, for example `zh/webhooks.html`. */
 export const readGuideFile = builtFiles<string>('guides', 'guide-thread');
 
 /** Content security policy of the explorer: scripts, styles and requests of its own origin only. */
 export const explorerPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Files of swagger-ui-dist that the pages load. */
+/** Files of the package swagger-ui-dist that the pages of the API explorer load. */
 export const swaggerAssets = [
   'swagger-ui.css',
   'swagger-ui-bundle.js',
@@ -61,8 +61,8 @@ export const swaggerAssets = [
 ] as const;
 
 /**
- * The files of the API explorer and their media types. `doc.json` describes the whole API. The merchant pages and the
- * admin console pages each have a script and a description of their part of the API.
+ * The files of the API explorer and their media types. `doc.json` describes the whole API. `merchant.json` and
+ * `console.json` describe only the part for merchants or for administrators, and each part has its own page.
  */
 export const explorerFiles = {
   'doc.json': 'application/json; charset=utf-8',
@@ -79,7 +79,6 @@ export const explorerFiles = {
   'favicon-32x32.png': 'image/png',
 } as const;
 
-/** Name of a file of the explorer. */
 export type ExplorerFile = keyof typeof explorerFiles;
 
 const read = builtFiles<ExplorerFile | CodedFile>('explorer', 'explorer-thread');

@@ -1,4 +1,5 @@
-// Contracts of routes, callers of requests, and the interface that verifies tokens and sessions.
+// Types that the HTTP layer uses: the contracts of routes (input, output and authentication), the callers of requests,
+// and the interface that verifies tokens and sessions.
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
@@ -8,9 +9,9 @@ import type { AppTerms, RequestKey, KeptKey, KeyClaim } from '../payments/idempo
 export type Role = 'viewer' | 'operator' | 'admin';
 
 /**
- * Whether the session has confirmed the password and the second factor within the last five minutes. `always` says
- * whether it has. `where-live` is also true while the setting Debug is on, because live channels (real money) are then
- * refused.
+ * Whether the session may run operations that need a fresh confirmation. `always`: the password and the second factor
+ * were confirmed within the last five minutes. `where-live`: the same, or the setting Debug is on. While Debug is on,
+ * live channels (real money) are refused.
  */
 export interface Confirmed {
   readonly always: boolean;
@@ -56,7 +57,6 @@ export interface AppCaller {
   readonly kept?: KeptKey | null;
 }
 
-/** The caller of a request. */
 export type Caller = AdminCaller | AppCaller;
 
 /** The administrator's token as read from the request. */
@@ -75,7 +75,9 @@ export interface Authenticators {
   admin(credential: AdminCredential, ip: string): Promise<AdminCaller>;
   /** If `key` is set, also loads the response stored under that Idempotency-Key of the application. */
   app(token: string, ip: string, key?: RequestKey): Promise<AppCaller>;
-  /** Whether the csrf value was made for the session `jti` (HMAC). */
+  /**
+   * Whether the CSRF token was made for the session with the id `jti`. The token contains an HMAC of the session id.
+   */
   csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
   /**
    * Writes to the audit log that a session was refused an operation because it had not confirmed password and second
@@ -87,7 +89,10 @@ export interface Authenticators {
   ): Promise<void>;
 }
 
-/** Kinds of objects that belong to projects, and the path parameter or body field that identifies one. */
+/**
+ * The kinds of objects that belong to projects. The value is the path parameter or body field that contains the id of
+ * the object.
+ */
 export const NAMED_BY = {
   project: 'code',
   app: 'client_id',
@@ -101,14 +106,15 @@ export const NAMED_BY = {
   cert: 'id',
 } as const;
 
-/** A kind of object that belongs to projects. */
+/** One of the kinds of objects in `NAMED_BY`. */
 export type Thing = keyof typeof NAMED_BY;
 
 /**
- * The object of an administrator's request, by which project limits are checked. A `Thing`: the object that path or
- * body identifies. `query`, `body`: the project in the query or body. `account`: the bills of a channel account, by
- * project and channel in query or body. `filter`: a list, of which the administrator sees the entries of its own
- * projects. `service`: the service as a whole. `own`: the caller's own account, or an object without a project.
+ * How the project limits of an administrator are checked. A `Thing`: by the projects of the object in the path or body.
+ * `query`, `body`: by the project that the query or body contains. `account`: by all projects that share the channel
+ * account. `filter`: a list contains only entries of the administrator's projects. `service`: only administrators of
+ * all projects are allowed. `own`: no check, because the request concerns the caller's own account or an object without
+ * a project.
  */
 export type ProjectScope = Thing | 'query' | 'body' | 'account' | 'filter' | 'service' | 'own';
 
@@ -124,7 +130,10 @@ export interface Belongings {
 export interface AdminAuth {
   readonly admin: Role;
   readonly projectScope: ProjectScope;
-  /** The session must have confirmed password and second factor within the last minutes. */
+  /**
+   * If set, the session must have confirmed password and second factor within the last five minutes. The value chooses
+   * one of the two rules of `Confirmed`.
+   */
   readonly confirmed?: keyof Confirmed;
   /** If true, also allowed for administrators who must still enrol a second factor. */
   readonly enrolling?: true;
@@ -143,12 +152,15 @@ export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string }
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 
 /**
- * The media types of a response. Each has the schema of its JSON (for an event stream: of each message), or `text` or
- * `bytes`.
+ * The media types of a response. The value is the schema of the JSON body, or `text` or `bytes`. For an event stream,
+ * it is the schema of each message.
  */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
-/** The 304 response to a client that already has the current version; every cacheable response has an entity tag. */
+/**
+ * The 304 response to a client that already has the current version. Every cacheable response has an entity tag, which
+ * the client sends back to ask for a newer version.
+ */
 export const UNCHANGED = { 304: {} } as const satisfies Contract['answers'];
 
 /** Size limits of uploaded files; `several`: the form field that may occur several times. */
@@ -159,15 +171,18 @@ export interface UploadLimits {
   readonly mostBytesInAll: number;
 }
 
-/** A webhook event: the condition under which it is sent, and the schema of its object. */
+/**
+ * A webhook event. `when` describes when the event is sent, and `object` is the schema of the event's object, for
+ * example of an order.
+ */
 export interface WebhookContract {
   readonly when: string;
   readonly object: z.ZodType;
 }
 
 /**
- * Input and output of an endpoint: the only source of its schemas, authentication and description in the OpenAPI
- * document.
+ * The input, output and authentication of an endpoint. The endpoint and the OpenAPI document both use this contract, so
+ * they cannot differ.
  */
 export interface Contract {
   readonly auth: Auth;
@@ -179,8 +194,8 @@ export interface Contract {
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
   /**
-   * Schema of the response data; with `list`, of one entry. Fields that the schema does not name are removed from the
-   * response.
+   * Schema of the response data. If `list` is set, it is the schema of one entry of the list. Fields that the schema
+   * does not name are removed from the response.
    */
   readonly returns?: z.ZodType;
   /** Default 200. */
@@ -194,8 +209,8 @@ export interface Contract {
   /** Set if the handler returns a `Reply` that is not JSON. */
   readonly raw?: 'html' | 'stream';
   /**
-   * Responses that differ from the usual one, by status: the media types of each response and the schemas of its
-   * content. For example, a file or a redirect.
+   * Responses that are not the usual JSON response, for example a file or a redirect. The key is the HTTP status. The
+   * value contains the media types of the response and the schemas of its content.
    */
   readonly answers?: Readonly<Record<number, MediaTypes>>;
   /**
@@ -216,7 +231,7 @@ export interface Contract {
   readonly uploads?: UploadLimits;
   /** `oauth`: errors in the shape of RFC 6749 instead of problem documents. It implies `bare`. */
   readonly style?: 'oauth';
-  /** The webhook events of this endpoint, for the OpenAPI document. */
+  /** Webhook events that the OpenAPI document describes. Only one endpoint, the list of events, declares them. */
   readonly webhooks?: Readonly<Record<string, WebhookContract>>;
   /** If true, the endpoint is left out of the OpenAPI document (pages and assets). */
   readonly hidden?: true;
@@ -228,7 +243,7 @@ export interface Contract {
  */
 export const KEY_IGNORED = 'Idempotency-Key-Ignored';
 
-/** Whether an operation that changes data does not support `Idempotency-Key`; reads need none. */
+/** Whether the operation changes data but ignores an `Idempotency-Key`. Operations that only read need no key. */
 export function ignoresKey(method: string, { idempotent, headers }: Contract): boolean {
   return method !== 'GET' && method !== 'HEAD' && !idempotent && !headers?.shape['idempotency-key'];
 }
@@ -251,7 +266,7 @@ export interface RequestFacts {
   readonly rawBody: Buffer;
 }
 
-/** One page of a list. */
+/** One page of a list. The client sends `nextCursor` to get the next page. */
 export interface Page<T> {
   data: readonly T[];
   page: { nextCursor: string | null; hasMore: boolean };
@@ -260,15 +275,15 @@ export interface Page<T> {
 type Parsed<S, Missing> = S extends z.ZodType ? z.output<S> : Missing;
 type CallerOf<A> = A extends 'none' ? undefined : A extends { admin: string } ? AdminCaller : AppCaller;
 /**
- * The parsed query of a list. Its field `project` is replaced with the projects that the caller may see: the requested
- * project or all projects of the caller. undefined = no restriction.
+ * The parsed query of a request. For the project scope `filter`, the field `project` contains the projects that the
+ * caller may see: the requested project or all projects of the caller. undefined = no restriction.
  */
 type Narrowed<C extends Contract> = C['auth'] extends { projectScope: 'filter' }
   ? Omit<Parsed<C['query'], Record<never, never>>, 'project'> & { project?: string | readonly string[] | undefined }
   : Parsed<C['query'], Record<never, never>>;
 type Data<C extends Contract> = C['returns'] extends z.ZodType ? z.input<C['returns']> : unknown;
 
-/** The input of a contract's handler. */
+/** The checked input that an endpoint passes to its handler. */
 export interface Input<C extends Contract> {
   params: Parsed<C['params'], Record<never, never>>;
   query: Narrowed<C>;
@@ -276,15 +291,14 @@ export interface Input<C extends Contract> {
   body: Parsed<C['body'], undefined>;
   caller: CallerOf<C['auth']>;
   /**
-   * The right to run the operation for the request's Idempotency-Key. The handler must store it in the transaction that
-   * begins the operation, so that no second request with this key runs. undefined = the request has no key, or the
+   * The reservation of the request's Idempotency-Key. The handler must store it in the transaction that begins the
+   * operation, so that no second request with this key runs the operation. undefined = the request has no key, or the
    * endpoint does not support keys.
    */
   claim: C extends { idempotent: true } ? KeyClaim | undefined : undefined;
   request: RequestFacts;
 }
 
-/** The return value of a contract's handler. */
 type Output<C extends Contract> = C extends { raw: string }
   ? Reply<unknown>
   : C extends { list: true }
@@ -293,7 +307,10 @@ type Output<C extends Contract> = C extends { raw: string }
       ? void | Reply<undefined>
       : Data<C> | Reply<Data<C>>;
 
-/** The operation of an endpoint: typed input, returned data. */
+/**
+ * The function that runs the operation of an endpoint. It receives the checked input and returns the data of the
+ * response.
+ */
 export type Handler<C extends Contract> = (input: Input<C>) => Output<C> | Promise<Output<C>>;
 
 /** A cookie to set; `value: null` removes it. */
@@ -315,13 +332,13 @@ export interface ReplyCookie {
   maxAgeSeconds?: number;
 }
 
-/** The body of a response, compressed in several ways, by content coding. */
+/** The compressed versions of a response body. The key is the content coding (`br` or `gzip`). */
 export type Encoded = Readonly<Partial<Record<(typeof CODINGS)[number], Buffer>>>;
 
 /** Content codings, the one with the best compression first. */
 export const CODINGS = ['br', 'gzip'] as const;
 
-/** Parts of a response besides its data. */
+/** The parts of a response that a handler can set. */
 export interface ReplyParts<T> {
   status?: number;
   headers?: Record<string, string>;
@@ -331,7 +348,7 @@ export interface ReplyParts<T> {
   /** The same body, compressed with content codings that a client may accept. */
   encoded?: Encoded;
   data?: T;
-  /** Fields that are sent next to `data`; the contract must name them. */
+  /** Fields that are sent next to `data`. The contract must contain their schema as `beside`. */
   beside?: Record<string, unknown> | undefined;
 }
 

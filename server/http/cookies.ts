@@ -5,14 +5,17 @@ import type { EdgeContext } from './edge.ts';
 
 /** The cookie of a console session; over https it is also set with `HOST_PREFIX`. */
 export const SESSION_COOKIE = 'auth_token';
-/** The csrf value of the session, readable by pages; over https it is also set with `HOST_PREFIX`. */
+/**
+ * The cookie with the CSRF token of the session. Scripts of the pages can read it. Over https it is also set with
+ * `HOST_PREFIX`.
+ */
 export const CSRF_COOKIE = 'csrf_token';
 /** Browsers accept a cookie with this prefix only from this host over https. */
 export const HOST_PREFIX = '__Host-';
 
 /**
- * All values of a cookie name in a Cookie header, in their sequence. More than one value means that another host of the
- * domain also set the cookie.
+ * Returns all values that a Cookie header contains for one cookie name, in the sequence of the header. If there is more
+ * than one value, another host of the domain also set the cookie.
  */
 export function readCookies(header: string | undefined, name: string): string[] {
   if (!header?.includes(name)) return [];
@@ -36,8 +39,9 @@ export function isSafe(method: string): boolean {
 }
 
 /**
- * Checks a request with a session cookie against cross-site request forgery. The header must equal the cookie, the
- * value must belong to the session, and the page must have the service's origin. Throws 403.
+ * Protects a request with a session cookie against cross-site request forgery. Throws 403 unless the header
+ * `X-CSRF-Token` equals the CSRF cookie. Also throws 403 if the token belongs to another session, or if the page has
+ * another origin than the service.
  */
 export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (isSafe(ctx.method)) return;

@@ -22,7 +22,10 @@ interface RefusedRequest {
   code: ErrorCode;
   status: number;
   requestId: string;
-  /** The address with its query; undefined if reloading it would repeat a change. */
+  /**
+   * The path and query of a GET request, so that the page can offer to reload it. undefined for other methods, because
+   * reloading would repeat a change.
+   */
   address: string | undefined;
   headers: IncomingHttpHeaders;
 }
@@ -53,7 +56,7 @@ export interface Edge {
   readonly badCredentialsPerMinute: number;
 }
 
-/** The state of one request. */
+/** Data that the HTTP layer keeps about one request while the request is processed. */
 export interface RequestState {
   id: string;
   /** The client's own request id; only for the log. */
@@ -69,7 +72,7 @@ export interface RequestState {
   credential: boolean;
 }
 
-/** Koa's context with the state of this layer. */
+/** Koa's context of a request, with the request state and the dependencies of the HTTP layer (`edge`). */
 export type EdgeContext = ParameterizedContext<
   RequestState,
   DefaultContext & { edge: Edge; params: Record<string, string> }
@@ -83,7 +86,7 @@ interface Quota {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds until the window ends. */
+  /** Seconds until the time window of the limit ends. Then the count starts again. */
   readonly resetSeconds: number;
 }
 
@@ -98,7 +101,7 @@ export function setRateLimitHeaders(ctx: Pick<Context, 'set'>, quota: Quota, win
   ctx.set('RateLimit', `"default";r=${quota.remaining};t=${quota.resetSeconds}`);
 }
 
-/** Counts in this process only; for tests and for a server without a database. */
+/** Creates rate limits that are counted only in this process. Tests and a server without a database use them. */
 export function createMemoryRateLimits(now: () => number = Date.now): RateLimits {
   const windows = new Map<string, { uses: number; endsAt: number }>();
   return {
@@ -116,7 +119,6 @@ export function createMemoryRateLimits(now: () => number = Date.now): RateLimits
   };
 }
 
-/** Response headers as pairs. */
 export type HeaderPairs = readonly (readonly [string, string])[];
 
 /**
@@ -138,8 +140,8 @@ export function securityHeaders(isHttps: boolean): EdgeMiddleware {
     },
     strictTransportSecurity: isHttps && { maxAge: 31_536_000 },
     frameguard: { action: 'deny' },
-    // These headers are not sent: they hardly help current browsers, and the headers of a 402 response must stay below 4
-    // KB.
+    // These headers are not sent, because they hardly help current browsers. Without them, the headers of a 402
+    // response stay below 4 KB.
     xssFilter: false,
     ieNoOpen: false,
     dnsPrefetchControl: false,

@@ -31,9 +31,9 @@ export interface Endpoint extends EdgeMiddleware {
 }
 
 /**
- * The only adapter to Koa: authenticates the caller, parses the input, runs the handler, checks the output. The first
- * failed check decides the response. Sequence: 401, 403, 404 for the path, 413/415/400, 404 for an object of another
- * project, then the errors of the handler.
+ * Creates the Koa middleware of an endpoint. It authenticates the caller, parses the input, runs the handler and checks
+ * the output. The first failed check decides the response: 401 or 403, 404 for the path, 413, 415 or 400 for the input,
+ * 404 for an object of another project, then the errors of the handler.
  */
 export function endpoint<const C extends Contract>(contract: C, handler: NoInfer<Handler<C>>): Endpoint {
   const readInput = inputReader(contract);
@@ -101,13 +101,16 @@ function sendKept(ctx: EdgeContext, { status, headers, body, replayed }: Answer)
 /** Turns the result of a handler into an HTTP response, in the format that the contract of the endpoint defines. */
 interface AnswerWriter {
   send(ctx: EdgeContext, result: unknown): void;
-  /** The response as text, for storing it. */
+  /** Returns the response as text, so that it can be stored under an Idempotency-Key. */
   render(result: unknown): Answer;
 }
 
 const json = 'application/json; charset=utf-8';
 
-/** Creates the writer of a contract. `returns` parses the data, so fields that it does not name are removed. */
+/**
+ * Creates the `AnswerWriter` of a contract. The schema `returns` parses the data, so fields that the schema does not
+ * name are removed.
+ */
 function answerWriter(contract: Contract): AnswerWriter {
   const toBody = bodyOf(contract);
   const render = (result: unknown): Answer => {
@@ -158,7 +161,10 @@ function sendReply(ctx: EdgeContext, parts: ReplyParts<unknown>, contract: Contr
   if (parts.encoded) encode(ctx, parts.encoded);
 }
 
-/** Sends the smallest body whose coding the client accepts; `Vary` keeps the codings apart in shared caches. */
+/**
+ * Sends the best compressed version of the body that the client accepts. The header `Vary` tells shared caches to store
+ * each version separately.
+ */
 function encode(ctx: EdgeContext, encoded: Encoded): void {
   ctx.vary('Accept-Encoding');
   const chosen = CODINGS.find((coding) => encoded[coding] && ctx.acceptsEncodings(coding));

@@ -178,7 +178,10 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
   return { value: type === 'json' ? readJson(text) : parseForm(text), raw };
 }
 
-/** Refuses a multipart body, because the headers of its parts would be read as a part of the file. */
+/**
+ * Returns the body as a stream. Refuses a multipart body, because the headers of its parts would be read as a part of
+ * the file.
+ */
 function streamOf(req: IncomingMessage): AsyncIterable<Uint8Array> {
   requireIdentity(req);
   if (/^multipart\//i.test(req.headers['content-type'] ?? ''))

@@ -13,8 +13,8 @@ interface LogConfig {
 const TOGETHER = { sync: false, minLength: 8192, periodicFlush: 100 };
 
 /**
- * Creates the logger: JSON lines with the numbers of the current request or job, or text on a terminal. Secrets are
- * redacted by field name and by pattern, control characters are escaped, and bodies are never logged.
+ * Creates the logger. It writes JSON lines with the ids of the current request or job, or text on a terminal. Secrets
+ * are redacted by field name and by pattern. Control characters are escaped, and bodies are never logged.
  */
 export function createLogger(config: LogConfig, stream?: DestinationStream): Logger {
   const options = {
@@ -25,7 +25,7 @@ export function createLogger(config: LogConfig, stream?: DestinationStream): Log
       level: (label: string) => ({ level: label }),
       log: (members: Record<string, unknown>) => redactMembers(members),
     },
-    // Adds the log context to every line. A field that the line sets itself is not replaced.
+    // Adds the ids of the current request or job to every line. A field that the line sets itself is not replaced.
     mixin: () => ({ ...currentWork(), traceId: traceId() }),
     serializers: { err: describeError },
     hooks: { streamWrite: redactText },
@@ -62,7 +62,10 @@ const LOOKS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
   info: 'green',
 };
 
-/** Fields that the text of a request line already shows. */
+/**
+ * Fields of a request line that are not printed as `name=value`. The text of the line already contains most of them.
+ * The request id and the IP address are not printed at all.
+ */
 const SHOWN: ReadonlySet<string> = new Set(['method', 'route', 'status', 'ms', 'requestId', 'ip', 'caller']);
 
 /** Formats a log line as text: time, level, message, fields, and the stack of an error. Control characters are escaped. */
@@ -104,7 +107,10 @@ const hidden = '[redacted]';
 const secretName =
   /password|passphrase|secret|private_?key|master_?key|api_?v3_?key|authorization|cookie|credential|recovery_?codes|signature|tokens?$|^(?:csrf|jwt|pem|content|body|raw_?body|extra)$/i;
 
-/** Patterns of secrets. Each begins with fixed text, which V8 finds fast; one alternation of all of them was fifty times slower. */
+/**
+ * Patterns of secrets. Each pattern begins with fixed text, which V8 finds fast. A single pattern with all alternatives
+ * was fifty times slower.
+ */
 const secretTexts = [
   /-----BEGIN [A-Z ]+-----(?:[^-"]|-(?!----END))*(?:-----END [A-Z ]+-----)?/g,
   /eyJ[\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/g,
@@ -201,8 +207,8 @@ function redactMember(name: string, member: unknown, depth: number): unknown {
 const known = new Map<string, boolean>();
 
 /**
- * The result for each name is cached, because names repeat with every line. The size of the cache is limited, because
- * names may come from clients.
+ * Whether the field name is the name of a secret. The result is cached, because names repeat with every line. The size
+ * of the cache is limited, because names may come from clients.
  */
 function isSecretName(name: string): boolean {
   const answer = known.get(name);

@@ -22,7 +22,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of SUMS) registry.removeSingleMetric(name);
-  // With several processes, the highest lag of all processes must be visible, not the sum.
+  // With several processes, the metric must show the highest event loop delay of all processes, not the sum.
   for (const name of LAGS) Object.assign(registry.getSingleMetric(name)!, { aggregator: 'max' });
   const requests: Metrics['requests'] = new Histogram({
     name: 'http_request_duration_seconds',

@@ -10,7 +10,7 @@ import { refusalAnswer } from './refusal-answer.ts';
 
 /** The maximum length of a stored client request id. */
 const LONGEST_CLIENT_ID = 128;
-/** Methods that are counted by name; all other methods count as `other`. */
+/** Methods that the metrics count by name. All other methods are counted as `other`. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 
 /**
@@ -37,8 +37,8 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
 }
 
 /**
- * Response header of lists, exports and figures that were read from a database replica: the seconds by which the data
- * may be old.
+ * Response header of data that was read from a database replica, for example a list or an export. The value is the
+ * maximum age of the data in seconds.
  */
 export const REPLICA_LAG = 'Replica-Lag';
 
@@ -60,8 +60,8 @@ export const onError: EdgeMiddleware = (ctx, next) =>
 function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   const { req, res, state } = ctx;
   const sent = req.headers['x-request-id'];
-  // If the header was sent twice, Node keeps the first value, and a proxy may have checked the second. So neither is
-  // accepted.
+  // If the header `Authorization` was sent twice, Node keeps the first value, but a proxy may have checked the second
+  // value. So neither value is accepted.
   if (isRepeated(req, 'authorization')) req.headers.authorization = '';
   // The client's id is not used as the request id, because clients may send the same id again. The log shows both ids.
   state.id = randomUUID();
@@ -76,8 +76,8 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
 }
 
 /**
- * Returns a function that warns once if requests arrive through a proxy that is not configured as trusted. Without the
- * setting, all clients have the proxy's address, so failed logins of one client block all clients.
+ * Returns a function that warns once if requests arrive through a proxy that is not configured as trusted. Then all
+ * clients seem to have the address of the proxy, so failed logins of one client block all clients.
  */
 function warnOfProxy(): (ctx: EdgeContext) => void {
   let isLogged = false;

@@ -18,7 +18,7 @@ export function routeGroup(prefix = '', { strict = true } = {}): RouteGroup {
   return new Router({ prefix, strict, sensitive: true });
 }
 
-/** One operation. A GET operation also serves HEAD. Path parameters are in braces. */
+/** One operation of the API. A GET operation also serves HEAD. Path parameters are in braces. */
 export interface Route {
   readonly method: string;
   readonly path: string;

@@ -11,7 +11,10 @@ import { type PublishedError, errorCodes } from '../error-codes/error-codes.ts';
 import type { Edge, HeaderPairs } from './edge.ts';
 import { isTooSlow, streams } from './uploads.ts';
 
-/** Refusals of requests that do not reach Koa, by response status. */
+/**
+ * The error responses to malformed, too large or too slow requests, which Koa does not receive. The key is the HTTP
+ * status.
+ */
 const refusals = {
   400: ['invalid_request', 'The request is not valid HTTP.'],
   408: ['request_timeout', 'The request was not received in time.'],
@@ -313,7 +316,7 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
     requestTimeout: limits.longestMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Off, because Node's own 400 response is not a problem document.
+    // Node's own check of the Host header is off, because its 400 response is not a problem document.
     requireHostHeader: false,
   });
   server.maxConnections = maxConnections;

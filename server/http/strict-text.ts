@@ -39,7 +39,7 @@ export function requirePlainTree(value: unknown, pointer = '', depth = 0): numbe
   return members;
 }
 
-/** A name as a part of a JSON pointer (RFC 6901). */
+/** Escapes a field name for use in a JSON pointer (RFC 6901). */
 export function escapeName(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
@@ -99,7 +99,7 @@ function digitsOf(text: string): string {
   return `${text.startsWith('-') ? '-' : ''}${bare}e${place}`;
 }
 
-/** Strings, brackets and separators; numbers and literals are skipped. */
+/** Matches the strings, brackets and separators of a JSON text. Numbers and literals such as `true` are skipped. */
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/g;
 
 /**

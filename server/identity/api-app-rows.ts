@@ -27,7 +27,7 @@ export interface AppSettings {
   limits?: LimitsChange | undefined;
 }
 
-/** How late payments are handled if the application sets no policy (rule `late_payment`). */
+/** How payments that arrive after the end of an order are handled, if the application sets no policy of its own. */
 export const defaultLatePayment: LatePayment = { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' };
 
 /** The columns in which the settings are stored. */
@@ -196,8 +196,9 @@ type CurrencyLimitsChange = {
 } & { ordersPerHour?: number | null | undefined };
 
 /**
- * A change of an application's limits. Absent currencies and limits stay unchanged, and null for a currency removes its
- * limits. null for the whole value removes all limits.
+ * A change of an application's limits. Absent currencies and limits stay unchanged. null for a currency removes the
+ * currency from the list, and the application may then use only the other currencies of the list. null for the whole
+ * value, or an empty list, means no limits.
  */
 type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
 

@@ -67,7 +67,7 @@ export interface ApiApps {
   remove(actor: Actor, clientId: string): Promise<void>;
 }
 
-/** Creates the operations on API applications. Each one locks the application's row and runs in one transaction. */
+/** Creates the operations on API applications. Each change locks the application's row and runs in one transaction. */
 export function createApiApps(ports: ApiAppPorts): ApiApps {
   const { store, queries, audit, emitCredentialChange, debug, now } = ports;
   const kinds: readonly ApiAppRow['kind'][] = debug ? ['merchant', 'test'] : ['merchant'];

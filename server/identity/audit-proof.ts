@@ -18,8 +18,8 @@ export interface AuditKnowledge {
   /** The hash of a line that was copied from the log earlier. The log must still contain this line. */
   tip?: string | undefined;
   /**
-   * The id of an audit line. Up to this line, two findings are not faults: a line with a former key, which an outdated
-   * replica wrote, and a report of lost lines after the database was restored or failed over.
+   * The id of an audit line. Two findings up to this line are not faults. The first is a line with a former key, which
+   * an outdated replica wrote. The second is a report of lost lines after the database was restored or failed over.
    */
   acceptUntil?: bigint | undefined;
 }
@@ -37,13 +37,13 @@ export interface AuditProof {
    * its id, hash or action.
    */
   readonly broken?: { readonly id: string; readonly reason: AuditFault };
-  /** The place at which the next partial verification starts. Absent at the end of the log. */
+  /** The state from which the next partial verification continues. Absent at the end of the log. */
   readonly next?: AuditPlace;
 }
 
 /**
- * Limits a verification to a part of the log. `from` is the field `next` in the result of the part before (absent = the
- * start of the log), and `lines` is the maximum number of lines to verify.
+ * Limits a verification to a part of the log. `lines` is the maximum number of lines to verify. `from` is the field
+ * `next` of the previous result; absent = the start of the log.
  */
 export interface AuditPart {
   readonly from?: AuditPlace | undefined;

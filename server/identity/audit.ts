@@ -307,7 +307,6 @@ export async function anchorAudit({
 
 /** The file formats in which the audit log can be exported. */
 export const AUDIT_FORMATS = ['csv', 'ndjson'] as const;
-/** A file format of the audit log export. */
 type AuditFormat = (typeof AUDIT_FORMATS)[number];
 
 /** A line of the audit log in the form in which it is exported. */

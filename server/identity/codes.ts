@@ -93,7 +93,7 @@ function totp(secret: string, names: { issuer?: string; label?: string } = {}): 
   return new TOTP({ ...names, secret, algorithm: 'SHA1', digits: 6, period: 30 });
 }
 
-/** The kind of the code that was used. */
+/** The kind of the code that was used: a code of the authenticator app (`code`) or a recovery code. */
 export type TakenCode = 'code' | 'recovery code';
 
 /**
@@ -150,7 +150,10 @@ export function withoutBlanks(code: string): string {
   return code.replaceAll(' ', '');
 }
 
-/** The place of a secret in the database, to which its encryption is bound. */
+/**
+ * Returns the table, row and column of a TOTP secret. The encryption is bound to this place, so that an encrypted
+ * secret cannot be copied to another row or column.
+ */
 export function placeOfSecret(adminId: string, column: 'encrypted' | 'pending_encrypted'): Place {
   return { table: 'second_factors', id: adminId, column, version: 1 };
 }

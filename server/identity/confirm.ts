@@ -86,8 +86,8 @@ export interface CodeCheck {
   /** A made-up attempt (see `standIn`). If set, wrong codes are counted for it and not for `attempt`. */
   counted?: Attempt;
   /**
-   * Replaces the default audit entry of a wrong code, which mentions a second factor. Set if no account with a second
-   * factor has passed the password check, so that the log mentions none.
+   * Replaces the default audit entry of a wrong code. The default entry mentions a second factor. So it is replaced if
+   * the password was wrong or the account has no second factor.
    */
   failure?: FailureLine;
   /**

@@ -263,7 +263,10 @@ export function createKnownAddresses(hide: Hide): KnownAddresses {
  */
 export type Hide = (name: string) => string;
 
-/** Creates the hash function. After a change of the secret, the same name has another hash. */
+/**
+ * Creates the function that hashes names with a secret key. After a change of the secret, the same name has another
+ * hash.
+ */
 export function createHide(secret: Uint8Array): Hide {
   return (name) => createHmac('sha256', secret).update(name).digest('base64url').slice(0, 22);
 }

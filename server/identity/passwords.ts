@@ -12,9 +12,9 @@ export type GateLine = 'open' | 'reserved';
 type Gate = <T>(work: () => Promise<T>, line?: GateLine) => Promise<T>;
 
 /**
- * Creates a gate that runs `slots` tasks at the same time and lets up to `queue` tasks wait in each queue. Password
- * hashing occupies Node's thread pool. In a measurement without a gate, a hundred logins delayed file reads and DNS
- * lookups by many seconds.
+ * Creates a gate, which runs at most `slots` tasks at the same time. Up to `queue` further tasks wait in each of the
+ * two queues. Password hashing occupies Node's thread pool. In a measurement without a gate, a hundred logins delayed
+ * file reads and DNS lookups by many seconds.
  */
 export function createGate({ slots, queue }: { slots: number; queue: number }): Gate {
   let running = 0;

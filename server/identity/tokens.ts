@@ -2,7 +2,10 @@ import { SignJWT, errors, jwtVerify } from 'jose';
 import { createHmac, hash, hkdfSync, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Unauthenticated } from '../errors.ts';
 
-/** A kind of token with its issuer, its audience and its own signing key. */
+/**
+ * The settings of one kind of token, for example the access tokens of merchants. Each kind has its own issuer, audience
+ * and signing key.
+ */
 interface TokenKind {
   readonly typ: string;
   readonly issuer: string;
@@ -18,7 +21,10 @@ interface TokenKind {
 /** The form of token ids and client ids: printable ASCII. */
 export const PRINTABLE_NAME = /^[\x21-\x7e]{1,64}$/;
 
-/** The claims of a token about its owner. If the owner's current `generation` differs, the token is invalid. */
+/**
+ * The claims of a token about its owner. `generation` is a number that is also stored with the owner. If the stored
+ * number has changed since, the token is invalid.
+ */
 interface TokenClaims {
   readonly subject: string;
   readonly generation: number;
@@ -72,8 +78,8 @@ export function createMint(
       .sign(await imported);
     return { token, jti };
   };
-  // The key of this map is the token's digest. So the time of a look-up reveals nothing about a token, and no token is
-  // kept in memory.
+  // The key of this map is the token's digest and not the token. So the duration of a look-up reveals nothing about a
+  // token. Also, no token is kept in memory.
   const known = new Map<string, GenuineToken>();
   const verify = async (token: string): Promise<GenuineToken> => {
     if (token === '' || token.length > maxLength) throw new Unauthenticated();
@@ -120,7 +126,10 @@ function refuse(error: unknown): never {
   throw error;
 }
 
-/** Creates the CSRF token of a session: `random.HMAC(key, jti ‖ random)`. */
+/**
+ * Creates the CSRF token of a session: a random text, a dot, and the HMAC of the session's token id (`jti`) and the
+ * random text.
+ */
 export function newCsrfToken(key: Uint8Array, jti: string): string {
   const random = randomBytes(16).toString('base64url');
   return `${random}.${macOf(key, jti, random)}`;
@@ -136,7 +145,8 @@ export function csrfMatches(key: Uint8Array, value: string, jti: string): boolea
 }
 
 function macOf(key: Uint8Array, jti: string, random: string): string {
-  // The length of the jti is included, so that no other pair of jti and random text gives the same input.
+  // The length of the token id (`jti`) is included. Without it, another pair of token id and random text could give the
+  // same input of the HMAC.
   return createHmac('sha256', key).update(`${jti.length}:${jti}${random}`).digest('base64url');
 }
 
@@ -145,7 +155,10 @@ interface IdentityKeys {
   readonly adminTokens: Uint8Array;
   readonly accessTokens: Uint8Array;
   readonly csrf: Uint8Array;
-  /** The key that hashes names in counters and addresses, because a user may type a password in the name field. */
+  /**
+   * The key for hashing user names before they are stored as database keys. A user may type a password in the name
+   * field, so names are never stored as typed.
+   */
   readonly counters: Uint8Array;
 }
 

@@ -1,14 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Tx } from '../db/store.ts';
 
-/** The dependencies of the call rate limit. */
 interface CallRatePorts {
-  /** How many channel calls per second one queue may make. */
+  /** How many channel calls per second one queue may make. Each channel account has one queue. */
   perSecond: number;
   now: () => Date;
   /**
-   * Books channel calls in the database, where all replicas see them. Each call takes up a fixed time of its queue. For
-   * each queue, returns the time (ms since 1970) at which the last booked call ends.
+   * Records (books) channel calls in the database, where all replicas see them. Each call occupies its queue for a
+   * fixed time. For each queue, returns the time (ms since 1970) at which the last booked call ends.
    */
   bookCalls: (tx: Tx, now: Date, calls: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 }
@@ -26,8 +25,8 @@ export interface CallRate {
   /** Returns the time (ms) until the work on the next due row of a queue may begin. */
   waitMs(queueKey: string): number;
   /**
-   * Books one channel call for each row whose work begins. Also books the extra calls of earlier rows, because the work
-   * on a row may call the channel several times.
+   * Books one channel call for each row whose work begins. The work on earlier rows may have made more calls than were
+   * booked. These additional calls are booked too.
    */
   book(tx: Tx, begun: ReadonlyMap<string, number>): Promise<void>;
   /** Runs `work` for one due row and counts the channel calls that it makes. */
@@ -36,7 +35,10 @@ export interface CallRate {
 
 const calls = new AsyncLocalStorage<{ count: number }>();
 
-/** Counts a channel call for the due row whose work makes the call. A call outside such work is not counted. */
+/**
+ * Must be called for each channel call. Counts the call for the due row (database row) that is being processed. Does
+ * nothing if no row is being processed.
+ */
 export function noteChannelCall(): void {
   const row = calls.getStore();
   if (row) row.count += 1;

@@ -4,7 +4,7 @@ import type { DueRows } from '../db/queries/due.ts';
 interface Concurrency {
   queueConcurrency: number;
   groupConcurrency?: number;
-  /** The limit for all queues together; absent = only the limits of queues and groups apply. */
+  /** Maximum number of rows in progress in all queues together; absent = only the limits of queues and groups apply. */
   concurrency?: number;
   /**
    * Returns the groups to which a queue belongs. For example, the queue of a channel account belongs to the group of
@@ -12,8 +12,8 @@ interface Concurrency {
    */
   groupsOf?: (queueKey: string) => readonly string[];
   /**
-   * Whether all queues of a group use the same host. No queue of such a group is then expected to be faster than
-   * another.
+   * Whether all queues of a group use the same host, for example the queues of one webhook receiver. Then no queue is
+   * expected to be faster than another, and no slots are set aside for fast queues.
    */
   isOneParty?: (group: string) => boolean;
 }
@@ -27,37 +27,46 @@ export interface DueKind extends Concurrency {
   rows: DueRows;
   /** The name of the log field for the id of a row; absent = the id is not logged. */
   about?: 'orderNo' | 'refundNo';
-  /** Processes one leased row. If the row is still due afterwards, it is leased again. */
+  /**
+   * Processes a row that this replica has leased (reserved). If the row is still due afterwards, it is leased again.
+   */
   run: (id: string) => Promise<unknown>;
   /**
-   * The name that a transaction passes to `tx.afterCommit` when it makes a row of this kind due immediately. To process
-   * such rows without delay, 50% more slots are available.
+   * The name that a transaction passes to `tx.afterCommit` when it makes a row of this kind due immediately. For such
+   * rows, 50% more slots are available (a slot = one row in progress).
    */
   wokenBy?: string;
-  /** Whether the jobs of this kind call a channel. If so, metrics are kept per channel, and the limit of calls per second applies. */
+  /**
+   * Whether the jobs of this kind call a channel. If so, metrics are kept per channel, and the limit of calls per
+   * second applies.
+   */
   asksChannel?: boolean;
 }
 
-/** The log function of jobs. */
 export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
 
-/** Concurrency of rows that call a channel, as configured in `Jobs.*`. */
+/**
+ * Returns how many rows that call a channel a replica processes at the same time. The numbers come from the
+ * configuration `Jobs.*`.
+ */
 export function concurrencyOfChannels(jobs: { perAccount: number; perChannel: number }) {
   return {
     asking: concurrencyOfAccounts(jobs),
-    /** For kinds of work that occur rarely: a quarter of the configured concurrency. */
+    /** For kinds of work that occur rarely. They get a quarter of the configured numbers. */
     asksLittle: concurrencyOfAccounts({
       perAccount: Math.ceil(jobs.perAccount / 4),
       perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
     }),
-    /** For reading bill files. Few slots, because a bill file may be as large as a gigabyte. */
+    /**
+     * For reading bill files. Only a few files are read at the same time, because a file may be as large as a gigabyte.
+     */
     readsFiles: { ...concurrencyOfAccounts({ perAccount: 1, perChannel: 2 }), concurrency: 4 },
   };
 }
 
 /**
- * Concurrency of rows that call a channel. The queue of a row is its channel account, and the group of the queue is the
- * channel.
+ * Returns how many rows that call a channel a replica processes at the same time. The rows of one channel account form
+ * a queue. The queues of one channel form a group.
  */
 export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
   return {
@@ -69,8 +78,8 @@ export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: 
 }
 
 /**
- * Concurrency of webhook deliveries. Each pair of application and receiver has one queue. The queue belongs to two
- * groups: the application and the receiver.
+ * Returns how many webhook deliveries a replica processes at the same time. Each pair of API application and webhook
+ * receiver has one queue. The queue belongs to two groups: that of the application and that of the receiver.
  */
 export function concurrencyOfReceivers(perReceiver: number) {
   return {
@@ -136,12 +145,12 @@ class Usage {
     this.#now = now;
   }
 
-  /** The groups that have used slots. */
+  /** Returns the groups in which rows are in progress. */
   groups(): string[] {
     return [...this.#taken.keys()].filter((group) => group !== ALL);
   }
 
-  /** Counts one more slot for a queue. */
+  /** Counts one more row in progress in the groups of a queue. */
   add(queue: Queue): void {
     const standing = standingOf(queue, this.#now);
     for (const group of [ALL, ...queue.groups]) this.#of(group)[standing] += 1;
@@ -155,7 +164,7 @@ class Usage {
       const concurrency = this.#widthOf(group);
       const half = Math.max(1, Math.floor(concurrency / 2));
       if (this.#concurrency.isOneParty?.(group)) return quick + untried + held < concurrency;
-      // At most half of the slots is counted for `untried` and `held` queues, so that `quick` queues can always use the
+      // Rows of `untried` and `held` queues are counted up to half of the slots. So `quick` queues can always use the
       // other half.
       if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;
       if (standing === 'untried') return quick + untried + Math.min(held, half) < concurrency;
@@ -165,7 +174,10 @@ class Usage {
     });
   }
 
-  /** The number of free slots of a group for rows that a commit has just made due. */
+  /**
+   * Returns the number of free slots of a group for rows that a commit has just made due. For these rows there are 50%
+   * more slots.
+   */
   reserved(group: string): number {
     const { quick, untried, held } = this.#of(group);
     return andHalf(this.#widthOf(group)) - quick - untried - held;
@@ -306,8 +318,8 @@ export class Queues {
   }
 
   /**
-   * For rows that a commit has just made due: how many may begin now (`limit`), and the queues and groups in which no
-   * row may begin.
+   * Returns how many rows that a commit has just made due may begin now (`limit`). Also returns the queues and groups
+   * in which no row may begin.
    */
   reserve(now: number): { limit: number; fullQueues: string[]; fullGroups: string[] } {
     const { queueConcurrency } = this.#concurrency;

@@ -5,7 +5,6 @@ import type { DueKind, QueueTally } from './queues.ts';
 import { type Task, type TimetablePorts, createTimetable } from './timetable.ts';
 import { type WorkerPorts, createWorkers } from './workers.ts';
 
-/** The dependencies of the scheduler. */
 export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   kinds: readonly DueKind[];
   tasks: readonly Task[];
@@ -55,7 +54,7 @@ export interface Scheduler {
 
 const LOOK_MS = 1_000;
 
-/** Creates the scheduler. */
+/** Creates the scheduler of due rows and periodic tasks. It begins to work when `start` is called. */
 export function createScheduler(parts: SchedulerParts): Scheduler {
   const { kinds, store, now, log, lookForDue, looked, lookMs = LOOK_MS } = parts;
   const all = kinds.map((kind) => ({ ...kind, workers: createWorkers(kind, parts) }));
@@ -160,7 +159,6 @@ function inOne(tallies: readonly QueueTally[]): QueueTally[] {
   }));
 }
 
-/** The metrics of the scheduler. */
 interface JobMetrics {
   worked(kind: string, failed: boolean): void;
   looked(lags: Record<string, number>): void;
@@ -169,7 +167,7 @@ interface JobMetrics {
   observe(scheduler: Pick<Scheduler, 'busy' | 'queues'>): void;
 }
 
-/** Registers the metrics of the scheduler. */
+/** Registers the metrics about due rows and their processing. */
 export function createJobMetrics(registry: Registry): JobMetrics {
   const rows = new Counter({
     name: 'jobs_rows_total',
@@ -180,8 +178,7 @@ export function createJobMetrics(registry: Registry): JobMetrics {
   const lookedAt = new Gauge({
     name: 'jobs_last_look_timestamp_seconds',
     help: 'Time when this replica last searched for due rows. If it is more than a few seconds ago, the replica cannot search.',
-    // The metrics of several processes are combined into the earliest time, so that a process that cannot search is
-    // visible.
+    // If several processes report this metric, the earliest time is used. So a process that cannot search is visible.
     aggregator: 'min',
     registers: [registry],
   });

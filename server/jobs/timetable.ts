@@ -13,7 +13,10 @@ export interface Task {
   run: (goesOn: () => boolean) => Promise<unknown>;
 }
 
-/** The dependencies of the timetable. `takeTask` and `planTask` store in the database when a task is due again. */
+/**
+ * The dependencies of the timetable. `takeTask` leases a due task, so that only one replica runs it. `planTask` stores
+ * when the task is due again.
+ */
 export interface TimetablePorts {
   store: Store;
   now: () => Date;
@@ -72,7 +75,7 @@ export function createTimetable(
     try {
       if (!(await store.transaction((tx) => takeTask(tx, task.name, at, after(at, LEASE_SECONDS))))) return;
       await task.run(() => !stopped);
-      // A task that was ended early is due again when its lease expires.
+      // A task that was ended early keeps its lease. It is due again when the lease expires (`LEASE_SECONDS`).
       if (stopped) return;
       await store.transaction((tx) => planTask(tx, task.name, after(at, task.everySeconds)));
     } catch (error) {

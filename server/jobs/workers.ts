@@ -4,12 +4,11 @@ import { beginWork } from '../work.ts';
 import { type DueKind, type QueueTally, Queues, type Log } from './queues.ts';
 import type { CallRate } from './call-rate.ts';
 
-/** The dependencies of leases. */
 interface LeasePorts {
   store: Store;
   now: () => Date;
   log: Log;
-  /** Length of a lease (ms); absent = the default `LEASE_MS` (db/queries/due.ts). */
+  /** How long (ms) a row is leased (reserved) for this replica; absent = the default `LEASE_MS` (db/queries/due.ts). */
   leaseMs?: number | undefined;
   /** Called when another replica has leased a row that this replica is still processing. */
   leaseLost?: (kind: string) => void;
@@ -46,8 +45,8 @@ const MOST_NAMED = 1_000;
 /** The maximum number of row ids from `wake` that one database statement leases. */
 const NAMES = 32;
 /**
- * Minimum interval (ms) between two statements that lease the oldest due rows. All slots that become free in this time
- * are filled by the next statement, because each statement needs a commit.
+ * Minimum interval (ms) between two statements that lease the oldest due rows. Each statement needs a commit, so one
+ * statement fills all slots that became free in this time.
  */
 const GATHER_MS = 20;
 
@@ -96,8 +95,8 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   }
 
   /**
-   * Runs leasing statements, never two at a time. Slots that become free during a statement are filled by the next
-   * statement.
+   * Runs the statements that lease (reserve) rows for this replica, never two at a time. Slots that become free during
+   * a statement are filled by the next statement.
    */
   async function fill(): Promise<void> {
     changed = true;
@@ -147,8 +146,8 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     const soonerMs = claimedAt + gatherMs - performance.now();
     if (soonerMs > 0 && (unseen || queues.hasWaiting)) return later(soonerMs);
     if (unseen) {
-      // Reset before the query. A row that becomes due during the query may be missing from the result, and must set
-      // the flag again.
+      // The flag is reset before the query. A row that becomes due during the query may be missing from the result. A
+      // call of `wake` for such a row can then set the flag again.
       unseen = false;
       queues.found(await store.read((tx) => kind.rows.queues(tx, now())));
     }
@@ -162,7 +161,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     return true;
   }
 
-  /** Leases rows and begins their work. Returns the number of leased rows per queue. */
+  /** Leases rows and begins to process them. Returns the number of leased rows per queue. */
   async function begin(claim: (tx: Tx) => Promise<DueRow[]>): Promise<ReadonlyMap<string, number>> {
     const rows = callRate
       ? await store.transaction((tx) => booked(callRate, tx, claim))
@@ -245,7 +244,10 @@ function countQueues(rows: readonly DueRow[]): Map<string, number> {
   return counts;
 }
 
-/** The leases of one kind of rows that this replica is processing. */
+/**
+ * The leases of the rows of one kind that this replica is processing. A lease reserves a row for one replica for a
+ * limited time.
+ */
 interface Leases {
   /** Adds a row that has just been leased. */
   hold(row: DueRow): Held;
@@ -266,7 +268,10 @@ interface Held {
   renewAt: number;
 }
 
-/** Creates the object that keeps and renews the leases of one kind of rows. */
+/**
+ * Creates the object that stores and renews the leases of the rows in progress. A lease reserves a row for this replica
+ * for a limited time.
+ */
 export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, ports: LeasePorts): Leases {
   const { store, now, log, leaseMs, leaseLost } = ports;
   const underWay = new Set<Held>();

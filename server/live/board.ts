@@ -14,12 +14,15 @@ import { type Figures, type PastHour, createPastHour, readFigures, viewTally } f
 import type { LivePorts } from './ports.ts';
 import type { Reporter } from './process.ts';
 
-/** The sections into which the figures of the live feed are divided. If a figure changes, its whole section is sent. */
+/**
+ * The sections of the live feed, which sends current figures to the console. If a figure changes, its whole section is
+ * sent.
+ */
 type SectionName = 'orders' | 'channels' | 'due' | 'webhooks' | 'exceptions' | 'replicas';
 
 /**
  * A section of the live feed as JSON text. `revision` comes from a counter that all sections share and that increases
- * with every change. It shows which sections a follower has not received yet.
+ * with every change. It shows which sections a client has not received yet.
  */
 interface Section {
   json: string;
@@ -27,8 +30,8 @@ interface Section {
 }
 
 /**
- * The figures of the live feed, which all followers of this process share. They are read only while there are
- * followers.
+ * The figures of the live feed, which all followers (clients of the feed) in this process share. The figures are read
+ * only while there are followers.
  */
 interface Board {
   /** New events of the event log. */
@@ -40,25 +43,28 @@ interface Board {
   join(): Promise<bigint>;
   leave(): void;
   sections(): ReadonlyMap<SectionName, Section>;
-  /** The newest events of the log, for new followers. */
+  /** The newest events of the log, for clients that have just connected. */
   newest(): readonly LiveEvent[];
 }
 
-/** Read intervals (ms); tests set them. */
+/** Intervals (ms) between two reads of the database; only tests set them. */
 export interface BoardTimes {
   figuresMs?: number;
   eventsMs?: number;
 }
 
 const HOUR_MS = 3_600_000;
-/** Maximum number of events in memory, for followers who reconnect soon. One read returns at most half of them. */
+/**
+ * Maximum number of events in memory, for clients that reconnect soon. One read of the event log returns at most half
+ * of this number.
+ */
 const KEPT = 4_000;
-/** Number of past events that a new follower receives. */
+/** Number of past events that a new client receives. */
 const SHOWN_EVENTS = 100;
 
 /**
- * The data of the live feed in memory. They are created when the first follower arrives and discarded when the last one
- * leaves.
+ * The data of the live feed in memory. They are created when the first client connects and discarded when the last
+ * client leaves.
  */
 interface Showing {
   sections: Map<SectionName, Section>;
@@ -97,8 +103,8 @@ export function createBoard(
       await mine.begun;
       return mine.folded;
     } catch (error) {
-      // Removes the failed attempt, so that the next follower starts a new attempt. Other followers may still be
-      // waiting for the error of the failed one.
+      // Removes the data of the failed attempt, so that the next client starts a new attempt. Other clients may still
+      // be waiting for the failed attempt and get the same error.
       if (showing === mine) showing = undefined;
       leave();
       throw error;
@@ -131,7 +137,7 @@ export function createBoard(
     return mine;
   }
 
-  /** Whether `mine` is still in use. It is discarded when the last follower leaves or the feed stops. */
+  /** Whether the data in `mine` are still in use. They are discarded when the last client leaves or the feed stops. */
   function isShown(mine: Showing): boolean {
     return mine === showing && !feed.stopped;
   }
@@ -208,8 +214,8 @@ interface LiveRequest {
 
 /**
  * Creates the streams of the live feed. Each stream sends a snapshot and then the changes, at most one message a
- * second. The id of a message is the sequence number of the newest event that the message includes. A follower that
- * reconnects sends this id and receives the later events.
+ * second. The id of a message is the sequence number of the newest event that the message includes. A client that
+ * reconnects sends the id of its last message and receives the later events.
  */
 export function liveStreams(board: Board, now: () => Date, options: StreamOptions = {}) {
   const open = guardedStreams(options);
@@ -247,7 +253,8 @@ async function* follow(board: Board, now: () => Date, after: bigint | undefined)
 }
 
 /**
- * Returns the new events of a message: their number, their number by type, and the details of the newest 100 `rows`.
+ * Builds the part of a message about events: the number of new `events`, their number by type, and the newest 100 of
+ * `rows`. For a new client, `rows` also contains past events.
  */
 function passed(events: readonly LiveEvent[], rows: readonly LiveEvent[]) {
   const types: Record<string, number> = {};
@@ -255,7 +262,7 @@ function passed(events: readonly LiveEvent[], rows: readonly LiveEvent[]) {
   return { passed: events.length, types, rows: rows.slice(-SHOWN_EVENTS).map(viewLiveEvent) };
 }
 
-/** An event as the live feed shows it. */
+/** Converts an event to the format of the live feed. */
 function viewLiveEvent(event: LiveEvent) {
   const { sequence, type, createdAt, objectNo, orderNo, clientId, project, payWay, minor, currency, subject } = event;
   const hasMoney = minor !== null && currency !== null;

@@ -61,7 +61,6 @@ export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'sto
   });
 }
 
-/** The result of `readFigures`. */
 export type Figures = Awaited<ReturnType<typeof readFigures>>;
 
 function ask<Row>(tx: ReadTx, statement: Sql): Promise<Row[]> {
@@ -80,8 +79,8 @@ export function viewTally({ status, count, minor }: Tally, more = false) {
     more,
     amounts: amounts.map(([currency, sum]) => ({
       currency,
-      // Amounts of different channels can be added: only PayPal has currencies whose decimals differ from ISO 4217, and
-      // no other channel accepts these currencies.
+      // The sum may contain amounts of several channels, so all of them must have the same decimals. PayPal's decimals
+      // differ from ISO 4217 for some currencies, but no other channel accepts these currencies.
       amount: majorNumber({ minor: sum, currency }),
       amountMinor: Number(sum),
     })),
@@ -188,7 +187,6 @@ function rounded(value: number, decimals: number): number {
 
 /** The statuses of orders that are counted for the last hour. Each is derived from a type of event. */
 const PAST_STATUSES = ['paid', 'closed', 'failed', 'refunded'] as const;
-/** A status of orders that is counted for the last hour. */
 type PastStatus = (typeof PAST_STATUSES)[number];
 
 const STATUS_OF: Readonly<Record<string, PastStatus>> = {

@@ -27,7 +27,7 @@ const SLOTS = 12;
 const GROWTH = 1.1;
 const PLACES = 116;
 
-/** The longest duration that is counted at the index `place`, in milliseconds. */
+/** Returns the upper bound, in milliseconds, of the range of durations with the index `place`. */
 export function boundOf(place: number): number {
   return GROWTH ** place;
 }
@@ -129,9 +129,11 @@ export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: nu
   return null;
 }
 
-/** Reports the figures of this process to all other processes, while the live feed has followers in any process. */
+/**
+ * Reports the figures of this process to all other processes, while any process has clients that follow the live feed.
+ */
 export interface Reporter {
-  /** Whether this process has followers, which makes all other processes report. */
+  /** Whether clients follow the live feed in this process. If so, all other processes report too. */
   followedHere: boolean;
   /** Stores the report if the last one is old enough; never fails. */
   report(): Promise<void>;
@@ -140,8 +142,8 @@ export interface Reporter {
 }
 
 /**
- * After the report of a process with followers, all processes continue to report for this time (seconds). It is several
- * times the interval of reports, because reports may be late.
+ * After the report of a process whose clients follow the live feed, all processes continue to report for this time
+ * (seconds). It is several times the interval of reports, because reports may be late.
  */
 const FOLLOWED_SECONDS = 10;
 

@@ -82,7 +82,7 @@ export function clientSource(document: Json): string {
   return `${indented(parts.join('\n\n'))}\n`;
 }
 
-/** Indents by two spaces for each open brace. */
+/** Indents the lines of a source text by two spaces for each open brace. */
 function indented(text: string): string {
   let depth = 0;
   const lines = text.split('\n').map((line) => {
@@ -241,13 +241,13 @@ function declarationOf(name: string, schema: Json, side: Side): string {
     : `${words}export type ${name} = ${typeOf(schema, side)};`;
 }
 
-/** Returns a comment line for the generated source. Returns an empty text if there are no words. */
+/** Returns the words as a comment line for the generated source, or an empty text if there are no words. */
 function commentOf(words: unknown): string {
   if (typeof words !== 'string' || words === '') return '';
   return `/** ${words.trim().replaceAll(/\s+/g, ' ').replaceAll('*/', '*\u200b/')} */\n`;
 }
 
-/** The components that a part of the document refers to. */
+/** Returns the names of the schemas to which a part of the OpenAPI document refers. */
 function namesIn(node: unknown): string[] {
   if (Array.isArray(node)) return node.flatMap(namesIn);
   if (!isJson(node)) return [];

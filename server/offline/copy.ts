@@ -136,9 +136,7 @@ function serverOf(text: string): string {
   return [at('host', hostname).toLowerCase(), at('port', port || '5432'), pathname].join(' ');
 }
 
-/**
- * Whether both databases are the same one on the same server. If the live database cannot be reached, the answer is no.
- */
+/** Whether both databases are the same one on the same server. Returns false if the live database cannot be reached. */
 async function isSameServer(copy: OpenDatabase, live: DatabaseTarget): Promise<boolean> {
   if (copy.kind !== 'postgres' || live.kind !== 'postgres') return false;
   const other = await openDatabase({ ...live, poolSize: 1 }).catch(() => undefined);

@@ -101,9 +101,9 @@ function tryKeys(
   };
 }
 
-/** Number of rows that are read per page from the ledger and the event log. */
+/** Number of rows that one database query reads from the ledger (the records of money) or the event log. */
 const PAGE = 2000;
-/** Maximum number of gaps that are listed per table. */
+/** Maximum number of gaps (missing numbers) that are listed per table. */
 const GAPS = 5;
 /** Timestamps up to this far in the future (ms) are accepted, because clocks differ. */
 const TOLERANCE_MS = 5 * 60_000;
@@ -134,8 +134,8 @@ export async function examineRestored(
 }
 
 /**
- * Returns the verification of the audit log. If the audit key of a former master key cannot be decrypted, the log is
- * reported as broken.
+ * Returns the functions that verify the audit log. If the audit key of an older master key cannot be decrypted, the log
+ * is reported as broken.
  */
 function chainOf(store: Store, now: Date, masterKeys: Config['security']['masterKeys']): AuditChain {
   const keys = createAuditKeys({ store, masterKeys, encryption: createEncryption(masterKeys) });

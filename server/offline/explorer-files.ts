@@ -1,4 +1,4 @@
-// The files of the API explorer, and the selection of the OpenAPI document that each view shows.
+// The files of the API explorer, and the part of the OpenAPI document that each of its pages shows.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -22,8 +22,8 @@ import {
 import { allRoutes } from './route-groups.ts';
 
 /**
- * Builds every file of the API explorer: the whole OpenAPI document, the documents of the two views, and the files of
- * their pages.
+ * Builds every file of the API explorer. These are the whole OpenAPI document, and for each of the two views (merchant
+ * and console) a page and its part of the document.
  */
 export async function makeExplorerFiles(): Promise<Record<ExplorerFile, Uint8Array>> {
   const document = mergeDocument(await allRoutes(), await readWords(), { version: VERSION });

@@ -5,10 +5,12 @@ import type { swaggerAssets } from '../http/built-files.ts';
 import { guidePath } from '../pages/guides.ts';
 import { LANGUAGE_TAGS, inLanguage } from '../pages/language.ts';
 
-/** The two views of the API explorer. Each has its own page. */
+/**
+ * The two views of the API explorer. Each view is a page with a part of the operations: those for merchants, or all
+ * others.
+ */
 export const EXPLORER_VIEWS = ['merchant', 'console'] as const;
 
-/** A view of the API explorer. */
 export type ExplorerView = (typeof EXPLORER_VIEWS)[number];
 
 /** The title of each view and the URL path of its page. */

@@ -30,7 +30,6 @@ export async function writeGuideFiles(folder: string, source: string): Promise<v
   for (const [name, bytes] of Object.entries(await makeGuideFiles(source))) await writeFile(join(folder, name), bytes);
 }
 
-/** A heading of a guide. */
 interface Heading {
   depth: number;
   text: string;
@@ -75,8 +74,8 @@ function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
 }
 
 /**
- * Returns the HTML of a guide without the page frame: the text, the list of headings, and samples with a choice of
- * language.
+ * Returns the HTML of a guide without the menu and header of the page: the text, the list of headings, and samples with
+ * a choice of language.
  */
 function guideHtml(markdown: string, source: GuideSource): string {
   const { language, ids, samples } = source;
@@ -176,11 +175,11 @@ export const SAMPLE_LANGUAGES = {
   go: { ending: 'go', name: 'Go' },
 } as const;
 
-/** A programming language of the samples. */
 export type SampleLanguage = keyof typeof SAMPLE_LANGUAGES;
 
 /**
- * Returns the text of a sample in every programming language. `part` selects the lines between two marks in the file.
+ * Returns the text of a sample in every programming language. If `part` is given, returns only the lines between the
+ * comments `[part]` and `[/part]`.
  */
 type Samples = (name: string, part?: string) => Readonly<Record<SampleLanguage, string>>;
 

@@ -180,14 +180,17 @@ async function listApps(store: Store): Promise<{ client_id: string; name: string
 }
 
 /**
- * Converts the plan of the command to a bootstrap document, which `applyBootstrap` (server/identity/offline.ts)
- * accepts.
+ * Converts the desired state of `bootstrap apply` to a bootstrap document, which `applyBootstrap`
+ * (server/identity/offline.ts) accepts.
  */
 function documentOf({ admin, apps }: BootstrapPlan): object {
   return { admins: admin ? [admin] : [], apps };
 }
 
-/** Returns the result with the applications in the sequence of the plan. Only new applications have a secret. */
+/**
+ * Returns the result of `bootstrap apply`. The API applications have the sequence of the plan. Only new applications
+ * have a secret.
+ */
 function resultOf(
   plan: BootstrapPlan,
   changed: boolean,

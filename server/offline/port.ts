@@ -154,7 +154,7 @@ export interface Diagnosed {
 /** The facts that `server restore-check` reports. They are read from a complete copy whose schema is up to date. */
 export interface RestoredFacts {
   encrypted: Examination['encrypted'];
-  /** The result of every check of the ledger and of the audit log. */
+  /** The result of every check of the ledger (the records of money) and of the audit log. */
   proofs: { check: string; promise: string; ok: boolean; count: number; examples: { id: string; detail: string }[] }[];
   auditLog: { lines: number; tip: string };
   /**
@@ -195,8 +195,8 @@ export interface Offline {
     actor: OfflineActor;
   }): Promise<OfflineApp>;
   /**
-   * Lists the applications. A command compares the list with its plan, to know for which applications it will receive a
-   * secret.
+   * Lists the API applications. `bootstrap apply` compares the list with the desired state, to know which applications
+   * are new and will get a secret.
    */
   listApps(): Promise<{ client_id: string; name: string; project: string }[]>;
   /**
@@ -212,7 +212,7 @@ export interface Offline {
   applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
   /**
    * Ends the trust in certificates and keys of the sandbox or simulator, if their channel is now configured for another
-   * mode. Keys that open orders still need stay trusted.
+   * mode. A key stays trusted as long as an open order needs it.
    */
   distrustOtherModes(input: { actor: OfflineActor }): Promise<{ keys: Omit<OtherModeKey, 'present'>[] }>;
   /**

@@ -59,7 +59,7 @@ export interface ResolvedAddress {
   family: number;
 }
 
-/** The settings of the sender. */
+/** The settings for requests to URLs that a merchant or operator configured. */
 export interface SenderOptions {
   /** Private network ranges that the sender may call (Webhook.AllowedNetworks). */
   allowedNetworks: readonly string[];

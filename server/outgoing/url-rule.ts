@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { OutgoingFailed, type OutgoingFault, type SenderOptions, addressGuard, readUrl } from './sender.ts';
 
-/** The reason why the sender would refuse a URL: a stable code, and a text that follows the name of the field. */
+/** The reason why the sender would refuse a URL: a stable code, and a text to be appended to the name of the field. */
 export interface UrlFault {
   code: 'https_required' | 'address_refused' | 'url_invalid';
   detail: string;

@@ -1,4 +1,4 @@
-// Builds the HTML document of all pages: the frame, the language switch, escaped text, and the stylesheet.
+// Functions for the HTML of all pages: the whole document, the language links and escaped text. Also the stylesheet.
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { LANGUAGES, LANGUAGE_NAMES, LANGUAGE_TAGS, type Language, inLanguage } from './language.ts';

@@ -100,7 +100,6 @@ export function errorWords(code: ErrorCode, language: Language): ErrorWords {
   return language === 'zh' ? chineseErrorWords[code] : errorCodes[code];
 }
 
-/** The data of an error page. */
 interface RefusedPage {
   code: ErrorCode;
   status: number;

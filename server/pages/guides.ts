@@ -6,7 +6,7 @@ import { type Language, inLanguage } from './language.ts';
 /** The groups in the menu of the guides. */
 type GuideGroup = 'start' | 'build' | 'live' | 'run';
 
-/** A guide. Its text is one Markdown file per language in `guides/`, with the name of the slug. */
+/** A guide. Its text is one Markdown file per language in `guides/`. The file is named after `slug`. */
 export interface Guide {
   slug: string;
   group: GuideGroup;

@@ -3,7 +3,6 @@
 /** The languages of the pages. The first one is the default. */
 export const LANGUAGES = ['en', 'zh'] as const;
 
-/** A language of the pages. */
 export type Language = (typeof LANGUAGES)[number];
 
 /** The BCP 47 tag of each language. */

@@ -54,7 +54,7 @@ export interface PayerWords {
   sandbox: string;
 }
 
-/** The English texts. */
+/** All texts of the payer pages in English. */
 export const PAYER_WORDS_EN: PayerWords = {
   channels: channelNames('name', 'en'),
   apps: channelNames('app', 'en'),
@@ -164,7 +164,7 @@ export const PAYER_WORDS_EN: PayerWords = {
   sandbox: 'Sandbox: no real money moves here.',
 };
 
-/** The Chinese texts. */
+/** All texts of the payer pages in Chinese. */
 export const PAYER_WORDS_ZH: PayerWords = {
   channels: channelNames('name', 'zh'),
   apps: channelNames('app', 'zh'),

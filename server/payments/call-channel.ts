@@ -47,7 +47,7 @@ async function callChannelSafely<Answer extends { kind: string }>(
   }
 }
 
-/** The numbers and dates by which a channel is queried about an order. */
+/** Returns the data (ids, amount and dates) with which a channel is queried about an order. */
 export function orderRef(order: OrderRow): OrderRef {
   return {
     orderNo: order.orderNo,
@@ -101,12 +101,15 @@ export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: strin
   };
 }
 
-/** The numbers by which a channel is queried about a refund. */
+/** Returns the data with which a channel is queried about a refund. They include the channel's refund id. */
 export function refundRef(order: OrderRow, refund: RefundRow, publicUrl: string): RefundRef {
   return { ...refundOrder(order, refund, publicUrl), channelRefundNo: refund.channelRefundNo };
 }
 
-/** The numbers by which a channel is queried about a refund that was made outside this service. */
+/**
+ * Returns the data with which a channel is queried about a refund that was made outside this service. The amount is the
+ * paid amount, if the order is paid.
+ */
 export function externalRefundRef(order: OrderRow): OrderRef {
   const minor = order.paid > 0n ? order.paid : order.amount;
   return { ...orderRef(order), amount: { minor, currency: order.currency } };
@@ -125,7 +128,7 @@ function notifyUrl({ payWay, project }: OrderRow, publicUrl: string): string {
   return `${publicUrl}/notify/${payWay}/${project}`;
 }
 
-/** The numbers of an order and its refund. */
+/** The order number, and the refund number if the operation is a refund. */
 interface Numbers {
   orderNo: string;
   refundNo?: string;
@@ -153,8 +156,8 @@ function notKept({ orderNo, refundNo }: Numbers, error: unknown): OutcomeNotKept
 }
 
 /**
- * Runs the steps that follow a stored operation. An internal error in these steps becomes a 504 with the numbers of
- * order and refund.
+ * Runs the steps that follow a stored operation. An internal error in these steps becomes a 504 that contains the order
+ * number and the refund number.
  */
 export async function afterIntent<T>(numbers: Numbers, work: () => Promise<T>): Promise<T> {
   try {

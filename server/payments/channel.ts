@@ -54,7 +54,7 @@ export interface PlaceOrder {
   isForCall?: true;
 }
 
-/** The numbers by which a channel knows an order. */
+/** The data with which a channel finds an order. */
 export interface OrderRef {
   orderNo: string;
   amount: Money;
@@ -69,7 +69,7 @@ export interface OrderRef {
   appId?: string;
 }
 
-/** The input of a capture call (PayPal). `captureNo` is the request id: `<orderNo>-c<n>`. */
+/** The input of a PayPal call that captures (collects) approved money. `captureNo`: the request id `<orderNo>-c<n>`. */
 export interface CaptureRef extends OrderRef {
   captureNo: string;
 }
@@ -81,17 +81,17 @@ export interface RefundOrder extends OrderRef {
   reason: string;
   notifyUrl: string;
   refundSentAt: Date;
-  /** The channel's number of the payment to refund; absent = the order's own payment. */
+  /** The channel's id of the payment to refund; absent = the order's own payment. */
   paymentNo?: string;
 }
 
-/** The numbers by which a channel knows a refund. */
+/** The data with which a channel finds a refund. */
 export interface RefundRef extends OrderRef {
   refundNo: string;
   refundAmount: Money;
   refundSentAt: Date;
   channelRefundNo: string | null;
-  /** The channel's number of the refunded payment; see `RefundOrder`. */
+  /** The channel's id of the refunded payment; absent = the order's own payment. */
   paymentNo?: string;
 }
 
@@ -109,7 +109,7 @@ export interface KeyOrigin {
 export interface Notification {
   /** The channel's id of the message, for detecting duplicates. */
   notificationId: string;
-  /** The channel account of the message; must equal the account of the order. */
+  /** The channel's name of the event, for the history of the order. */
   account: string;
   /** The channel's name of the event, for the timeline. */
   event: string;
@@ -119,9 +119,9 @@ export interface Notification {
   channelOrderId?: string;
   /** PayPal's id of the refund. */
   refundId?: string;
-  /** WeChat Pay: the apps of the payment; the app of the order must be one of them. */
+  /** WeChat Pay: the app ids (APPID) that the message names. The order's app id must be one of them. */
   appIds?: readonly string[];
-  /** PayPal's number of the payment. */
+  /** PayPal's id of the payment. */
   paymentNo?: string;
   /** PayPal: when the payer approved, according to the message. The channel is queried to confirm it. */
   approvedAt?: Date;
@@ -141,7 +141,7 @@ export interface Notification {
   disputeId?: string;
   /** The key that verified the message. It is always set if `outcome` is set. */
   verifiedBy?: KeyOrigin;
-  /** The outcome to store without a query. If `refund` is also absent, the message only causes a query. */
+  /** The outcome of the order, stored without a query. If `outcome` and `refund` are absent, the channel is queried. */
   outcome?: Outcome;
   refund?: RefundOutcome;
 }
@@ -187,7 +187,7 @@ export interface NotificationAck {
 
 /** Optional parts of a configuration test, beyond the calls that prove the ids, keys and certificates. */
 export interface ProbeRequest {
-  /** The payment scenes to test. The test creates an order for each that no payer sees, and closes it if possible. */
+  /** The payment scenes to test. For each, the test creates an order that no payer sees, and closes it if possible. */
   products?: readonly Scene[];
 }
 
@@ -212,7 +212,7 @@ export interface FetchBudget {
   spend(): void;
 }
 
-/** One configured account at one channel. Only `readNotification` throws for a fault of the channel; other methods return an outcome. */
+/** One account at one channel. Only `readNotification` throws for a channel fault; other methods return an outcome. */
 export interface Channel {
   readonly payWay: PayWay;
   readonly account: string;
@@ -237,7 +237,7 @@ export interface Channel {
   lookUpRefund(order: OrderRef, number: string, others?: readonly string[]): Promise<RefundOutcome>;
   /** WeChat Pay only: repeats a refund that ended in the state ABNORMAL. */
   retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
-  /** Throws NotificationNotGenuine or NotificationUndecided. `headers` has lower-case names. */
+  /** Verifies a message. Throws NotificationNotGenuine or NotificationUndecided. `headers` has lower-case names. */
   readNotification(
     headers: Record<string, string | undefined>,
     rawBody: Buffer,
@@ -261,12 +261,13 @@ export interface FieldSpec {
   requiredIn: readonly Mode[];
   pattern?: RegExp;
   /**
-   * Set if this field and the account together identify the payee. An order keeps the value of its configuration
-   * version. `app`: only the app that the order stores is compared. `unless` names a second field of this kind: if the
-   * second field is set, orders use the newest value of this field, and only its presence is compared.
+   * Set if this field and the account together identify the payee. An order keeps the value that the field had when the
+   * order was created. `app`: the field is an app id, and only the app id that the order stores is compared. `unless`
+   * names a second field of this kind. If the second field is set, orders use the newest value of this field, and only
+   * its presence is compared.
    */
   pinned?: true | 'app' | { unless: string };
-  /** The value is valid for one account in one mode (live, sandbox or simulator). It is never copied to another. */
+  /** The value belongs to one account in one mode (live, sandbox or simulator). It is never copied to others. */
   ofAccount?: true;
   help: string;
 }
@@ -291,7 +292,6 @@ interface SceneSpec {
   needs: readonly ('openId' | 'clientIp' | 'returnUrl' | 'payCode')[];
 }
 
-/** Limits of a channel. */
 export interface ChannelLimits {
   /** The shortest time between creation and expiry of an order that the channel accepts. */
   minExpirySeconds: number;
@@ -327,7 +327,7 @@ export interface ChannelInput {
   now: () => Date;
 }
 
-/** The channel's words for the advice that an operator gets when the service rejects its notifications. */
+/** The texts about one channel in the advice that an operator gets when the service rejects its notifications. */
 export interface NotificationHelp {
   /** The fields of a notification that name the account. */
   account: string;
@@ -339,7 +339,7 @@ export interface NotificationHelp {
   changes?: Readonly<Partial<Record<NotificationNotGenuine['why'], string>>>;
 }
 
-/** What is known of a channel without any account: limits, fields, scenes. See `channels/registry.ts`. */
+/** The facts about a channel that do not depend on a configured account. See `channels/registry.ts`. */
 export interface ChannelKind {
   payWay: PayWay;
   name: string;
@@ -360,7 +360,7 @@ export interface ChannelKind {
   missing(mode: Mode, fields: Readonly<Record<string, string>>, kinds: ReadonlySet<string>): string[];
   /** Lists what must be registered at the channel, from the non-secret fields and the service's addresses. */
   registrations(fields: Readonly<Record<string, string>>, addresses: Addresses): Registration<Scene>[];
-  /** Throws ChannelMisconfigured with the field of an unusable key or certificate. */
+  /** Creates the adapter. Throws ChannelMisconfigured with the field of an unusable key or certificate. */
   create(input: ChannelInput): Channel;
   /** Registers `notifyUrl` at the channel, unless it is registered; throws ChannelMisconfigured. */
   registerNotifications?(input: ChannelInput): Promise<NotificationsRegistered>;
@@ -388,7 +388,7 @@ export interface Addresses {
 /** A value (for example a domain) that must be registered at the channel before some scenes can be used. */
 export interface Registration<Scene extends string = string> {
   name: string;
-  /** The page of the channel where it is registered, in words. */
+  /** The page of the channel's portal on which the value is registered, in words. */
   where: string;
   /** The values to register; empty = none of this service's addresses is needed, and `note` says what is. */
   values: readonly string[];
@@ -411,7 +411,7 @@ export interface ProbeNote {
 export interface ProbeCheck {
   about: 'credential' | 'product' | 'notifications';
   name: string;
-  /** `lacking`: missing, but not every merchant needs it. `unproven`: no harmless call proves it, or the test ended before this check. */
+  /** `lacking`: missing, but optional. `unproven`: no harmless call proves it, or the test ended before this check. */
   status: 'ok' | 'failed' | 'lacking' | 'unproven';
   /** The field or certificate kind to change. */
   field: string | null;
@@ -422,7 +422,7 @@ export interface ProbeCheck {
   supportId: string | null;
 }
 
-/** The result of a test of a configuration. */
+/** The result of a configuration test. `note`: a remark about an incomplete check. */
 export type ProbeResult = ({ ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote)) & {
   /** All checks. A check comes after the checks that it depends on. */
   checks?: readonly ProbeCheck[];
@@ -444,7 +444,7 @@ function noteOf({ field, code, message, name }: ProbeCheck): ProbeNote {
 export interface AgentBill {
   orderNo: string;
   amount: Money;
-  /** The id of the resource to pay for; the proof contains the same id. */
+  /** The id of the resource (a priced API) for which the agent pays. The agent's proof contains the same id. */
   resourceId: string;
   goodsName: string;
   expiresAt: Date;
@@ -500,7 +500,7 @@ export interface WireAnswer {
   body: Buffer;
 }
 
-/** Sends a request once, without redirects. Throws TransportFailed, also after the time `Channels.TimeoutMs`. */
+/** Sends a request once, without redirects. Throws TransportFailed, for example after `Channels.TimeoutMs`. */
 export type Transport = (request: WireRequest) => Promise<WireAnswer>;
 
 /** A file from a channel. The code that reads it must limit the size. */
@@ -527,7 +527,7 @@ export class TransportFailed extends Error {
 /** A dispute as the channel reports it. */
 export interface ChannelDispute {
   channelDisputeNo: string;
-  /** The channel's numbers of the disputed payments. */
+  /** The channel's ids of the disputed payments. */
   tradeNos: readonly string[];
   /** The order number, if the channel's message contains it. */
   orderNo: string | null;

@@ -14,8 +14,8 @@ interface RetryBy {
 export function dueEffects(ports: Ports) {
   return {
     /**
-     * Runs all due side effects of one order. `id`: a row of `due_effects` that belongs to the order. Called by the job
-     * that leased the row.
+     * Runs all due side effects of the order to which a row of `due_effects` belongs. `id`: the id of this row. A job
+     * calls this operation for each due row.
      */
     async run(id: string): Promise<void> {
       const row = await ports.store.read((tx) => tx.dueEffects.find({ id }));
@@ -24,7 +24,10 @@ export function dueEffects(ports: Ports) {
     work,
   };
 
-  /** Runs the due effects of an order in the sequence of their transitions, under the order's lock. A failure stops the following effects. */
+  /**
+   * Runs the due side effects of an order in the sequence of the state changes that caused them, while the order is
+   * locked. Stops at the first failure.
+   */
   function work(orderNo: string, retry?: RetryBy): Promise<void> {
     return ports.store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });
@@ -52,12 +55,18 @@ export function dueEffects(ports: Ports) {
   }
 }
 
-/** Whether an effect of this name is due. */
+/**
+ * Whether the side effect with this name is stored as due: it failed before, or it waits for an earlier side effect of
+ * the order.
+ */
 export async function isEffectDue(tx: Tx, orderNo: string, name: string): Promise<boolean> {
   return (await tx.dueEffects.find({ orderNo, name, state: 'due' })) !== undefined;
 }
 
-/** Gives up a due effect on an administrator's request; the following effects continue. The caller holds the order's lock. */
+/**
+ * Ends a due side effect without running it, on an administrator's request. The following side effects of the order
+ * then run. The caller holds the order's lock.
+ */
 export async function giveUpEffect(ports: Ports, tx: Tx, order: OrderRow, name: string): Promise<void> {
   const { orderNo } = order;
   const now = ports.now();

@@ -48,8 +48,8 @@ export class ChannelAnswerUnusable extends AppError {
 }
 
 /**
- * Detail and hint of the error after a refusal by the channel that does not end the order. The key says why the channel
- * may have a payment despite the refusal.
+ * The texts of the error after a refusal by the channel that does not end the order. The key says why a payment may
+ * exist at the channel despite the refusal.
  */
 const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail: string, hint: string]>> = {
   unlisted: [
@@ -80,7 +80,7 @@ export class ChannelRefusalInconclusive extends AppError {
   }
 }
 
-/** The channel refused definitely (422). */
+/** The channel refused the request, and the refusal is final (422). */
 export class ChannelRefused extends NotAllowed {
   constructor(channel: ChannelRefusal, extra: Record<string, unknown> = {}) {
     super('channel_refused', `Refused by the channel: ${channel.message}`, { channel, extra });
@@ -135,7 +135,10 @@ class RefundsBlocked extends Conflict {
   }
 }
 
-/** The limit of an application that a request exceeds, in major units; the count starts again at `resetsAt`. */
+/**
+ * The limit of an application that a request exceeds. Amounts are in major units; for `ordersPerHour` the values are
+ * numbers of orders. `resetsAt`: the time when the next period begins; null = the limit has no period.
+ */
 export interface LimitReached {
   limit: 'perOrder' | 'perDay' | 'perMonth' | 'refundPerDay' | 'ordersPerHour' | 'currency';
   currency: string;

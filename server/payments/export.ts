@@ -6,7 +6,7 @@ import { csvLine } from '../csv.ts';
 import type { Requester, Ports } from './ports.ts';
 import { EXPORTED, type OrderEntryView, viewOrder } from './view.ts';
 
-/** Formats of the export. */
+/** The file formats of an order export. */
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const;
 
 /** The columns for the channel's fee and the net amount, in major units; empty while the amounts are unknown. */
@@ -15,9 +15,10 @@ const SETTLED = ['fee', 'net'] as const;
 const BATCH = 500;
 
 /**
- * Streams all matching orders, newest first, as CSV (RFC 4180, with a header line) or one JSON document per line. A
- * batch is read when the client is ready for it, so that only one batch is in memory. Each batch shows the rows that
- * are committed at that time. The audit log records the export before the first order is sent.
+ * Streams all matching orders, newest first, as CSV (RFC 4180, with a header line) or as one JSON document per line.
+ * The next batch of orders is read only when the client is ready for it, so that only one batch is in memory. A batch
+ * contains the orders as they are when the batch is read. The audit log records the export before the first order is
+ * sent.
  */
 export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 'now'>) {
   const { store, reports, now } = ports;

@@ -6,7 +6,10 @@ import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
 import { later } from './core/plan.ts';
 
-/** How long a request owns its Idempotency-Key. If the request runs longer, a retry takes over the key. */
+/**
+ * How many seconds a request owns its Idempotency-Key. If the request runs longer, a repeated request takes over the
+ * key.
+ */
 const LEASE_SECONDS = 30;
 
 /** One request under an `Idempotency-Key`. */
@@ -55,14 +58,16 @@ export interface KeyClaim {
   readonly resume: string | null;
   /** True after this request has stored the key as its own; until then another request may own the key. */
   taken: boolean;
-  /** The lease that this request wrote; `finish` updates the row only while it still has this lease. */
+  /**
+   * The time until which this request owns the key. `finish` updates the stored key only while it still has this time.
+   */
   leasedUntil: Date | null;
 }
 
 /**
- * Runs a request once per key. A repeated request receives the stored response, or continues the request if it was
- * interrupted. A request is rejected while the first request with the key runs, or if its content differs from the
- * first request.
+ * Runs an operation once per Idempotency-Key. A repeated request receives the stored response. If the first request was
+ * interrupted, the repeated request continues its operation. A repeated request is rejected while the first request is
+ * running, or if its content differs from the first request.
  */
 export type WithKey = (request: KeyedRequest, run: (claim: KeyClaim) => Promise<Answer>) => Promise<Answer>;
 
@@ -125,8 +130,8 @@ export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: D
 }
 
 /**
- * Handles an error inside the transaction: marks the key as not owned, because the rollback also removes the key, and
- * rethrows the error.
+ * Returns a handler for an error in the transaction that stores the key. The rollback also removes the key. Therefore
+ * the handler marks the key as not owned by this request, and rethrows the error.
  */
 export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never {
   return (error) => {
@@ -168,10 +173,14 @@ async function readClaim(store: Store, request: KeyedRequest) {
   return { claim, stored };
 }
 
-/** Stores the response and ends the lease. An error is ignored, because a retry then finds the stored operation by the key. */
+/**
+ * Stores the response, and ends this request's ownership of the key. An error is ignored, because a retry then finds
+ * the stored operation by the key.
+ */
 async function finish(store: Store, claim: KeyClaim, answer?: Answer): Promise<void> {
   if (!claim.taken) return;
-  // Another request may own the row after a rollback or an expired lease, so the update requires this request's lease.
+  // After a rollback or an expired lease, another request may own the key. Therefore only a row with this request's
+  // lease (the time until which it owns the key) is updated.
   const where = { ...whereOf(claim), leasedUntil: claim.leasedUntil };
   const kept = answer && { state: 'done' as const, status: answer.status, body: answer.body };
   await store.autocommit((tx) => tx.keys.update(where, { ...kept, leasedUntil: null })).catch(() => {});

@@ -14,7 +14,10 @@ import type { AuditKnowledge, AuditPart, AuditProof } from '../identity/audit-pr
 import { INVARIANTS } from './core/invariants.ts';
 import type { Ports } from './ports.ts';
 
-/** The result of one rule in the ledger check: whether it holds, the number of violations, and some examples. */
+/**
+ * The result of one rule in the ledger check (a consistency check of the database): whether the rule holds, the number
+ * of violations, and some examples.
+ */
 export interface LedgerCheckResult {
   check: string;
   promise: string;
@@ -23,17 +26,18 @@ export interface LedgerCheckResult {
   examples: Violation[];
 }
 
-/** The results of the ledger check for one page. */
+/** The results of the ledger check for one page (a limited number of rows). */
 export interface LedgerCheckResults {
-  /** Whether no check of this page found a violation. */
+  /** Whether no violation was found on this page. */
   ok: boolean;
   checkedAt: string;
   proofs: LedgerCheckResult[];
-  /** The compared and the missing bills of this page; null on a page without bills. */
+  /** The numbers of compared and missing bills on this page; null = the page contains no bills. */
   bills: BillsRead | null;
   /**
-   * The audit log from its beginning to the end of this page; null before its first page. `tip` identifies the newest of these entries;
-   * keep a copy of it outside the database.
+   * The verified part of the audit log, from its first line to the end of this page; null = this page contains no part
+   * of the audit log. `tip`: the hash of the last verified line. If `tip` is stored outside the database, a later check
+   * can detect removed lines.
    */
   auditLog: Pick<AuditProof, 'lines' | 'tip'> | null;
   /** The cursor of the next page; null after the last one. */
@@ -44,11 +48,14 @@ export interface LedgerCheckResults {
 export interface LedgerCheckPage extends AuditKnowledge {
   cursor?: string | undefined;
   limit: number;
-  /** Runs only this check. */
+  /** If set, only the audit log is checked. */
   only?: 'audit-log' | undefined;
 }
 
-/** Verifies the chain of the audit log, and parses the positions that `verify` returned. */
+/**
+ * Verifies the audit log, in which every line contains the hash of the line before. `readPlace` parses the position at
+ * which a verification continues.
+ */
 export interface AuditChain {
   verify(knowledge: AuditKnowledge, part: AuditPart): Promise<AuditProof>;
   readPlace(text: string): AuditPart['from'];
@@ -62,8 +69,8 @@ interface Place {
 }
 
 /**
- * The result of checking some rows of a section (for example of the orders): the number of rows, and the key after
- * which the check continues (null = end of the section).
+ * The result of checking some rows of a section (one kind of row, for example the orders). `last`: the key after which
+ * the check continues; null = the section is finished.
  */
 interface Step {
   rows: number;
@@ -71,7 +78,7 @@ interface Step {
 }
 
 const SECTIONS: readonly Section[] = ['orders', 'accounts', 'entries', 'bills', 'audit'];
-/** The cursor text for the beginning of the audit log. A position in the audit log is written as JSON. */
+/** The cursor text of the beginning of the audit log. Later positions in the audit log are written as JSON objects. */
 const FIRST_LINE = 'null';
 const beginningOf = (section: Section): Place => ({
   section,
@@ -79,8 +86,9 @@ const beginningOf = (section: Section): Place => ({
 });
 
 /**
- * Verifies ledger consistency page by page: sums, histories, events, coins, due work, bills and the audit log. Writes nothing.
- * Each row is on exactly one page; a page reads a bounded number of rows.
+ * Creates the ledger check (a consistency check of the database): sums, histories, events, coins, due work, bills and
+ * the audit log. The check writes nothing. It runs page by page; each page has a limited number of rows, and each row
+ * is on exactly one page.
  */
 export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain: AuditChain) {
   return async ({ cursor, limit, only, ...knowledge }: LedgerCheckPage): Promise<LedgerCheckResults> => {
@@ -107,8 +115,8 @@ export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain:
     return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, bills, auditLog, nextCursor };
 
     /**
-     * Checks the next rows of a section, for example of the orders. At the end of the section there is no upper bound,
-     * so that rows whose order or account does not exist are checked as well.
+     * Checks the next rows of a section (one kind of row, for example the orders). The last rows of a section are
+     * checked without an upper bound. In this way, rows whose order or account does not exist are checked too.
      */
     async function walk(section: WalkName, after: string, most: number): Promise<Step> {
       const { rows, last } = await store.read((tx) => nextKeys(tx, section, after, most));

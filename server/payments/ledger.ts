@@ -28,7 +28,7 @@ import { MerchantNumberUsed } from './errors.ts';
 /** How the service first learned of a payment. `code`: by a query of an order with a payer's code (in a shop). */
 export const PAYMENT_SOURCES = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
 
-/** The channel of an order that was just paid, and the source of the first report. */
+/** The channel of an order that was just paid, and how the service first learned of the payment. */
 export interface PaymentSource {
   payWay: PayWay;
   by: (typeof PAYMENT_SOURCES)[number];
@@ -74,8 +74,9 @@ export class ImpossibleTransition extends Error {
 }
 
 /**
- * The only code that writes orders, refunds and their history. Writes rows, sums, history, events, exceptions (cases for an operator) and
- * side effects of one change in the caller's transaction, under the locks of the decision. Returns the new rows.
+ * Writes a decided change in the caller's transaction: rows, sums, history, events, exceptions (cases for an operator)
+ * and side effects. The caller still holds the locks under which the change was decided. Returns the new rows. No other
+ * code writes orders, refunds or their history.
  */
 export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
   refuseImpossible(ports, before, change);
@@ -85,15 +86,16 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
   const isPaidNow = before.order.state !== 'paid' && done.order.state === 'paid';
   const { payWay, scene } = done.order;
   if (isPaidNow) await tx.afterCommit(ORDER_PAID, { payWay, by: paymentSourceOf(via, scene) });
-  // The counter of the application's limits is locked last, after all rows of the order. All transactions lock in the
-  // same sequence (server/README.md, "Locks").
+  // All transactions lock rows in the same sequence (server/README.md, "Locks"). Therefore the counter of the
+  // application's limits is locked last, after all rows of the order.
   if (before.order.limited) await recountOrder(tx, before.order, done.order);
   return done;
 }
 
 /**
- * Inserts a new order with its first history entry. Returns false if one of its numbers is in use. After the insert,
- * `hold` reserves what the order needs, for example stock; it may return changed fields of the order.
+ * Inserts a new order with its first history entry. Returns false if one of its numbers is in use. The function `hold`
+ * is called after the insert. It reserves what the order needs, for example stock, and may return changed fields of the
+ * order.
  */
 export async function insertOrder(
   tx: Tx,
@@ -177,8 +179,8 @@ async function writeBeside(
 }
 
 /**
- * Runs the side effects in sequence. After a failure the remaining side effects are queued, both in this commit and in
- * later commits.
+ * Runs the side effects one after the other. After a failure, the remaining side effects and those of later commits are
+ * stored as due, so that a job runs them in the right sequence.
  */
 async function runEffects(ports: Ports, tx: Tx, after: Rows, effects: readonly EffectRun[]): Promise<Rows> {
   let { order } = after;
@@ -241,7 +243,7 @@ function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change)
   throw new ImpossibleTransition(change.rule, row?.state ?? null, to?.state);
 }
 
-/** Whether `transitions` contains the transition. */
+/** Whether the table `transitions` lists a state change with this rule, old state and new state. */
 export function isListed(
   transitions: readonly Transition<string>[],
   rule: string,

@@ -25,8 +25,9 @@ export interface ShownRefusal {
 }
 
 /**
- * The advice for each reason of a refusal. If several accounts were tried and gave different reasons, the reason listed
- * first here is reported. A reason is listed earlier if the notification passed more of the checks.
+ * The advice for an operator, for each reason of a refusal. If several accounts refused a notification for different
+ * reasons, the reason that comes first in this list is reported. A reason comes earlier if the notification had passed
+ * more checks.
  */
 const CHANGES: Readonly<Partial<Record<NotificationRefusal['why'], (help: NotificationHelp) => string>>> = {
   misconfigured: ({ key }) => `The signature is genuine, but the message cannot be read: check that ${key}.`,
@@ -56,7 +57,10 @@ const UNFETCHED = 'Check that this machine reaches the certificate address of th
 /** Maximum length of a stored detail, in characters. */
 const MOST_DETAIL = 200;
 
-/** The refusal whose reason is closest to acceptance, if several accounts refused the notification. */
+/**
+ * Returns the refusal to report if several accounts refused a notification: the one for which the notification passed
+ * the most checks.
+ */
 export function nearestRefusal(refusals: readonly NotificationRefusal[]): NotificationRefusal {
   const rank = ({ why }: NotificationRefusal) => (NEAREST.includes(why) ? NEAREST.indexOf(why) : NEAREST.length);
   const [first] = refusals.toSorted((a, b) => rank(a) - rank(b));
@@ -64,7 +68,10 @@ export function nearestRefusal(refusals: readonly NotificationRefusal[]): Notifi
   return { why: first.why, detail: first.detail.toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, MOST_DETAIL) };
 }
 
-/** The advice for an operator, so that the next notification is accepted. */
+/**
+ * Returns the advice for an operator: what to correct, so that the next notification is accepted. `why`: the reason of
+ * the refusal.
+ */
 export function changeFor({ notificationHelp }: Pick<ChannelKind, 'notificationHelp'>, why: string): string {
   const { changes = {} } = notificationHelp;
   const reason = why as NotificationRefusal['why'];

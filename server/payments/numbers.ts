@@ -41,7 +41,10 @@ export function isOurNumber(text: string): boolean {
   return /^[PRX]\d{14}[0-9A-HJKMNP-TV-Z]{10}$/.test(text);
 }
 
-/** Data that the requests of one channel call report, in addition to its outcome. */
+/**
+ * Data that the requests of one channel call report. `supportId`: the id by which the channel's support finds the
+ * request.
+ */
 interface ChannelCall {
   supportId: string | null;
 }

@@ -25,7 +25,7 @@ import {
 import { refundPayment, type RefundRequest } from './refunds/refund.ts';
 import type { Pair } from './settle.ts';
 
-/** The view of a refund, with the refunded and refundable amounts of its order. */
+/** A refund as the API returns it, with the refunded and refundable amounts of its order. */
 async function placed({ store }: Pick<Ports, 'store'>, { order, refund }: Pair) {
   const { orderNo, currency } = order;
   const { refundNo } = refund;
@@ -44,7 +44,10 @@ function isWaiting(made: object): made is Waits {
   return 'waits' in made;
 }
 
-/** The view of a completed action, or the approval that it waits for. */
+/**
+ * Converts a completed action to the form in which the API returns it. For an action that must wait, converts the
+ * approval instead.
+ */
 function doneOrWaiting<Row extends object, View>(
   made: Row | Waits,
   view: (row: Row) => View,
@@ -52,7 +55,9 @@ function doneOrWaiting<Row extends object, View>(
   return isWaiting(made) ? { waits: viewApproval(made.waits) } : { done: view(made) };
 }
 
-/** The payment operations for the routes: typed requests in, API objects out. */
+/**
+ * The payment operations that the routes call. They take validated requests and return objects in the form of the API.
+ */
 export function paymentOperations(ports: Ports) {
   const place = placePayment(ports);
   const query = queryPayment(ports);
@@ -65,8 +70,8 @@ export function paymentOperations(ports: Ports) {
   const reading = readPayments(ports);
   const timeline = orderTimeline(ports);
   /**
-   * Reads the view of an order after a successful operation. If this reading fails, the error contains the order
-   * number.
+   * Reads an order for the response, after an operation has succeeded. If the order cannot be read, the error contains
+   * the order number.
    */
   const show = (order: OrderRow) => afterIntent({ orderNo: order.orderNo }, () => reading.complete(order));
 

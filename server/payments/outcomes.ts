@@ -5,7 +5,7 @@ import type { Money } from '../money.ts';
 export interface Settlement {
   fee?: Money;
   net?: Money;
-  /** The credited amount, if the account has another currency. */
+  /** The amount credited to the merchant's account, if the account has another currency than the payment. */
   received?: Money;
   /** When the channel completed a payment that it had first held back (PayPal: for up to 35 days). */
   completedAt?: Date;
@@ -15,14 +15,16 @@ export interface Settlement {
 export type RefusalDoubt = 'unlisted' | 'trade_may_exist';
 
 /**
- * The channel's answer about an order. If the channel's state has no mapping, the outcome is `pending`. If there is no
- * answer, or it is unreadable, the outcome is `unknown`.
+ * The channel's answer about an order. A channel state that this service does not know becomes `pending`. A missing or
+ * unreadable answer becomes `unknown`.
  */
 export type Outcome =
   /**
-   * The payment is not complete. `paySeconds`: the payment link `pay` is valid for this many seconds; afterwards the
-   * same create call renews it. Absent = the link is valid as long as the order. `capturePending`: the channel's reason
-   * why a capture is not complete. `waitsFor`: `merchant` if the merchant must act first.
+   * The payment is not complete. `pay`: the payment link or code.
+   * - `paySeconds`: `pay` is valid for this many seconds; afterwards the same create call renews it. Absent = `pay`
+   *   is valid as long as the order.
+   * - `capturePending`: the channel's reason why a capture is not complete.
+   * - `waitsFor`: `merchant` if the merchant must act first.
    */
   | {
       kind: 'pending';
@@ -39,7 +41,7 @@ export type Outcome =
       at: Date;
       payer?: string;
       channelOrderId?: string;
-      /** Whether the payment has refunds. `refundedTotal` is their sum, if the channel reports it. */
+      /** Whether the channel reports that the payment has refunds. */
       refundsHint?: boolean;
       /** The total refunded, in minor units of the amount's currency. */
       refundedTotal?: bigint;
@@ -80,7 +82,7 @@ export type CloseOutcome =
   | { kind: 'refused'; code: string; reason: string }
   | UnknownOutcome;
 
-/** The payment that was refunded, as the channel reports it. */
+/** The payment to which a refund belongs, as the channel reports it. */
 export interface PaymentGivenBack {
   /** The channel's number of the payment. */
   channelNo: string;
@@ -165,21 +167,24 @@ export interface BillTotals {
   balance?: {
     opening: bigint;
     closing: bigint;
-    /** The sum of lines that only hold or release money. */
+    /** The sum of the lines that only hold back money, or release money that was held back. */
     holds: bigint;
   };
 }
 
 /**
- * One part of a bill while it is read. The parts are batches of lines and, after the last line, the bill's own sums if
- * it has any.
+ * A part of a bill, because a bill is read in parts. The first parts are batches of lines. The last part contains the
+ * sums that the bill states, if it states any.
  */
 export type BillPart =
   | { kind: 'lines'; lines: readonly BillLine[] }
   | {
       kind: 'totals';
       totals: readonly BillTotals[];
-      /** Only if rows were unreadable: those sums of the bill that differ from the sums of the readable rows. */
+      /**
+       * Set only if some rows were unreadable. It names the sums in the bill that differ from the sums of the readable
+       * rows.
+       */
       shortfall?: string;
     };
 
@@ -233,8 +238,8 @@ export type BillAnswer =
 /** Options for reading a bill. */
 export interface ReadHow {
   /**
-   * If true, an unreadable row becomes a line of the kind `unreadable`. If false, the first such row rejects the file.
-   * Too many such rows always reject the file.
+   * If true, an unreadable row becomes a line of the kind `unreadable`. If false, the first unreadable row rejects the
+   * file. Too many unreadable rows reject the file in both cases.
    */
   isLenient?: boolean;
   /** The file also has lines of other payees, which are skipped. */
@@ -247,7 +252,10 @@ export interface BillDesk {
   readonly rate?: FeeRate;
   /** Fetches the bill of a day, `yyyy-MM-dd` in the channel's time zone; does not throw for a fault of the channel. */
   fetch(day: string): Promise<BillAnswer>;
-  /** Returns the id at the channel of the payee that a bill file names; throws BillMalformed. Checks nothing else. */
+  /**
+   * Returns the payee that a bill file names, as the payee's id at the channel. Nothing else in the file is checked.
+   * Throws BillMalformed if the payee cannot be read.
+   */
   payeeIn(file: string): Promise<string>;
   /**
    * Reads a fetched or imported file without holding it in memory. Throws BillMalformed if it is not the bill of this account and day, or
@@ -265,11 +273,11 @@ export interface BillCalendar {
   /** The number of past days for which the channel still has bills. */
   backDays: number;
   /**
-   * The maximum number of days for which the channel holds a payment. A held payment appears in the bill of its first
-   * day, but only after it is completed. Absent = bills have no held payments.
+   * The maximum number of days for which the channel holds back a payment. The bill of the payment's first day contains
+   * the payment only after the channel has completed it. Absent = bills contain no payments that were held back.
    */
   heldDays?: number;
-  /** Bills contain the balances of the account, if the channel has them. */
+  /** Set if the channel's bills contain the balances of the account before and after the day. */
   hasBalances?: true;
   /**
    * Set if a refund on a bill is queried by the refund id of the channel (PayPal). Absent = it is queried by the refund
@@ -307,11 +315,13 @@ export function isDay(text: string): boolean {
 }
 
 /**
- * The bill is fetched again this many days after `readyAt`, because channels correct bills. The value 0 is for a bill
- * that was fetched before `readyAt`.
+ * A bill is fetched again this many days after `readyAt` (the time of the first fetch), because channels correct bills.
+ * The value 0 applies only to a bill that was fetched before `readyAt`.
  */
 const AGAIN_DAYS = [0, 1, 6] as const;
-/** If a bill is not available this many days after `readyAt`, it is no longer fetched. */
+/**
+ * A bill that is still not available this many days after `readyAt` (the time of the first fetch) is no longer fetched.
+ */
 const LAST_DAYS = 7;
 const EVERY_SECONDS = 3600;
 
@@ -332,14 +342,15 @@ export function againAt(day: string, calendar: BillCalendar, now: Date): Date | 
  * channel is over.
  */
 export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
-  // The bill is fetched again together with the newest bill. Then the settlement of a day also contains held payments
-  // that were completed on that day and that only an older bill lists.
+  // The bill is fetched again whenever the newest bill is fetched. Only this older bill contains a payment that was
+  // held back, and only after the payment is completed. The settlement report counts the payment on the day of
+  // completion.
   const next = readyAt(dayOf(new Date(now.getTime() - calendar.readyAfterMinutes * MINUTE_MS), calendar), calendar);
   const last = boundsOf(day, calendar).to.getTime() + (calendar.heldDays ?? 0) * DAY_MS;
   return next.getTime() <= last ? next : null;
 }
 
-/** When to request a bill again that was not available; null = the bill counts as missing. */
+/** When to request a bill again that was not available. null = no further request; the bill counts as missing. */
 export function retryAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   const next = new Date(now.getTime() + EVERY_SECONDS * 1000);
   return next.getTime() <= readyAt(day, calendar).getTime() + LAST_DAYS * DAY_MS ? next : null;

@@ -21,21 +21,21 @@ export interface ActiveChannel {
   configVersion: number;
 }
 
-/** A channel that may have sent a notification. */
+/** An account from which a notification may have been sent, with the channel configuration of this account. */
 export interface NotificationChannel {
   channel: Channel;
   mode: Mode;
   account: string;
   /**
-   * Configuration versions that have the same account identity as `channel`. The notification may be about an order of
-   * any of these versions.
+   * The configuration versions with the same account, app and merchant as `channel`. The notification may be about an
+   * order of any of these versions.
    */
   versions: ReadonlySet<number>;
-  /** Configuration versions whose payee is the payee of `channel`. Their app may be another one. */
+  /** The configuration versions with the same payee (merchant) as `channel`. The app may differ. */
   payeeVersions: ReadonlySet<number>;
 }
 
-/** Looks up channels (credentials/channels.ts). */
+/** Finds the channel configuration for an order or a notification. Implemented in credentials/channels.ts. */
 export interface Channels {
   /** The channel for a new order. Throws channel_disabled or channel_not_configured (422). */
   forNew(project: string, payWay: PayWay): Promise<ActiveChannel>;
@@ -44,8 +44,8 @@ export interface Channels {
    */
   forNewAmong(project: string, payWays: readonly PayWay[]): Promise<(ActiveChannel | AppError)[]>;
   /**
-   * The channel of an existing order, with the account and identity that the order stores and the newest keys of this
-   * account.
+   * The channel of an existing order. It uses the account, app and merchant that the order stores, and the newest keys
+   * of the account.
    */
   forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
   /**
@@ -56,7 +56,7 @@ export interface Channels {
   kindOf(payWay: PayWay): ChannelKind;
 }
 
-/** The data of an event that is to be stored in the event log (events/record.ts). */
+/** An event that is to be stored in the event log (events/record.ts). */
 export interface NewEvent {
   type: string;
   clientId: string;
@@ -79,26 +79,32 @@ export interface RequestedPrice {
 }
 
 /**
- * The side effects of a state change of an order or refund: stock, coins, pay-per-call. If a side effect fails, the
- * outcome that the channel reported is still stored. `admit` and `hold` may reject a request. `refundReserved` may
- * reject one only if its parameter `forced` is false.
+ * The side effects of a state change of an order or refund, for example on stock, coins and pay-per-call. If a side
+ * effect fails, the channel's outcome is stored nevertheless. Only `admit`, `hold` and `refundReserved` may reject a
+ * request. `refundReserved` may do so only if its parameter `forced` is false.
  */
 export interface Effects {
   /** The kind of orders that these side effects apply to; absent = all kinds. */
   readonly only?: OrderRow['kind'];
-  /** Called before an order is created: rejects blocked payers and wrong prices. May change the draft. */
+  /**
+   * Called before an order is stored: rejects blocked payers and wrong prices. May change fields of the new order
+   * (`draft`).
+   */
   admit(tx: Tx, draft: OrderRow, requested: RequestedPrice): Promise<void>;
   /**
    * Called in the transaction of a new order, after its insert: reserves stock or throws. Returns the changed fields of
    * the order.
    */
   hold(tx: Tx, order: OrderRow, requested: RequestedPrice): Promise<Partial<OrderRow> | undefined>;
-  /** Called for a late payment: reserves stock for the ended order. Returns false if no stock is left. */
+  /** Called if a payment arrives after the order ended: reserves stock again. Returns false if no stock is left. */
   readmit(tx: Tx, order: OrderRow): Promise<boolean>;
   paid(tx: Tx, order: OrderRow): Promise<void>;
   /** Called when an order is closed or failed: releases its stock. */
   ended(tx: Tx, order: OrderRow): Promise<void>;
-  /** Called in the transaction of a new refund. If `forced` is false, it may reject the refund with 409 coins_spent. */
+  /**
+   * Called in the transaction of a new refund. The side effect may reject the refund (409 `coins_spent`) only if
+   * `forced` is false.
+   */
   refundReserved(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void>;
   refundSucceeded(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
   refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
@@ -113,7 +119,7 @@ interface ReceivedMessage {
   status: number;
   request: string;
   answer: string;
-  /** The result, and the account whose key verified the message. */
+  /** The result of handling the message, and the account whose key verified the message. */
   note: string;
 }
 
@@ -125,7 +131,7 @@ export interface Ports {
   channels: Channels;
   now: () => Date;
   recordEvent: (tx: Tx, event: NewEvent) => Promise<void>;
-  /** Appends to the audit log. Must be the last statement of a transaction. */
+  /** Appends an entry to the audit log. The call must be the last statement of its transaction. */
   audit: Audit;
   effects: Effects;
   publicUrl: string;
@@ -140,7 +146,7 @@ export interface Ports {
   refundAbove: number;
   patience: Patience;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
-  /** Marks a named point between two awaits, at which tests can kill the process. */
+  /** Called at a named point between two awaits. Tests can kill the process at this point. */
   checkpoint: (name: string) => void;
   /** Queues a message for the timeline. The message may be lost, and no operation waits until it is stored. */
   onReceived: (message: ReceivedMessage) => void;
@@ -171,13 +177,16 @@ export interface Patience {
   query: number;
   /** How long the page of a returning payer waits for the channel. */
   page: number;
-  /** How long a 402 response waits until WeChat returns the payment code for an agent. */
+  /**
+   * How long a 402 response (payment required) is delayed until WeChat Pay returns the code with which an AI agent
+   * pays.
+   */
   agentCode: number;
   /** How long a paid pay-per-call request waits for the content that the payer bought. */
   work: number;
 }
 
-/** The waits in production; tests use other values. */
+/** The waiting times in production. Tests use other values. */
 export const PATIENCE: Patience = { query: 2_000, page: 3_000, agentCode: 2_000, work: 8_000 };
 
 /** Returns the result of `work`, or undefined if it takes longer than `ms` milliseconds. A later error is ignored. */
@@ -205,9 +214,9 @@ export function speaksFor(
   order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion' | 'appId'>,
 ): boolean {
   const isHere = order.project === project && order.payWay === payWay;
-  // If both order and notification name an app, the apps must match: a new configuration does not change the app of an
-  // order. The payee of the order's configuration version must match as well, because one app may serve several
-  // merchants of a partner.
+  // If both the order and the notification name an app, the app must be the same, because a new configuration does not
+  // change the app of an order. The payee must be the same too, because one app may serve several merchants of a
+  // partner.
   const isIts =
     order.appId !== null && notification.appIds !== undefined
       ? notification.appIds.includes(order.appId) && from.payeeVersions.has(order.configVersion)

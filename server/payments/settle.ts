@@ -228,7 +228,10 @@ export async function settleRefund(
   });
 }
 
-/** Whether an answer may be outdated, because a message or another change arrived while the channel was queried. */
+/**
+ * Whether the channel's answer may be outdated, because a message or another change arrived while the channel was
+ * queried. An answer about an earlier attempt counts as outdated only if it reports success.
+ */
 function isOvertaken(refund: RefundRow, { outcome, attempt = refund.attempt }: RefundReport): boolean {
   if (attempt !== refund.attempt) return outcome.kind === 'succeeded';
   return mayBeOutdated(refund, outcome) || isReversal(refund, outcome);
@@ -240,7 +243,9 @@ export function permitted(decided: Change | Refusal, order: OrderRow): Change {
   return decided;
 }
 
-/** Loads only the facts that the decision needs; the caller holds the order's lock. */
+/**
+ * Reads the data (facts) that the decision about an order needs, and no other data. The caller holds the order's lock.
+ */
 async function loadFacts(
   ports: Ports,
   tx: Tx,
@@ -304,8 +309,8 @@ async function stateOfMismatch(
 }
 
 /**
- * Whether stock could be reserved for a late payment. If the database is busy, the error is thrown, so that the caller
- * retries. Any other error counts as no stock.
+ * Reserves stock for a late payment; returns whether this succeeded. If the database is busy, the error is thrown, so
+ * that the caller retries. Any other error opens an exception (a case for an operator) and counts as no stock.
  */
 async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<boolean> {
   const asked = { isThere: false };
@@ -321,7 +326,7 @@ async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<bool
   }
 }
 
-/** Loads the facts for a new or repeated refund; the caller holds the order's lock. */
+/** Reads the data (facts) that the decision about a new or repeated refund needs. The caller holds the order's lock. */
 export async function loadRefundFacts(
   ports: Pick<Ports, 'channels'>,
   tx: ReadTx,

@@ -214,7 +214,10 @@ export async function runEffect(
   return false;
 }
 
-/** Runs an effect in a savepoint, so that the transaction can commit after a failure; returns the error as text. */
+/**
+ * Runs a stored side effect in a savepoint, so that the transaction can commit even if the side effect fails. Returns
+ * the error text; undefined = the side effect succeeded.
+ */
 export async function attemptEffect(
   ports: Ports,
   tx: Tx,
@@ -242,7 +245,10 @@ export function failed({ tries }: DueEffectRow, lastError: string, now: Date): P
   return { tries: tries + 1, lastError, nextAt: later(now, pause), leasedUntil: null };
 }
 
-/** Opens or updates the exception of a side effect that failed. */
+/**
+ * Opens an exception (a case for an operator) for a side effect that failed. If the exception is already open, only its
+ * details are updated.
+ */
 export async function listFailed(
   ports: Ports,
   tx: Tx,
@@ -274,8 +280,8 @@ async function callEffects(
 }
 
 /**
- * Combines several `Effects` into one. For each order, it calls only those for the kind of the order, one after the
- * other. Each of them may reject a request.
+ * Combines several `Effects` objects into one. For an order, only the objects for its kind of order are called, one
+ * after the other. Each object may reject a request.
  */
 export function composeEffects(...parts: readonly Effects[]): Effects {
   const concerned = ({ kind }: OrderRow) => parts.filter(({ only }) => only === undefined || only === kind);
@@ -327,8 +333,8 @@ export async function endDifference(
   if (!KINDS.has(kind)) return;
   const over = { state: 'ended' as const, nextCheckAt: null, leasedUntil: null, finishedAt: now };
   const of = { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key };
-  // A difference of the kind `dispute_unknown_to_us` may still be `open`, because the service queries the channel about
-  // the dispute again while the exception is open.
+  // The service queries the channel again about a dispute of the kind `dispute_unknown_to_us`, even while the exception
+  // is open. Therefore the state of such a difference may be `open` as well as `listed`.
   const state = kind === 'dispute_unknown_to_us' ? (['listed', 'open'] as const) : 'listed';
   await tx.billDifferences.update({ ...of, state }, over);
 }

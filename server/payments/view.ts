@@ -35,7 +35,10 @@ export function refundStatusOf({ state, approval }: Pick<RefundRow, 'state' | 'a
   return state === 'pending' && approval === 'waiting' ? 'waiting_for_approval' : state;
 }
 
-/** A refund as the API returns it; `fee`: from the bill, only for a succeeded refund. */
+/**
+ * Converts a refund to the form in which the API returns it. `fee`: the channel's fee in the bill; it is returned only
+ * for a succeeded refund.
+ */
 export function viewRefund(refund: RefundRow, fee?: OrderFeeRow) {
   return {
     refundNo: refund.refundNo,
@@ -263,7 +266,6 @@ export function viewException(row: OrderExceptionRow) {
   };
 }
 
-/** RFC 3339 UTC, or null. */
 function iso(at: Date | null): string | null {
   return at?.toISOString() ?? null;
 }
@@ -285,9 +287,9 @@ export function readPayments({
     /** One order with its refunds, its newest open exception and, while it can be paid, its payment link or code. */
     order: (requester: Requester, orderNo: string) =>
       store.read(async (tx) => show(await findShown(tx, orderNo, requester.owner))),
-    /** Like `order`, for an order row that the caller has just written. */
+    /** Like `order`, but for an order row that the caller has just written. */
     complete,
-    /** Like `order`, for an order that the caller has just read together with its refunds, exceptions and fees. */
+    /** Like `order`, but the caller has just read the order with its refunds, exceptions and fees. */
     show,
     orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
       reports.read(async (tx): Promise<PageOf<OrderEntryView>> => {
@@ -402,7 +404,6 @@ export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Pr
   return refund;
 }
 
-/** One entry of an order's timeline. */
 interface TimelineEntry {
   at: Date;
   kind: 'move' | 'message' | 'exception' | 'event' | 'delivery';

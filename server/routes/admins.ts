@@ -41,7 +41,6 @@ const AdminChange = z
   })
   .meta({ id: 'AdminChange' });
 
-/** Dependencies of the routes of console accounts. */
 interface AdminOperations {
   admins: Admins;
   secondFactors: Pick<SecondFactors, 'reset'>;

@@ -15,7 +15,6 @@ const Filters = {
 const ListQuery = z.object({ ...Paging, ...Filters });
 const ExportQuery = z.object({ ...Filters, format: z.enum(AUDIT_FORMATS).default('csv'), bom: Bom });
 
-/** Dependencies of the audit log routes. */
 interface AuditLogPorts {
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
   exportAudit: ExportAudit;

@@ -30,7 +30,6 @@ import {
 
 const PEM = { 'application/x-pem-file': 'text' } as const;
 
-/** Dependencies of the certificate routes. */
 interface CertPorts {
   certs: Certs;
   now: () => Date;

@@ -32,7 +32,6 @@ import {
 } from './schemas/errors.ts';
 import { Toggle } from './schemas/identity.ts';
 
-/** Dependencies of the channel configuration routes. */
 interface ConfigPorts {
   configs: Credentials['configs'];
   now: () => Date;

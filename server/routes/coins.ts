@@ -23,7 +23,7 @@ const CoinChange = z
   .partial()
   .meta({ id: 'CoinChange' });
 
-/** A coin in a response. */
+/** A coin (a virtual currency of a project) as the API returns it. */
 const Coin = z
   .object({
     code: Code,
@@ -49,7 +49,7 @@ export const CoinAccount = z
  */
 const CoinBalance = z.object({ userId: z.string(), coin: z.string(), available: z.int() }).meta({ id: 'CoinBalance' });
 
-/** One line of a coin ledger. */
+/** A ledger entry of a coin (a virtual currency): one change of a payer's balance. */
 export const CoinEntry = z
   .object({
     id: z.string(),
@@ -91,11 +91,11 @@ const Debit = z
 
 /** Filters of the coin list. */
 const CoinsQuery = z.object({ ...UuidPaging, ...InProject.shape, enabled: Flag.optional() });
-/** Paging of the account list. */
+/** The query parameters of the list of the payers' balances in a coin. */
 const AccountsQuery = z.object({ ...UuidPaging, ...InProject.shape });
-/** Filters of the list of ledger entries of a coin, for administrators. */
+/** The filters of the list of balance changes (ledger entries) in a coin, for administrators. */
 const EntriesQuery = z.object({ ...NumberPaging, ...InProject.shape, userId: UserId.optional() });
-/** Paging of a payer's own ledger. */
+/** The query parameters of the list of balance changes (ledger entries) of one payer, for applications. */
 const OwnEntriesQuery = z.object({ ...NumberPaging, userId: UserId });
 
 /** Converts a coin from the database to the form in which the API returns it. */
@@ -114,7 +114,7 @@ export function presentAccount(
   return { userId, coin, ...sums };
 }
 
-/** Converts a coin ledger entry from the database to the form in which the API returns it. */
+/** Converts a ledger entry (one change of a payer's coin balance) to the form in which the API returns it. */
 function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
   const { userId, coin, kind, actor } = row;
   return {
@@ -135,7 +135,6 @@ function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
 const OfUser = z.object({ userId: UserId });
 const ByHolder = ByCode.extend(OfUser.shape);
 
-/** Dependencies of the ledger routes. */
 interface LedgerPorts {
   coins: Coins & Spend;
 }

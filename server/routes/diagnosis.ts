@@ -58,7 +58,7 @@ const Diagnosis = z
   })
   .meta({ id: 'Diagnosis' });
 
-/** The checks that only the running service can make, for `payctl doctor`. */
+/** Route for `payctl doctor`: returns the checks that only the running service can make. */
 export function diagnosisRoutes({ diagnose }: { diagnose: () => Promise<z.input<typeof Diagnosis>> }): RouteGroup {
   const router = routeGroup();
 

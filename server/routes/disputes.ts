@@ -74,7 +74,10 @@ const AnswerRequest = z
       .describe('Evidence files, as parts of a multipart form: images; for PayPal also PDF.'),
   })
   .meta({ id: 'AnswerDisputeRequest' });
-/** Limits for evidence files: the largest that any channel accepts. Each channel checks its own smaller limits. */
+/**
+ * The limits for uploaded evidence files. They are the largest limits of all channels. Each channel also checks its
+ * own, smaller limits.
+ */
 const EVIDENCE = { several: 'file', mostFiles: 10, mostBytes: 10 * 1024 * 1024, mostBytesInAll: 50 * 1024 * 1024 };
 const AcceptRequest = z
   .object({ note: SafeText(1, 500).describe('Note for the channel, which may show it to the payer.') })

@@ -19,18 +19,18 @@ import { LANGUAGES, type Language } from '../pages/language.ts';
 import { Code } from './schemas/fields.ts';
 import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';
 
-/** The settings of the service that the guides show. */
+/** The settings of the service that the guides (documentation pages) show. */
 interface GuideSettings {
-  /** The guides show this address instead of the local one in every sample. */
+  /** The public address of the service. It replaces the local address in every sample of the guides. */
   publicUrl: string;
   /** Whether the API explorer is served. */
   explorer: boolean;
 }
 
-/** The local address that the samples of the guides contain. */
+/** The local address that the samples of the guides contain. `publicUrl` replaces it. */
 const LAPTOP = 'http://127.0.0.1:8080';
 
-/** The guides, and the page of each error code. */
+/** Routes of the guides (documentation pages), and of one page for each error code. */
 export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup {
   const router = routeGroup();
   for (const guide of GUIDES) {
@@ -77,7 +77,10 @@ function html(language: Language, body: string): Reply {
   return new Reply({ headers, body });
 }
 
-/** The OpenAPI document at the address where agents look for resources that can be paid (draft-payment-discovery-01). */
+/**
+ * Route of the OpenAPI document at `/openapi.json`. At this address AI agents look for operations that they can pay for
+ * (draft-payment-discovery-01).
+ */
 export function discoveryRoutes(): RouteGroup {
   const router = routeGroup();
   const read = once(() => readExplorerFile('doc.json'));
@@ -101,7 +104,7 @@ export function discoveryRoutes(): RouteGroup {
   return router;
 }
 
-/** The API explorer under `/swagger`. */
+/** Routes of the API explorer (web pages that show the OpenAPI document) under `/swagger`. */
 export function explorerRoutes(): RouteGroup {
   const router = routeGroup();
 

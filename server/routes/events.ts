@@ -65,7 +65,7 @@ const ConsoleEvent = Event.extend({ clientId: z.string(), project: z.string(), o
   id: 'ConsoleEvent',
 });
 
-/** A delivery of an event with all its attempts. */
+/** The delivery of one event to one URL, with the number and the last result of the attempts. */
 const Delivery = z
   .object({
     id: z.string(),
@@ -126,7 +126,6 @@ function eventPage<Item>({ items, next }: EventPage<Item>): Page<Item> {
 
 const StreamQuery = z.object({ ...EventFilters, types: EventTypes.optional(), after: Sequence.optional() });
 
-/** Dependencies of the console's event routes. */
 interface EventConsole {
   events: EventReading;
   openStream: OpenEventStream;

@@ -78,7 +78,9 @@ const Query = z.object({
     ),
 });
 
-/** Ledger consistency checks, for `payctl audit`. */
+/**
+ * Route for `payctl audit`: checks the consistency of the ledger (orders, refunds, events, coins, bills and audit log).
+ */
 export function ledgerCheckRoutes({
   prove,
 }: {

@@ -118,7 +118,7 @@ const LiveEvent = z
   })
   .meta({ id: 'LiveEvent' });
 
-/** A message of the live feed. */
+/** A message of the live feed, which keeps the figures in the console up to date. */
 export const LiveMessage = z
   .object({
     at: Timestamp,
@@ -146,7 +146,6 @@ export const LiveMessage = z
   })
   .meta({ id: 'LiveMessage' });
 
-/** Dependencies of the live feed route. */
 interface LiveConsole {
   openLive: OpenLiveStream;
   /** Throws if the administrator's credential is no longer valid or the role has changed. */

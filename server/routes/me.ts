@@ -44,7 +44,6 @@ const Confirmed = z
 
 const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
 
-/** The operations that an administrator's routes for their own account use. */
 interface MeOperations {
   sessions: Sessions;
   adminSessions: AdminSessions;
@@ -216,7 +215,7 @@ const AppMe = z
   })
   .meta({ id: 'AppMe' });
 
-/** The application to which the token of the request belongs. */
+/** Route for applications: returns the application to which the access token of the request belongs. */
 export function appMeRoutes(): RouteGroup {
   const router = routeGroup();
 

@@ -7,9 +7,9 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { ClientCredentials, OAuth } from '../identity/oauth.ts';
 import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './schemas/errors.ts';
 
-/** The client of a token request, as sent. */
+/** The API application that a token request names. */
 interface SentClient {
-  /** Set if a secret was sent. */
+  /** Client id and secret; absent = the request contains no secret. */
   credentials?: ClientCredentials;
   clientId?: string;
 }
@@ -57,7 +57,6 @@ function decode(text: string): string {
   }
 }
 
-/** Dependencies of the token endpoints and their metadata. */
 interface OAuthOperations {
   oauth: OAuth;
   issuer: string;
@@ -94,7 +93,10 @@ const RevokeRequest = z
 
 const Metadata = z.record(z.string(), z.unknown()).meta({ id: 'AuthorizationServerMetadata' });
 
-/** Tokens for API applications: RFC 6749 §4.4, RFC 7009, RFC 8414. */
+/**
+ * Routes with which API applications get and revoke access tokens (RFC 6749 §4.4, RFC 7009). A further route returns
+ * the metadata of the authorization server (RFC 8414).
+ */
 export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperations): RouteGroup {
   const router = routeGroup();
 

@@ -248,7 +248,6 @@ const ConsolePayRequest = PlacePaymentRequest.extend({
   ),
 }).meta({ id: 'ConsolePayRequest' });
 
-/** Dependencies of the payment routes. */
 type PaymentPorts = PaymentOperations & { consoleClientId: (project: string) => string };
 
 const anyOrder = {

@@ -19,7 +19,6 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './schemas/fields.ts';
 import { Lang, type PageLanguage, payerLanguage } from './schemas/language.ts';
 
-/** Dependencies of the payer pages. */
 interface PayerOperations {
   order(orderNo: string): Promise<PayerOrder | undefined>;
   progress(orderNo: string): Promise<PayerProgress | undefined>;
@@ -56,8 +55,8 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /**
- * The payment page, and the page to which the channel returns the payer. Also the state of an order, which both pages
- * poll.
+ * Routes for payers: the payment page, and the page to which the channel returns the payer. A further route returns the
+ * state of an order, which both pages poll.
  */
 export function payerRoutes(
   { order, progress, addressOf, returned }: PayerOperations,
@@ -162,7 +161,8 @@ export function payerRoutes(
       async ({ params: { orderNo }, query, request }) => {
         const location =
           (await addressOf(orderNo)) ?? inLanguage(addressOfPage(orderNo), payerLanguage(query.lang, request).language);
-        // With this policy the browser sends the origin of the payment page to the channel, because some channels require it.
+        // With `referrer-policy: origin`, the browser tells the channel the origin of the payment page. Some channels
+        // require the origin.
         const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'origin' };
         return new Reply({ status: 303, headers, body: '' });
       },
@@ -266,7 +266,7 @@ function goTo(orderNo: string, { language, headers }: PageLanguage): Reply {
   });
 }
 
-/** Display options of a page. */
+/** What a payer page needs in addition to the order: the kind of page, the language and the channels to choose from. */
 interface Look extends Pick<Shown, 'address'> {
   place: Place;
   language: PageLanguage;

@@ -307,7 +307,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   return router;
 }
 
-/** Values of the fields that a new product omits. */
+/** The stored values of the optional fields that a request for a new product omits. */
 const nothing = {
   description: null,
   stock: null,

@@ -25,7 +25,6 @@ const ServiceInfo = z
   })
   .meta({ id: 'ServiceInfo' });
 
-/** Dependencies of the public routes. */
 interface PublicOperations {
   info(): Promise<z.input<typeof ServiceInfo>>;
   /** Resolves if the database responds, otherwise rejects. */

@@ -84,7 +84,10 @@ const SkillContent = z
   })
   .meta({ id: 'SkillContent' });
 
-/** Fields next to `data` for agents of Alipay, as named in Alipay's product document. */
+/**
+ * Fields beside `data` in the response. Agents of Alipay read them, because Alipay's product document names them in
+ * this way.
+ */
 const AgentContent = z.object({
   resource_id: z.string().optional().describe('Code of the resource. Only for orders that an Alipay agent paid.'),
   content: z.unknown().optional().describe('Same as `content` of `data`. Only for orders that an Alipay agent paid.'),
@@ -99,7 +102,6 @@ const AgentContent = z.object({
     .describe('Same as `alreadyFulfilled` of `data`. Only for orders that an Alipay agent paid.'),
 });
 
-/** A pay-per-call order. */
 const SkillOrder = z
   .object({
     outTradeNo: z.string(),
@@ -127,7 +129,7 @@ const SkillOrder = z
   })
   .meta({ id: 'SkillOrder' });
 
-/** A pay-per-call order paid with coins. */
+/** A pay-per-call order that was paid with coins (the prepaid balance of a user) instead of through a channel. */
 export const SkillCoinOrder = z
   .object({
     outTradeNo: z.string(),
@@ -159,7 +161,6 @@ const SkillRefundRequest = z
 /** The response to a pay-per-call refund. */
 const SkillRefundPlaced = RefundPlaced.extend({ outTradeNo: z.string() }).meta({ id: 'SkillRefundPlaced' });
 
-/** An entry of the price list. */
 const SkillPrice = z
   .object({
     resource: z.string(),
@@ -198,7 +199,10 @@ const SkillFigures = z
 
 const auth = { scope: 'skillpay:call' } as const;
 
-/** Pay-per-call (X402) of the calling app: call, query, refund, price list. */
+/**
+ * Routes for applications: they call a paid resource (pay-per-call, X402), query and refund its orders, and read the
+ * price list.
+ */
 export function skillpayRoutes(operations: SkillOperations): RouteGroup {
   const router = routeGroup('/api/v2/skillpay');
 
@@ -388,7 +392,7 @@ const Settings = z
 
 const Tested = z.object({ ok: z.boolean(), message: z.string() }).meta({ id: 'AgentPayTest' });
 
-/** WeChat agent pay of a project, for administrators. */
+/** Routes for administrators: they read and change the configuration of WeChat agent pay for a project. */
 export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
   const router = routeGroup();
 

@@ -43,7 +43,6 @@ const UsersQuery = z.object({
   phone: Phone.optional(),
 });
 
-/** The path parameter of one payer. */
 const ByUserId = z.object({ userId: UserId });
 
 const Total = z.object({

@@ -5,8 +5,8 @@ import { writePrivately } from './folder.ts';
 import { SimulatorRefusal } from './requests.ts';
 
 /**
- * A merchant's account at one channel. `secrets` holds its ids and its keys as PEM text; the channel simulator chooses
- * the field names.
+ * A merchant's account at one channel. `secrets` holds the account's ids, and its keys as PEM text. Each channel
+ * simulator chooses its own field names for `secrets`.
  */
 export interface Account {
   payWay: PayWay;
@@ -44,7 +44,9 @@ export function merchantOf(
   return found.secrets;
 }
 
-/** Opens the accounts in `dir`. */
+/**
+ * Reads the merchant accounts from the file `accounts.json` in the folder `dir`. Every change is written to that file.
+ */
 export function openAccounts(dir: string): Accounts {
   const file = join(dir, 'accounts.json');
   const known = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Account[]) : [];

@@ -98,7 +98,9 @@ export interface DistinguishedName {
   CN: string;
 }
 
-/** The content of a certificate, and its issuer's key. */
+/**
+ * The values that a certificate contains, and the private key of the issuer (`signer`), which signs the certificate.
+ */
 interface CertificateRequest {
   subject: DistinguishedName;
   issuer: DistinguishedName;

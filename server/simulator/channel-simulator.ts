@@ -1,26 +1,27 @@
 /**
  * The interface of a channel simulator, and the parts that all channel simulators share. To add a channel:
  *
- * 1. Write `server/simulator/<payWay>/simulator.ts`, which exports a `ChannelSimulator`, with the same files beside it
- *    as the other channels. Add it to CHANNEL_SIMULATORS in simulator.ts. `test/journeys/added-channel/simulator.ts` is
- *    a minimal example.
+ * 1. Write `server/simulator/<payWay>/simulator.ts`, which exports a `ChannelSimulator`. Add it to CHANNEL_SIMULATORS
+ *    in simulator.ts. `test/journeys/added-channel/simulator.ts` is a minimal example.
  * 2. `mount` registers the routes of the channel below `/<payWay>`, because the adapter's base URL is
- *    `<simulator>/<payWay>`. `hosts` are the real host names of the channel; requests to them have no prefix
- *    (`leadToChannel`). `rawBodyOf(ctx)` from requests.ts returns the raw body of a request.
- * 3. A route checks the request as strictly as the channel does and refuses an invalid request with `write(ctx, …)`. A
- *    valid request goes to `core.answer(ctx, { payWay, account, call, orderNo, act, sign })`. `act` changes trades
- *    through `core.trades` (each change is in the ledger before the call returns) and returns the unsigned response;
- *    `sign` signs it. `core.answer` chooses the fault and passes it to both. `act` applies the faults that change the
- *    effect (`query-lag`, `pending-refund`, `wrong-amount`, `capture-pending` …). `sign` applies the faults that change
- *    the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew`, `unknown-serial`, `signtest`);
- *    `wrong-key` signs with `core.strangerKey`. `core.answer` itself applies `tampered`, `half-body`, `html`, all
- *    timeouts and delays.
- * 4. `trade.fixed` is the outcome that an exact amount fixes. For `declined`, a create request is refused before it
- *    creates a trade (`fixedOutcome()`). After `core.trades.create`, call `core.startFixed(trade)` once. For `silent`,
- *    the first create request returns `silent: true`. For `refunds-fail`, every refund is refused.
+ *    `<simulator>/<payWay>`. `hosts` are the real host names of the channel. Requests to these hosts have no prefix;
+ *    `leadToChannel` adds it. `rawBodyOf(ctx)` from requests.ts returns the raw body of a request.
+ * 3. A route checks the request as strictly as the channel does. It refuses an invalid request with `write(ctx, …)`. It
+ *    passes a valid request to `core.answer(ctx, { payWay, account, call, orderNo, act, sign })`. `act` changes trades
+ *    through `core.trades`, which writes each change to the ledger. `act` returns the unsigned response, and `sign`
+ *    signs it. `core.answer` finds the fault (a deliberate error) that is set for the call, and passes it to `act` and
+ *    `sign`. `act` applies the faults that change the effect of the call (`query-lag`, `pending-refund`,
+ *    `wrong-amount`, `capture-pending` …). `sign` applies the faults that change the signature (`wrong-key`,
+ *    `no-signature`, `duplicate-key`, `clock-skew`, `unknown-serial`, `signtest`). For `wrong-key` it signs with
+ *    `core.strangerKey`. `core.answer` itself applies all faults of the connection: timeouts, delays, `tampered`,
+ *    `half-body`, `html` …
+ * 4. For some exact amounts, such as 0.06, the simulator decides what happens to the order (`trade.fixed`). For
+ *    `declined`, refuse the create request before it creates a trade (`fixedOutcome()`). Call `core.startFixed(trade)`
+ *    once after `core.trades.create`. For `silent`, return `silent: true` for the first create request. For
+ *    `refunds-fail`, refuse every refund.
  * 5. `core.refund(trade, draft, fault)` makes a refund, applies all refund faults and schedules later states.
  * 6. `core.notifications.send(trade, { id, event, url, facts }, core.notificationDelay(trade))` sends a notification.
- *    `signNotification` signs it again for every delivery and must write the same facts each time.
+ *    `signNotification` signs the notification again for every delivery. It must write the same `facts` each time.
  */
 import type Router from '@koa/router';
 import type { Context, Next } from 'koa';
@@ -39,7 +40,7 @@ import type { NotificationRecord, Notifications, SignedNotification } from './no
 import type { DisputeAction, Refund, RefundDraft, Trade, TradeDraft } from './trade.ts';
 import type { Trades } from './trades.ts';
 
-/** The parts that the channel simulators share. */
+/** The objects and functions that all channel simulators use. */
 export interface Core {
   /** Base address of the simulator, without a slash at the end. */
   url: string;
@@ -56,13 +57,16 @@ export interface Core {
   readonly strangerKey: KeyObject;
   readonly log: (message: string, about?: object) => void;
   channelSimulator(payWay: PayWay): ChannelSimulator;
-  /** Runs an authenticated call, applies the fault that is set for the call, and sends the response. */
+  /**
+   * Performs a call whose caller is authenticated. Applies the fault (a deliberate error) that is set for the call.
+   * Sends the response.
+   */
   answer(ctx: Context, exchange: Exchange): Promise<void>;
   /** Returns the address of the payer's page of a trade. */
   payUrl(trade: Trade): string;
   /**
-   * For some exact amounts (such as 0.06), the simulator fixes what happens to the order; see `FixedOutcome`. This
-   * function starts it. Call it once, after the trade is created.
+   * Starts the outcome that the simulator fixes for an order with an exact amount, such as 0.06; see `FixedOutcome`.
+   * Call this function once, after the trade is created.
    */
   startFixed(trade: Trade): void;
   /**
@@ -70,24 +74,30 @@ export interface Core {
    * payment.
    */
   refund(trade: Trade, draft: RefundDraft, fault?: FaultName): Refund;
-  /** Returns how long the notifications of a trade are delayed (ms), before the time factor is applied. */
+  /**
+   * Returns how long the first delivery of the trade's notifications is delayed (ms). The delay is not yet multiplied
+   * by the time factor.
+   */
   notificationDelay(trade: Trade): number;
   close(): void;
 }
 
-/** An account as channel configuration: the shape of `ChannelInput` in payments/channel.ts. */
+/**
+ * The channel configuration with which the payment service uses an account of the simulator. It has the same fields as
+ * `ChannelInput` in payments/channel.ts.
+ */
 export interface SimulatedChannelConfig {
   fields: Record<string, string>;
   pems: Record<string, string[]>;
 }
 
-/** One channel inside the simulator; `simulator.ts` has the list of them. */
+/** The part of the simulator that simulates one channel. CHANNEL_SIMULATORS in `simulator.ts` lists them. */
 export interface ChannelSimulator {
   readonly payWay: PayWay;
   /** The real host names of the channel in lower case. Requests to these hosts have no `/<payWay>` prefix. */
   readonly hosts: readonly string[];
   readonly billRules: BillRules;
-  /** Seconds between an unacknowledged delivery and the next one. */
+  /** The waiting times (seconds) between the deliveries of a notification that the merchant does not acknowledge. */
   readonly notificationSchedule: readonly number[];
   /** Adds the routes of the channel: below `/<payWay>`, or at fixed paths that the channel's clients cannot change. */
   mount(router: Router, core: Core): void;
@@ -101,13 +111,13 @@ export interface ChannelSimulator {
    */
   pay(core: Core, trade: Trade): void;
   /**
-   * Returns the `details` of a second trade under the same order number. Absent = the channel allows only one trade for
-   * each number, or implements `twinOf`.
+   * Returns the `details` for a second trade with the order number of `trade`. Absent = the channel allows only one
+   * trade for each order number, unless `twinOf` is present.
    */
   detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
   /**
-   * Returns id and `details` of a second order with the same merchant numbers, for a channel that assigns its own order
-   * ids (PayPal). Absent = `detailsOfAnother` is used.
+   * Returns the id and the `details` for a second order with the merchant's ids of `trade` (invoice_id or custom_id).
+   * Only PayPal has this function, because PayPal assigns its own order ids. Absent = `detailsOfAnother` is used.
    */
   twinOf?(core: Core, trade: Trade): Pick<TradeDraft, 'id' | 'details'>;
   /** Captures a payment that the payer approved. Absent = `pay` already completes the payment. */
@@ -117,8 +127,8 @@ export interface ChannelSimulator {
    */
   moveCapture?(core: Core, trade: Trade, state: 'completed' | 'declined'): void;
   /**
-   * Sends the merchant an event of any type. `isTest` = the event is signed like a test event from the channel's
-   * dashboard. Absent = the channel has no such events.
+   * Sends the merchant an event of any type. With `isTest`, the event is signed like a test event from the channel's
+   * dashboard. Absent = the channel cannot send events of any type.
    */
   sendEvent?(
     core: Core,
@@ -133,13 +143,13 @@ export interface ChannelSimulator {
    */
   open?(core: Core, payUrl: string): Trade | undefined;
   /**
-   * Notifies the merchant of a refund that was made in its portal (origin `portal`, state succeeded), or of the new
-   * state of a refund.
+   * Notifies the merchant of the current state of a refund. Used for a refund that was made in the merchant's portal,
+   * and after a change of state.
    */
   notifyRefund(core: Core, trade: Trade, refund: Refund): void;
   /**
    * Notifies the merchant whether the payer's bank accepted a refund. Throws SimulatorRefusal if the merchant did not
-   * request it. Absent = the channel does not report it.
+   * request this notification. Absent = the channel has no notification of this type.
    */
   notifyBank?(core: Core, trade: Trade, refund: Refund): void;
   /** Applies an action of the payer or the channel to a dispute. Absent = the channel simulates no disputes. */
@@ -164,7 +174,7 @@ export interface ChannelSimulator {
   rotate(core: Core, account: Account, what: string, to?: string): Promise<void>;
 }
 
-/** The channel of each request that arrived at an address of one channel (`roots` of `startSimulator`). */
+/** The channel of each request that arrived at an address with only one channel (`roots` of `startSimulator`). */
 const owned = new WeakMap<IncomingMessage, PayWay>();
 
 /**
@@ -178,9 +188,9 @@ export function listenFor(payWay: PayWay, listener: RequestListener): RequestLis
 }
 
 /**
- * Returns the channel's base URL as the client called it, without a slash at the end. The links in the channel's
- * responses start with it. A client with a fixed host replaces the host in the download URL of a bill and keeps the
- * path.
+ * Returns the channel's base URL under which the client sent the request, without a slash at the end. The links in the
+ * channel's responses start with this URL. Some clients always use the channel's real host; they replace the host in
+ * the download URL of a bill and keep the path.
  */
 export function baseOf(ctx: Context, core: Core, payWay: PayWay): string {
   if (owned.has(ctx.req)) return `http://${ctx.host}`;
@@ -189,9 +199,9 @@ export function baseOf(ctx: Context, core: Core, payWay: PayWay): string {
 }
 
 /**
- * Adds the channel's path prefix to requests that come without it: at an address of one channel, or under a real host
- * name of the channel. Clients with a fixed host request the channel's real paths. They cannot be redirected, because
- * WeChat Pay's clients sign the path.
+ * Adds the prefix `/<payWay>` to the path of a request that was sent to a real host name of the channel, or to an
+ * address with only one channel. Such requests have no prefix. A redirect to the path with the prefix would fail,
+ * because WeChat Pay's clients sign the path.
  */
 export function leadToChannel(
   channelSimulators: readonly ChannelSimulator[],

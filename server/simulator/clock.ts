@@ -57,7 +57,8 @@ export function createClock(offset: number, timeFactor: number, onError: (error:
     },
     async advance(milliseconds) {
       const target = now() + milliseconds;
-      // A running task may schedule the next task, as the delivery of a notification does.
+      // Waits for the tasks that are running now, because a running task may schedule the next task. The delivery of a
+      // notification does this.
       await Promise.all(running);
       for (let batch = dueBy(tasks, target); batch.length > 0; batch = dueBy(tasks, target)) {
         ahead += Math.max(0, batch.at(-1)!.due - now());

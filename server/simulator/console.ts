@@ -59,7 +59,6 @@ const CONSOLE_STYLE_PATH = '/console/console.css';
 /** The URL of the styles in the page. It contains a hash of the styles, so that browsers load changed styles. */
 const CONSOLE_STYLE_ADDRESS = `${CONSOLE_STYLE_PATH}?v=${digestOf(CONSOLE_STYLE)}`;
 
-/** The data that the control page shows. */
 interface ConsoleView {
   now: Date;
   /** The trades that can still be paid, newest first. */
@@ -67,11 +66,11 @@ interface ConsoleView {
   faults: readonly FaultRule[];
   /** Newest first. */
   entries: readonly LedgerEntry[];
-  /** Returns the trade of a ledger entry. */
+  /** Returns the trade that a ledger entry changed. */
   tradeOf: (entry: LedgerEntry) => Trade | undefined;
 }
 
-/** The steps by which the clock can be advanced (seconds). */
+/** The lengths of time by which the control page can advance the clock (seconds). */
 const STEPS = { minute: 60, quarter: 900, hour: 3600, day: 86_400 } as const;
 
 interface Scene extends ConsoleView {
@@ -79,13 +78,13 @@ interface Scene extends ConsoleView {
   words: SimulatorWords;
 }
 
-/** The reason why the last form action was refused. */
+/** The reason why the simulator refused the last action of the user on the control page. */
 interface ShownRefusal {
   code: string;
   message: string;
 }
 
-/** Returns the control page. `refusal` is the refusal of the last form action. */
+/** Returns the HTML of the control page. `refusal` is the reason why the last action on the page was refused. */
 function consolePage(view: ConsoleView, language: Language, refusal?: ShownRefusal): string {
   const words = SIMULATOR_WORDS[language];
   const scene: Scene = { ...view, language, words };
@@ -216,7 +215,7 @@ function time(at: Date, language: Language): string {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** The page shows at most this many open trades, and at most this many ledger entries. */
+/** The control page shows at most 50 open trades. It also shows at most 50 ledger entries (changes of trades). */
 const MOST_ROWS = 50;
 
 const TradeForm = z.object({ trade: z.string(), choice: z.enum(['pay', 'decline']) });
@@ -264,7 +263,10 @@ export function consoleRoutes(core: Core): Router {
   return router;
 }
 
-/** Adds a form route. It runs the action and redirects to the page; a refusal is shown on the page. */
+/**
+ * Adds a route that receives a form of the control page. The route performs the action and redirects to the page. If
+ * the action is refused, the page shows the reason.
+ */
 function formAction<T>(
   router: Router,
   core: Core,
@@ -298,7 +300,7 @@ function show(ctx: Context, core: Core, refusal?: SimulatorRefusal): void {
 
 function viewOf({ ledger, trades, faults, clock }: Core): ConsoleView {
   const waiting = [...ledger.trades.values()].filter(({ state }) => state !== 'paid' && state !== 'closed');
-  // `byId` closes a trade that has expired, so the state is checked again after it.
+  // `byId` closes a trade that has expired. The state is therefore checked after `byId` returns the trade.
   const open = waiting
     .slice(-MOST_ROWS)
     .flatMap(({ id }) => trades.byId(id) ?? [])

@@ -25,7 +25,8 @@ const PayByBill = z.object({ paymentNeeded: z.string().max(8192), clientSession:
 const PayByCode = z.object({ paymentCode: z.string().max(1024) });
 
 /**
- * Adds the control API for agents: creates a SkillHub developer, and pays as an agent with a payment code or a bill.
+ * Adds the calls of the control API for agents (programs that pay for a user). They create a SkillHub developer, pay a
+ * WeChat payment code, and pay a request from Alipay's header `Payment-Needed`.
  */
 function addAgents(router: Router, core: Core): void {
   router.post('/agent/developer', async (ctx) => {
@@ -39,13 +40,13 @@ function addAgents(router: Router, core: Core): void {
   });
   router.post('/agent/pay', (ctx) => {
     const trade = tradeOfCode(core, bodyOf(ctx, PayByCode).paymentCode);
-    // Paying a paid order again changes nothing.
+    // A repeated request for a paid order changes nothing.
     if (trade.state !== 'paid') core.channelSimulator('wechat').pay(core, trade);
     ctx.body = trade;
   });
 }
 
-/** Applies an action to a dispute, at the channel of the trade. */
+/** Passes a dispute action to the channel simulator of the trade. */
 function actOnDispute(core: Core, trade: Trade, action: DisputeAction): object {
   const { dispute } = core.channelSimulator(trade.payWay);
   if (!dispute) throw new SimulatorRefusal(400, 'no_disputes', 'The simulator has no disputes for this channel.');
@@ -112,8 +113,8 @@ const Fault = z.object({
 });
 
 /**
- * The control API below `/sim`: acts as payers and merchant portals, and sets faults. Only callers on this machine may
- * use it.
+ * The routes of the control API below `/sim`. They act as the payer or the merchant's portal, and set faults
+ * (deliberate errors). Only callers on this machine may use them.
  */
 export function controlRoutes(core: Core): Router {
   const router = new Router({ prefix: '/sim' });

@@ -19,8 +19,8 @@ import type { Trade } from './trade.ts';
 import { createTrades } from './trades.ts';
 
 /**
- * The settings of the simulator's core, which is the set of parts that all channel simulators share (ledger, clock,
- * accounts and others).
+ * The settings of the simulator's core. The core is the set of objects that all channel simulators use, such as ledger,
+ * clock and accounts.
  */
 interface Settings {
   channelSimulators: readonly ChannelSimulator[];
@@ -29,12 +29,11 @@ interface Settings {
   log: Core['log'];
 }
 
-/** The settings of a core that stores keys, accounts and ledger in the folder `dir`. */
 interface CoreOptions extends Settings {
   dir: string;
 }
 
-/** The settings of a core, and the parts from which it is assembled. */
+/** The settings of the core, and the parts of the core that depend on where it stores its data. */
 interface CoreParts extends Settings {
   authority: Authority;
   strangerKey: KeyObject;
@@ -46,8 +45,8 @@ interface CoreParts extends Settings {
 }
 
 /**
- * Opens keys, accounts and ledger in `dir`, and creates them at the first start. Every channel has an account
- * `default`.
+ * Opens the simulator's keys, accounts and ledger in the folder `dir`. Creates them at the first start. Creates an
+ * account `default` for every channel.
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const unlock = takeSimulatorFolder(options.dir);
@@ -69,7 +68,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-/** Assembles the shared parts; every channel has an account `default`. */
+/** Creates the objects that all channel simulators use. Creates an account `default` for every channel. */
 export async function createCore(parts: CoreParts): Promise<Core> {
   const {
     channelSimulators,
@@ -148,7 +147,8 @@ export async function ensureAccount(
 }
 
 /**
- * Resumes the unfinished work of an earlier process: notifications without an acknowledgement, and scheduled payments.
+ * Continues what an earlier process did not finish. Sends the notifications that the merchant has not acknowledged, and
+ * schedules the payments of the orders with the outcome `pays-later`.
  */
 export function resume(core: Core): void {
   core.notifications.resume();

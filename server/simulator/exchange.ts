@@ -15,8 +15,8 @@ import {
 } from './faults.ts';
 
 /**
- * A response before it is signed. `silent` = the call took effect, but the caller gets no response. The simulator does
- * this, for example, for an order with the amount 0.06.
+ * A response. `act` of an `Exchange` returns it unsigned, and `sign` returns it signed. `silent` = the call took
+ * effect, but the caller gets no response. An example is an order with the amount 0.06.
  */
 export interface Answer {
   status: number;
@@ -30,18 +30,19 @@ export interface Answer {
 }
 
 /**
- * One authenticated call: its effect, and the signature of its response. `answerExchange` chooses the fault and applies
- * it.
+ * One call whose caller is authenticated. `act` performs the call, and `sign` signs the response. `answerExchange`
+ * finds the fault (a deliberate error) for the call.
  */
 export interface Exchange extends Target {
   /**
-   * Runs the call. `fault` is the fault that is set for the call. `act` applies it only if it changes the effect of the
-   * call, such as `wrong-amount`. `word` is the channel's error code that the fault returns, if one was set.
+   * Performs the call. `fault` is the fault that is set for the call. `act` applies a fault that changes the effect of
+   * the call, such as `wrong-amount`, and ignores every other fault. `word` is an error code or a reason of the
+   * channel, which a fault such as `refused` returns.
    */
   act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
   /**
-   * Signs the response. `fault` is the fault for the call; `sign` applies it if it changes the signature (`wrong-key`,
-   * `no-signature`, `duplicate-key`, `clock-skew` …).
+   * Signs the response. `fault` is the fault that is set for the call. `sign` applies a fault that changes the
+   * signature, such as `wrong-key`, and ignores every other fault.
    */
   sign(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
 }
@@ -67,7 +68,9 @@ export async function answerExchange(
   write(ctx, signed);
 }
 
-/** Sends a response as it is. Routes call it directly only to refuse a caller that is not authenticated. */
+/**
+ * Sends a response unchanged. A route calls this function directly only to refuse a caller that is not authenticated.
+ */
 export function write(ctx: Context, { status, body, headers = {}, encode = utf8, file }: Answer): void {
   ctx.status = status;
   const payWay = PAY_WAYS.find((one) => ctx.path.startsWith(`/${one}/`));
@@ -102,8 +105,8 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
 const utf8 = (text: string) => Buffer.from(text, 'utf8');
 
 /**
- * Returns the id by which a channel's support finds a request. PayPal's errors have the id in the body; other responses
- * get a random id.
+ * Returns the id of a request that the channel's support asks for. PayPal's error responses contain this id in the
+ * body. Every other response gets a random id.
  */
 function supportId(body: string): string {
   return /"debug_id":"(\w+)"/.exec(body)?.[1] ?? randomBytes(7).toString('hex');

@@ -4,8 +4,8 @@ import type { PayWay } from '../payments/channel.ts';
 import { SimulatorRefusal } from './requests.ts';
 
 /**
- * The calls for which a fault can be set; a channel may lack some of them. `notice` = the delivery of a notification.
- * `*` = every call except `notice`.
+ * The calls for which a fault (a deliberate error) can be set. Not every channel has every call. `notice` means the
+ * delivery of a notification. `*` means every call except `notice`.
  */
 export const CALLS = [
   'create',
@@ -33,7 +33,7 @@ export const CALLS = [
 ] as const;
 export type Call = (typeof CALLS)[number];
 
-/** Aliases of calls in the control API. */
+/** Further names of calls that the control API accepts. */
 const ALIASES: Readonly<Record<string, Call>> = {
   place: 'create',
   pay: 'create',
@@ -45,15 +45,15 @@ const ALIASES: Readonly<Record<string, Call>> = {
 };
 
 /**
- * Faults for which the caller gets no proper response and the channel does nothing; with `timeout-then-commit` the
- * channel performs the call later.
+ * Faults (deliberate errors) for which the channel does not perform the call. The caller gets an error, a redirect or
+ * no response. With `timeout-then-commit` the channel performs the call later.
  */
 const BEFORE = ['timeout', '502', 'redirect', 'timeout-then-commit'] as const;
 /** Faults for which the channel performs the call, but the response is lost, altered or late. */
 const AFTER = ['commit-then-timeout', '500-after-commit', 'html', 'half-body', 'delay'] as const;
 /**
- * Faults for which the channel performs the call, but the simulator signs or writes the response (or notification)
- * wrongly.
+ * Faults for which the channel performs the call, but the response or notification has a wrong signature or wrong
+ * bytes.
  */
 const ON_ANSWER = [
   'wrong-key',
@@ -67,7 +67,10 @@ const ON_ANSWER = [
   'bad-aad',
   'wrong-amount',
 ] as const;
-/** Faults for which the channel does something other than the request says. */
+/**
+ * Faults for which the result of the call differs from what the caller requested. An example is a refund that fails
+ * later.
+ */
 const EFFECT = [
   'query-lag',
   'pending-refund',
@@ -103,17 +106,26 @@ export interface FaultRule {
   times: number | null;
   probability: number | null;
   delayMs: number | null;
-  /** Time until the simulator closes a connection on which it sends nothing (ms); by default `delayMs`. */
+  /**
+   * How long the simulator waits before it closes a connection on which it sends no response (ms). By default it waits
+   * `delayMs`.
+   */
   hangUpMs: number | null;
   account: string | null;
   orderNo: string | null;
-  /** The channel's own code: the code of a refusal, or the reason of a pending capture. */
+  /**
+   * An error code of the channel with which the simulator refuses the call, or the channel's reason for a pending
+   * capture.
+   */
   word: string | null;
-  /** The number of calls that the fault was applied to. */
+  /** How many calls the fault was applied to. */
   hits: number;
 }
 
-/** Says which fault applies to one call, with its delays and the channel's own code (`word`). */
+/**
+ * The fault (a deliberate error) that applies to one call, with its delays. `word` is an error code or a reason of the
+ * channel.
+ */
 export interface Strike {
   name: FaultName;
   delayMs: number;
@@ -121,7 +133,7 @@ export interface Strike {
   word: string | undefined;
 }
 
-/** The call that a fault may apply to. */
+/** Identifies a call, so that a matching fault can be found. */
 export interface Target {
   payWay: PayWay;
   account: string;
@@ -129,21 +141,33 @@ export interface Target {
   orderNo?: string | undefined;
 }
 
-/** The list of the faults that are set. It can add, list and remove faults, and find the fault for a call. */
+/**
+ * The faults (deliberate errors) that are set. `set` adds a fault, `clear` removes faults, and `draw` finds the fault
+ * for a call.
+ */
 export interface Faults {
   set(rule: Pick<FaultRule, 'payWay' | 'fault'> & { call?: string } & Partial<Omit<FaultRule, 'call'>>): FaultRule;
   list(): readonly FaultRule[];
   clear(id?: string): void;
-  /** Returns the first fault that applies to this call, and adds one to the fault's number of hits. */
+  /**
+   * Returns the first fault that applies to this call; undefined if there is none. Increases `hits` of the fault by
+   * one.
+   */
   draw(target: Target): Strike | undefined;
 }
 
 const DEFAULT_DELAY_MS: Readonly<Partial<Record<FaultName, number>>> = { delay: 1000 };
 
-/** How long a timeout lasts by default (ms): longer than any client waits. */
+/**
+ * How long the simulator keeps a connection open without a response, by default (ms). It is longer than any client of
+ * the channels waits.
+ */
 export const SILENCE_MS = 8000;
 
-/** Creates an empty list of faults. */
+/**
+ * Creates an empty list of faults (deliberate errors that tests set). `random` decides whether a fault with a
+ * `probability` applies.
+ */
 export function createFaults(random: () => number = Math.random): Faults {
   let rules: FaultRule[] = [];
   return {
@@ -189,7 +213,10 @@ export function createFaults(random: () => number = Math.random): Faults {
   };
 }
 
-/** The stage of an exchange at which a fault applies. */
+/**
+ * Returns when a fault takes effect. `before`: instead of the call. `after`: after the call. `answer`: when the
+ * response is signed. `effect`: during the call. `notice`: at the delivery of a notification.
+ */
 export function stageOf(fault: FaultName): 'before' | 'after' | 'answer' | 'effect' | 'notice' {
   const within = (list: readonly string[]) => list.includes(fault);
   if (within(BEFORE)) return 'before';

@@ -1,4 +1,4 @@
-/** The data folder of a simulator: locked by one process, with private files and a journal of complete lines. */
+/** The data folder of a simulator. Only one process at a time uses it. Its files are readable only by their owner. */
 import {
   closeSync,
   existsSync,
@@ -26,7 +26,7 @@ interface Journal {
   close(): void;
 }
 
-/** Opens a journal and calls `replay` for every complete line. */
+/** Opens a journal (an append-only file of JSON lines) and calls `replay` for every complete line. */
 export type OpenJournal = (replay: (line: Record<string, unknown>) => void) => Journal;
 
 /** Opens a journal, calls `replay` for every complete line, and cuts off a line that a crash left incomplete. */

@@ -4,8 +4,8 @@ import type { NotificationRecord } from './notification.ts';
 import type { EntryType, LedgerEntry, Refund, Trade, TradeState } from './trade.ts';
 
 /**
- * The totals of one order, computed from its ledger entries: amounts in minor units, and how many payments and refunds
- * the order has.
+ * The totals of one order, computed from its ledger entries (changes of its trades). Amounts are minor units.
+ * `payments` is the number of payments.
  */
 export interface OrderSums {
   payWay: PayWay;
@@ -21,7 +21,7 @@ export interface OrderSums {
   state: TradeState;
 }
 
-/** The persistent state of the simulator, in one append-only file. */
+/** The data that the simulator keeps after it stops. All changes are appended to one file. */
 export interface Ledger {
   readonly entries: readonly LedgerEntry[];
   readonly trades: Map<string, Trade>;
@@ -42,7 +42,7 @@ export interface Ledger {
   close(): void;
 }
 
-/** Opens the journal and rebuilds the ledger from its lines. */
+/** Opens the journal (an append-only file of JSON lines) and rebuilds the simulator's data from its lines. */
 export function openLedger(openJournal: OpenJournal, now: () => number): Ledger {
   const entries: LedgerEntry[] = [];
   const trades = new Map<string, Trade>();

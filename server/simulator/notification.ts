@@ -1,4 +1,4 @@
-/** The data of a notification and of its deliveries, and the function that posts a notification to the merchant. */
+/** Defines notifications and their deliveries (attempts to send them). Posts a notification to the merchant. */
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import type { PayWay } from '../payments/channel.ts';
@@ -41,8 +41,8 @@ export interface SignedNotification {
 }
 
 /**
- * One delivery, recorded so that tests can replay or alter it. Header names are in lower case. `bodyBase64` holds the
- * exact bytes of the body, `body` the same bytes as text.
+ * One delivery (one attempt to send a notification). It is recorded so that tests can send it again or alter it. Header
+ * names are in lower case. `bodyBase64` holds the exact bytes of the body, and `body` holds them as text.
  */
 export interface Delivery {
   notificationId: string;
@@ -67,20 +67,22 @@ export interface Delivery {
 export interface Notifications {
   readonly deliveries: readonly Delivery[];
   /**
-   * Creates a notification and schedules its first delivery: almost immediately, or after `delayMs` multiplied by the
-   * time factor.
+   * Creates a notification and schedules its first delivery. Without `delayMs` the delivery follows almost immediately.
+   * Otherwise it follows after `delayMs`, multiplied by the time factor.
    */
   send(trade: Trade, draft: NotificationDraft, delayMs?: number): void;
   /**
-   * Delivers the notifications of a trade again, each `times` times; with `event` only those of this event type.
-   * Returns the number of deliveries.
+   * Delivers every notification of a trade again, `times` times each. With `event`, it delivers only the notifications
+   * of this event type. Returns the number of deliveries.
    */
   repeat(trade: Trade, times: number, event?: string): Promise<number>;
-  /** Runs an action. Its notifications are stored but not sent; `repeat` can send them later. */
+  /**
+   * Runs an action. The notifications that the action creates are stored but not sent. `repeat` can send them later.
+   */
   quietly<T>(action: () => T): T;
   /**
-   * Enables or disables the notifications of a channel. While they are disabled, each delivery is dropped, but the
-   * schedule continues.
+   * Enables or disables the notifications of a channel. While they are disabled, each delivery is dropped. The later
+   * deliveries of a notification are still scheduled.
    */
   enable(payWay: PayWay, enabled: boolean): void;
   clear(): void;
@@ -90,7 +92,7 @@ export interface Notifications {
   stop(): void;
 }
 
-/** The receiver's response; `status` is null if no response arrived in time. */
+/** The response of the merchant to a notification. `status` is null if no response arrived in time. */
 export interface Receipt {
   status: number | null;
   body: string;

@@ -5,7 +5,7 @@ import { type FaultName, type Faults, tamper } from './faults.ts';
 import type { Core, ChannelSimulator } from './channel-simulator.ts';
 import type { Ledger } from './ledger.ts';
 
-/** The number of recent deliveries that `GET /sim/deliveries` can return. */
+/** How many recent deliveries of notifications are kept for `GET /sim/deliveries`. */
 const KEPT_DELIVERIES = 5000;
 /** The highest number of concurrent deliveries; further deliveries wait. */
 const AT_ONCE = 32;
@@ -81,8 +81,8 @@ export function createNotifications(
         attempts: 0,
         acknowledged: false,
       };
-      // If the channel's notifications are disabled now, the first delivery is lost, even if they are enabled before
-      // it is due.
+      // If the channel's notifications are disabled now, the first delivery is dropped. It is dropped even if the
+      // notifications are enabled again before the delivery is due.
       const isLost = silenced.has(payWay);
       if (isQuiet) notification.dueAt = null;
       else if (delayMs === 0) schedule(notification, FIRST_MS, false, isLost);

@@ -37,15 +37,15 @@ export function showPage(
   ctx.body = page.html;
 }
 
-/** Pays an order; a repeat for a paid order changes nothing, so callers can retry. */
+/** Pays an order. A repeated call for a paid order changes nothing, so callers can retry. */
 export function payOnce(core: Core, trade: Trade): void {
   if (trade.state !== 'paid' && trade.state !== 'approved') core.channelSimulator(trade.payWay).pay(core, trade);
 }
 
 /**
  * Creates a second open trade with the order number of `trade`, as if the merchant had created the order twice at the
- * channel. PayPal assigns its own order ids, so there the second trade is a new order with the same invoice_id or
- * custom_id. Throws SimulatorRefusal if the channel allows only one trade for each order number.
+ * channel. At PayPal the second trade is a new order with the same invoice_id or custom_id, because PayPal assigns its
+ * own order ids. Throws SimulatorRefusal if the channel allows only one trade for each order number.
  */
 export function anotherOf(core: Core, trade: Trade): Trade {
   const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
@@ -58,7 +58,7 @@ export function anotherOf(core: Core, trade: Trade): Trade {
   return core.trades.create({ ...names, ...own, state: 'open' });
 }
 
-/** Pays the second trade of an order (see `anotherOf`), and captures the payment if the channel requires a capture. */
+/** Pays a trade that `anotherOf` created. Captures the payment if the channel requires a capture. */
 export function payAgain(core: Core, trade: Trade): void {
   const channelSimulator = core.channelSimulator(trade.payWay);
   channelSimulator.pay(core, trade);
@@ -139,7 +139,10 @@ function back({ state, returnUrl, cancelUrl }: Trade, words: SimulatorWords): st
 const POLICY =
   "default-src 'none'; style-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
 
-/** The routes of the payer page, which a payer opens by scan or by link. Opening the page counts as the scan. */
+/**
+ * The routes of the payer page. A payer opens the page with a QR code or a link. When the page is opened, the code
+ * counts as scanned.
+ */
 export function payerRoutes(core: Core): Router {
   const router = new Router();
   router.get(STYLE_PATH, (ctx) => {

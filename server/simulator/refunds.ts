@@ -2,16 +2,21 @@ import type { FaultName } from './faults.ts';
 import type { Core } from './channel-simulator.ts';
 import { refundableMinor, type Refund, type RefundDraft, type RefundState, type Trade } from './trade.ts';
 
-/** How long a refund with a fault stays in its first state (ms), before the time factor is applied. */
+/**
+ * How long a refund stays in its first state in COURSE before it changes (ms). The simulator multiplies the time by the
+ * time factor.
+ */
 const LATER_MS = 60_000;
 
 /**
- * How long WeChat Pay tries to make a refund before it closes the refund (ms): one week ("申请退款": CLOSED). The time
- * factor is not applied.
+ * How long WeChat Pay tries to make a refund (ms): one week. Then it closes the refund ("申请退款": CLOSED). This time is
+ * not multiplied by the time factor.
  */
 const CLOSED_AFTER_MS = 7 * 86_400_000;
 
-/** For each fault: the first state of a refund, and the state that follows. */
+/**
+ * For each fault (a deliberate error): the state that a refund gets first, and the state that follows after some time.
+ */
 const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundState?]>>> = {
   'pending-refund': ['processing', 'succeeded'],
   'abnormal-refund': ['abnormal'],
@@ -44,7 +49,8 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
     const isClosed = fault === 'closed-refund';
-    // If the refund has another state by then, because the merchant has set one in its portal, that state is kept.
+    // The merchant may have changed the state of the refund in its portal before this task runs. The new state is then
+    // kept.
     const end = () => {
       if (refund.state !== state) return;
       if (isClosed) core.trades.moveRefund(trade, refund, next);
@@ -56,7 +62,10 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   return refund;
 }
 
-/** Makes a refund in the merchant's portal, so that the service does not know of it. `minor` is in minor units. */
+/**
+ * Makes a refund as the merchant does in the channel's portal. The payment service did not request this refund. `minor`
+ * is in minor units.
+ */
 export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund {
   const channelSimulator = core.channelSimulator(trade.payWay);
   const number = channelSimulator.newRefundNumber(core);

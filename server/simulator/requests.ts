@@ -1,9 +1,15 @@
-/** Requests to the simulator: bodies, forms and files, checks of the caller, and the refusal. */
+/**
+ * Reads the bodies, forms and files of requests to the simulator. Checks who sent a request. Defines the refusal of a
+ * request.
+ */
 import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import { issueWords } from '../issue-words.ts';
 
-/** A refusal by the simulator itself, which becomes a JSON error response; `code` is stable. */
+/**
+ * A refusal by the simulator itself instead of a channel. It becomes a JSON error response. `code` stays the same in
+ * all versions, so programs can rely on it.
+ */
 export class SimulatorRefusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -16,7 +22,10 @@ export class SimulatorRefusal extends Error {
 }
 
 const MOST_BYTES = 1024 * 1024;
-/** Larger than the limit of other bodies, because PayPal accepts 50 MB of files in one call. */
+/**
+ * The highest size of a multipart form in bytes. It is larger than the limit of other bodies, because PayPal accepts 50
+ * MB of files in one call.
+ */
 const MOST_BYTES_OF_FORM = 64 * 1024 * 1024;
 const KEY = Symbol('raw body');
 

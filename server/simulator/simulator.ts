@@ -1,6 +1,4 @@
-/**
- * Starts the simulator with all channels and their addresses, inside the calling process or as a process of its own.
- */
+/** Starts the simulator with all channels. It runs inside the calling process, or as a process of its own. */
 import Router from '@koa/router';
 import Koa, { type Context, type Next } from 'koa';
 import { once } from 'node:events';
@@ -17,7 +15,6 @@ import { paypalSimulator } from './paypal/simulator.ts';
 import { SimulatorRefusal, readBody } from './requests.ts';
 import { wechatSimulator } from './wechat/simulator.ts';
 
-/** The simulated channels. */
 export const CHANNEL_SIMULATORS: readonly ChannelSimulator[] = [alipaySimulator, wechatSimulator, paypalSimulator];
 
 /** An address to listen on; port 0 = any free port. */
@@ -28,14 +25,18 @@ export interface Address {
 
 /** What `startSimulator` needs: the data folder, the addresses, the clock, and the channels to simulate. */
 export interface SimulatorOptions {
-  /** Folder of keys, accounts and ledger; created when missing. Used by one process at a time. */
+  /**
+   * The folder in which the simulator stores keys, accounts and ledger. The simulator creates a missing folder. Only
+   * one process at a time can use the folder.
+   */
   dir: string;
   listen: Address;
   /** Addresses that serve only one channel each, without the `/<payWay>` prefix. */
   roots?: Partial<Record<PayWay, Address>>;
   log?: Core['log'];
   /**
-   * Factor by which the channels' delays are multiplied (notifications, late payments); 1 = the channels' real delays.
+   * The simulator multiplies the channels' delays by this number, for example the time until a notification is sent
+   * again. 1 = the real delays.
    */
   timeFactor?: number;
   /** How far the simulated clock is ahead of real time at the start (ms); by default the stored offset. */
@@ -47,7 +48,7 @@ export interface SimulatorOptions {
 /** What `startSimulator` returns: the URLs of the simulator, and the function that stops it. */
 export interface RunningSimulator {
   url: string;
-  /** The base URL of each channel that has an address of its own. */
+  /** The base URL of each channel that `options.roots` gives its own address. */
   roots: Partial<Record<PayWay, string>>;
   close(): Promise<void>;
 }
@@ -72,8 +73,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   const servers: Server[] = [];
   const open = (address: Address, listener: RequestListener) => {
     const server = createServer(listener);
-    // Connections stay open as long as at the real channels. A shorter time would close connections that a client is
-    // about to reuse.
+    // An unused connection stays open for 65 seconds, as at the real channels. After a shorter time, clients would
+    // still try to use the closed connection.
     server.keepAliveTimeout = 65_000;
     servers.push(server);
     return listenOn(server, address);
@@ -97,7 +98,6 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   return { url: core.url, roots: own, close };
 }
 
-/** The simulator's app: channels, payer pages, control API and control page. */
 function createApp(core: Core): Koa {
   const app = new Koa();
   // When a fault delays a response, clients disconnect. The errors that this causes are only logged.

@@ -1,21 +1,22 @@
-/** The data of a channel: orders, payments, refunds, holds, ledger entries, and dispute actions. */
+/**
+ * Defines what a channel knows: orders, payments, refunds, money on hold, and dispute actions. Defines the ledger
+ * entries that record their changes.
+ */
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
 import { type Money, majorText, readMajorText } from '../money.ts';
 import { SimulatorRefusal } from './requests.ts';
 
 /**
- * `offered` = the code was issued but not scanned yet (at Alipay no trade exists yet); `approved` = the payer has
- * approved the PayPal order.
+ * `offered`: the QR code or link exists, but the payer has not opened it; at Alipay no trade exists yet. `approved`:
+ * the payer has approved the PayPal order, but the payment is not captured yet.
  */
 export type TradeState = 'offered' | 'open' | 'approved' | 'paid' | 'closed';
 
 /** The state of a refund at the channel. `abnormal` = the payer's account could not be credited (WeChat Pay). */
 export type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
 
-/**
- * The discounts and profit shares within an amount, in minor units. They are part of the amount of the order or refund.
- */
+/** The discounts and profit shares of an order or refund, in minor units. They are included in its amount. */
 export interface Offers {
   /**
    * Discounts that the merchant gives and the channel never pays out. At Alipay: 商家优惠 (opendocs.alipay.com, "账单文件说明").
@@ -24,8 +25,8 @@ export interface Offers {
    */
   merchant: number;
   /**
-   * Discounts that the channel pays (支付宝优惠, red packets) or that were bought before (充值券). The channel pays them out to
-   * the merchant like the payer's money.
+   * Discounts that the channel pays (支付宝优惠, red packets), and vouchers that the payer bought earlier (充值券). The channel
+   * pays these amounts to the merchant, like the payer's money.
    */
   channel: number;
   /** The share that the merchant's partners receive (分润); only Alipay's trade bill shows it. */
@@ -53,13 +54,16 @@ export interface Refund {
   refundNo: string;
   minor: number;
   state: RefundState;
-  /** `dispute` = money taken for a dispute; the channel does not report this as a refund. */
+  /**
+   * Who caused the refund. `merchant`: a request to the channel. `portal`: the merchant in the channel's portal.
+   * `dispute`: the channel took the money for a dispute and does not report this as a refund.
+   */
   origin: 'merchant' | 'portal' | 'dispute';
   at: number;
   doneAt: number | null;
-  /** Each state that the refund had, with its time, oldest first. */
+  /** All states that the refund has had, oldest first. `at` is when the refund got the state. */
   moves: { state: RefundState; at: number }[];
-  /** The discounts and profit shares within the refund, fixed when the refund is made. */
+  /** The discounts and profit shares that are included in the refund. They are computed when the refund is made. */
   offers: Offers;
   /** The fee that the channel returns to the merchant, in minor units, fixed when the refund is made. */
   feeBack: number;
@@ -89,8 +93,8 @@ export interface Hold {
 }
 
 /**
- * A refund request of the merchant, in minor units. `settleMs` = the channel completes the refund after this time,
- * multiplied by the time factor, as WeChat Pay does.
+ * The values of a new refund. `minor` is in minor units. The channel completes the refund after `settleMs`, multiplied
+ * by the time factor.
  */
 export interface RefundDraft {
   refundNo: string;
@@ -102,7 +106,7 @@ export interface RefundDraft {
   fromAvailable?: boolean;
 }
 
-/** The outcome that the simulator fixes for an order with an exact amount, such as 0.06; see `trades.ts`. */
+/** What the simulator does with an order that has an exact amount, such as 0.06; see `OUTCOMES` in `trades.ts`. */
 export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 'refunds-fail' | 'silent';
 
 /** An order at the channel. Times are milliseconds on the simulated clock, amounts minor units. */
@@ -127,7 +131,7 @@ export interface Trade {
   createdAt: number;
   expiresAt: number | null;
   closedAt: number | null;
-  /** The discounts and profit shares within the amount. */
+  /** The discounts and profit shares that are included in `minor`. */
   offers?: Offers;
   payments: Payment[];
   refunds: Refund[];
@@ -140,7 +144,7 @@ export interface Trade {
 export type TradeDraft = Pick<Trade, 'payWay' | 'account' | 'orderNo' | 'scene' | 'subject' | 'minor' | 'currency'> &
   Partial<Pick<Trade, 'id' | 'state' | 'notifyUrl' | 'returnUrl' | 'cancelUrl' | 'expiresAt' | 'details'>>;
 
-/** The changes of a trade that a ledger entry can record. */
+/** The changes of a trade that the ledger records. */
 const ENTRY_TYPES = [
   'created',
   'scanned',
@@ -162,7 +166,10 @@ const ENTRY_TYPES = [
 /** The change of a trade that a ledger entry records. */
 export type EntryType = (typeof ENTRY_TYPES)[number];
 
-/** One entry of the append-only ledger; `minor` is in minor units, `at` is RFC 3339 on the simulated clock. */
+/**
+ * One change of a trade, as the append-only ledger records it. `minor` is in minor units. `at` is a time in RFC 3339 on
+ * the simulated clock.
+ */
 export interface LedgerEntry {
   sequence: number;
   type: EntryType;
@@ -170,7 +177,10 @@ export interface LedgerEntry {
   account: string;
   orderNo: string;
   tradeId: string;
-  /** The channel's identifier of the payment, capture, refund or dispute that changed, or the trade's own id. */
+  /**
+   * The id that the channel gave to the changed payment, capture, refund or dispute. If the trade itself changed, it is
+   * the id of the trade.
+   */
   number: string;
   refundNo?: string;
   origin?: Refund['origin'];
@@ -184,7 +194,7 @@ export function paymentOf(trade: Trade): Payment | undefined {
   return trade.payments.find((payment) => payment.state === 'completed');
 }
 
-/** Returns the state of a refund at the time `at`; before the refund was created, its first state. */
+/** Returns the state that a refund had at the time `at`. If the refund did not exist yet, returns its first state. */
 export function stateAt({ moves, state }: Refund, at: number): RefundState {
   return (moves.findLast((move) => move.at <= at) ?? moves[0])?.state ?? state;
 }
@@ -194,23 +204,23 @@ export function refundedMinor(trade: Trade): number {
   return trade.refunds.filter((refund) => refund.state !== 'failed').reduce((sum, refund) => sum + refund.minor, 0);
 }
 
-/** The amount that can still be refunded, in minor units. */
+/** Returns how much of the payment can still be refunded, in minor units. */
 export function refundableMinor(trade: Trade): number {
   return (paymentOf(trade)?.minor ?? 0) - refundedMinor(trade);
 }
 
-/** Formats an amount of this trade in major units, as the channel writes it. */
+/** Converts an amount from minor units into text in major units, such as `12.30`. */
 export function majorOf(trade: Pick<Trade, 'currency'>, minor: number): string {
   const money: Money = { minor: BigInt(minor), currency: trade.currency };
   return majorText(money);
 }
 
-/** The dispute actions of a payer, a merchant or the channel. */
+/** The actions by which a payer, a merchant or the channel changes a dispute. */
 const DISPUTE_ACTIONS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 /**
- * One dispute action. `amount` is in major units. `refund` says how a loss is reported, see
- * `server/simulator/README.md`.
+ * An action on a dispute. `amount` is in major units. For `lose`, `refund` says how the channel reports the lost money;
+ * see `server/simulator/README.md`.
  */
 export const DisputeAction = z.object({
   act: z.enum(DISPUTE_ACTIONS),

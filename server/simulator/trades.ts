@@ -60,8 +60,8 @@ export function offer(rules: Pick<BillRules, 'offers'>, trade: Trade, offers: Of
 }
 
 /**
- * Returns the part of an order's discounts and profit shares that a refund contains, in proportion to its amount. The
- * last refund takes the remainder.
+ * Returns how much of an order's discounts and profit shares is included in a refund. The share is proportional to the
+ * amount of the refund. The refund that completes the order gets what is left.
  */
 function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Offers {
   const paid = paymentOf(trade)?.minor ?? 0;
@@ -74,7 +74,7 @@ function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Off
   return { merchant: back('merchant'), channel: back('channel'), share: back('share') };
 }
 
-/** Limits a search by order number to one channel or one account. */
+/** Limits a search for trades to one channel, one account, or both. */
 interface TradeFilter {
   payWay?: PayWay;
   account?: string;
@@ -110,7 +110,10 @@ export interface Trades {
   reopen(trade: Trade): void;
   /** Adds a refund in the given state; throws SimulatorRefusal when the refunds would exceed the payment. */
   refund(trade: Trade, refund: Omit<Refund, 'at' | 'doneAt' | 'moves' | 'offers' | 'feeBack'>): Refund;
-  /** Changes the state of a refund: processing → succeeded, succeeded → failed … */
+  /**
+   * Changes the state of a refund, for example from `processing` to `succeeded`. Also allows a change from `succeeded`
+   * to `failed`.
+   */
   moveRefund(trade: Trade, refund: Refund, state: Refund['state']): void;
   /** Calls `draw` until it returns an unused number, and reserves that number. */
   newNumber(draw: () => string): string;

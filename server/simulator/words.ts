@@ -52,9 +52,11 @@ export interface SimulatorWords {
   number: string;
   entries: Readonly<Record<EntryType, string>>;
   refused: string;
-  /** Texts of refusals by code; a code without an entry shows the refusal's own message. */
+  /**
+   * The text for each error code of the simulator. For an error code without a text, the message of the error is shown.
+   */
   refusals: Readonly<Partial<Record<string, string>>>;
-  /** The separator between two states of a payment. */
+  /** The separator between two details of a payment, e.g. its state and an earlier declined attempt. */
   comma: string;
 }
 
@@ -210,5 +212,4 @@ const ZH: SimulatorWords = {
   comma: '，',
 };
 
-/** The texts by language. */
 export const SIMULATOR_WORDS: Readonly<Record<Language, SimulatorWords>> = { en: EN, zh: ZH };

@@ -9,8 +9,8 @@ import type { Mode } from '../payments/channel.ts';
 import { agentKeyPlace, type RequestCode } from './schemes/wechat.ts';
 
 /**
- * The changes that an administrator makes to a project's agent pay settings (payments by WeChat's agents). Absent
- * fields keep their value.
+ * A change of a project's agent pay settings (for AI agents that pay with WeChat). Absent fields keep their stored
+ * value.
  */
 interface AgentPayChange {
   developerId?: string | undefined;
@@ -48,8 +48,8 @@ interface SettingPorts {
 type Acting = { actor: Actor; project: string };
 
 /**
- * The operations on a project's settings for WeChat's agents. The settings name the developer account that requests
- * payment codes from WeChat.
+ * The operations on a project's agent pay settings (for AI agents that pay with WeChat). The settings name the
+ * developer account that requests payment codes from WeChat.
  */
 export type AgentPaySettings = ReturnType<typeof agentPaySettings>;
 

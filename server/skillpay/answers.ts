@@ -20,13 +20,16 @@ export interface Redeemed {
     refundReason?: string;
   };
   headers: Record<string, string>;
-  /** Fields that are sent beside `data`, because clients of some payment schemes read them there. */
+  /**
+   * Fields that the response contains beside `data`. Clients of some payment protocols, e.g. Alipay's agents, read them
+   * there.
+   */
   beside?: Record<string, unknown>;
 }
 
 /** Why a call is answered with a 402. */
 interface Occasion {
-  /** Why the proof of the call is not accepted. Absent = the order is not paid. */
+  /** Why the proof of payment is refused. Absent = the order is not paid. */
   why?: Failure;
   /** The expired order that the caller named. The order in the 402 replaces it. */
   ended?: SkillPair;
@@ -35,8 +38,8 @@ interface Occasion {
 }
 
 /**
- * Creates the 402 for an order, with the data of every payment scheme. A repeated call gets the same order number and
- * payment code.
+ * Creates the 402 for an order. The 402 contains the data of every payment scheme (protocol such as x402). A repeated
+ * call gets the same order number and payment code.
  */
 export async function paymentRequired(
   { publicUrl, schemes }: Pick<SkillPorts, 'publicUrl' | 'schemes'>,
@@ -74,8 +77,8 @@ export async function paymentRequired(
 }
 
 /**
- * Returns what the payment schemes add to a response that refuses a proof. All schemes add their headers, and the
- * scheme of the proof sets `type`.
+ * Returns what a response contains if a proof of payment is refused. Every payment scheme (protocol such as x402) adds
+ * headers. The scheme to which the proof belongs also sets `type`.
  */
 export function failedBy(schemes: readonly PaymentScheme[], { proofs }: Call, pair: SkillPair, why: Failure): Failed {
   if (proofs.length === 0) return {};

@@ -1,5 +1,5 @@
-// Claims: before a process runs the handler of a paid order, it leases the work. This file also has the limits of
-// retries, and the time that a call waits for a result.
+// Claims. Before a process runs the handler of a paid order, it claims the order for a limited time, so that no other
+// process runs the handler too. This file also limits the retries, and the time for which a call waits for a result.
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import { offerPair } from '../db/queries/skillpay.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -7,19 +7,22 @@ import { NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/** Time for which a claim is valid (seconds). It is longer than any handler may take. */
+/**
+ * Time for which a claim is valid (seconds). A claim allows one process to run the handler of an order. A handler must
+ * always end within this time.
+ */
 const LEASE_SECONDS = 30;
-/** Maximum number of attempts. If all fail, the order is refunded. */
+/** Maximum number of attempts to run the handler. If all attempts fail, the order is refunded. */
 export const MAX_ATTEMPTS = 5;
 /**
- * Time limit for all attempts, from the first one on (seconds). If no call fetches paid content within the same time,
- * an exception (a case for an operator) is opened.
+ * Time limit for all attempts to run the handler, counted from the first attempt (seconds). The same limit applies to a
+ * paid order whose content nobody fetches. After this time an exception (a case for an operator) is opened.
  */
 export const PATIENCE_SECONDS = 86_400;
 /** Pauses between a failed attempt and the next attempt (seconds). */
 const BACKOFF = [2, 10, 60, 600] as const;
 
-/** The claimed work, or the reason why the work cannot be claimed. */
+/** The result of a claim. Either this process may now run the handler of the order, or `kind` says why not. */
 export type Claimed =
   | { kind: 'claimed'; pair: SkillPair }
   | { kind: 'done' | 'running' | 'failed' | 'refunded' | 'unpaid' | 'exhausted'; pair: SkillPair }
@@ -70,15 +73,15 @@ export async function isForfeited(tx: ReadTx, pair: SkillPair): Promise<boolean>
   return lost.some(({ amountLost }) => amountLost > 0n);
 }
 
-/** Whether the lease of a claim has not expired yet. */
+/** Whether a process may still be running the handler, because its claim has not expired. */
 export function isLive(skill: Pick<SkillOrderRow, 'fulfilment' | 'leasedUntil'>, now: Date): boolean {
   return skill.fulfilment === 'running' && skill.leasedUntil !== null && skill.leasedUntil > now;
 }
 
 /**
- * Claims the work of an order while the order is locked. Only one claim is valid at a time. Each claim has its own
- * fencing number, and only the claim with the current number may store a result. With `due`, the pause between two
- * attempts is not checked, because the job calls only when the pause is over.
+ * Claims an order, so that only one process runs its handler at a time. Each claim has a higher fencing number than the
+ * previous one. Only the claim with the highest number may store a result. With `due`, the pause after a failed attempt
+ * is not checked, because the job has already waited.
  */
 export async function claimWork(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,
@@ -106,18 +109,18 @@ function obstacleOf(pair: SkillPair, forfeited: boolean, now: Date, due: boolean
   return obstacle && { ...obstacle, pair };
 }
 
-/** The columns in which the progress of the work is stored. */
+/** The columns that record the progress of the handler: its state, its claim and its attempts. */
 type Progress = Pick<
   SkillOrderRow,
   'fulfilment' | 'fencing' | 'attempts' | 'firstAttemptAt' | 'leasedUntil' | 'nextAttemptAt'
 >;
 
-/** Why work that has neither succeeded nor failed permanently cannot be claimed. */
+/** Why the handler of an order cannot be run now, although the order has no final result. */
 export type Obstacle = { kind: 'running' | 'exhausted' } | { kind: 'later'; seconds: number };
 
 /**
- * Returns why the work cannot be claimed now. Returns undefined if it can be claimed. With `due`, the pause between two
- * attempts is not checked.
+ * Returns why the handler cannot be run now, or undefined if it can. With `due`, the pause after a failed attempt is
+ * not checked.
  */
 export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | undefined {
   if (isLive(work, now)) return { kind: 'running' };
@@ -128,7 +131,10 @@ export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | 
   return undefined;
 }
 
-/** Returns the columns that a claim writes. The fencing number is increased. */
+/**
+ * Returns the column values with which a new claim is stored. The fencing number increases, so that an earlier claim
+ * can no longer store a result.
+ */
 export function claimPatch(work: Progress, now: Date): Progress {
   const leasedUntil = later(now, LEASE_SECONDS);
   return {

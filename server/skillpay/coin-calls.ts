@@ -23,8 +23,9 @@ import { type Skill, findSkill } from './resource.ts';
 /** The operations on calls that are paid with coins. */
 export interface CoinCalls {
   /**
-   * Debits the coins and creates the order in one transaction. For a static product, the content and the receipt are
-   * stored in the same transaction. Returns undefined and writes nothing if the call must be paid with money.
+   * Debits the coins and creates the order in one transaction. If the product has fixed content, the content and the
+   * receipt are stored in the same transaction. Returns undefined and writes nothing if the call must be paid with
+   * money.
    */
   pay(caller: SkillCaller, request: SkillRequest, claim?: KeyClaim): Promise<Redeemed | undefined>;
   /**
@@ -96,8 +97,8 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   };
 
   /**
-   * Refunds the coins of a call. If the lease of a claim has expired, its fencing number becomes invalid, so that the
-   * claim can no longer store a result.
+   * Refunds the coins of a call. Throws while a handler is running. If a process stopped without storing a result, its
+   * fencing number becomes invalid. That process can then no longer store content.
    */
   async function giveBack(tx: Tx, row: CoinCallRow): Promise<CoinCallRow> {
     const { orderNo, fulfilment, fencing } = row;
@@ -110,7 +111,10 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     return { ...row, ...patch };
   }
 
-  /** Returns the stored result of a call. If there is none, starts the work, or waits while another process does it. */
+  /**
+   * Returns the stored result of a call. If no result is stored, runs the handler. If another process is already
+   * running the handler, waits for its result.
+   */
   async function deliver(orderNo: string, { mine }: { mine: boolean }): Promise<Redeemed> {
     const end = performance.now() + ports.patience.work;
     for (;;) {
@@ -133,8 +137,8 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   }
 
   /**
-   * Whether the application's project accepts payments with coins. If not, the call continues as a call that is paid
-   * with money, which returns the error to the caller.
+   * Whether the project of the application is enabled, so that coins can be used. Otherwise the call is handled like a
+   * call that is paid with money, which returns the error to the caller.
    */
   async function isOpen({ clientId, project }: SkillCaller): Promise<boolean> {
     return store.read(async (tx) => {
@@ -181,8 +185,8 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
 }
 
 /**
- * Throws if a repeated request does not match the paid call. The resource and input may be omitted; if they are sent,
- * they must equal those of the paid call.
+ * Throws if a repeated request does not match the paid call. A request without resource and input matches. Otherwise
+ * its resource and input must equal those of the paid call. A missing input then counts as null.
  */
 function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void {
   if (!request) return;
@@ -193,8 +197,8 @@ function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void 
 }
 
 /**
- * The work that was started, or why it was not started. `over` means that the result is stored or the coins were
- * refunded.
+ * The result of starting a handler: it was started, or `kind` says why not. `over` means that the result is stored or
+ * the coins were refunded.
  */
 type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' };
 
@@ -206,15 +210,21 @@ interface CoinWork {
   /** Runs the handler of a call that is already claimed. Resolves when the attempt has ended, and never rejects. */
   perform(row: CoinCallRow): Promise<void>;
   /**
-   * Claims the work and starts it. With `due`, the pause between two attempts is not checked, because the job calls
-   * only when the pause is over.
+   * Claims the call and starts its handler. With `due`, the pause after a failed attempt is not checked, because the
+   * job has already waited.
    */
   begin(orderNo: string, options?: { due?: boolean }): Promise<Begun>;
-  /** Returns the promise of a call's running work. undefined = no work for this call is running in this process. */
+  /**
+   * Returns the promise of the handler that this process is running for a call. undefined = this process runs no
+   * handler for the call.
+   */
   underWay(orderNo: string): Promise<void> | undefined;
-  /** Runs the next step of a call that the job has leased. */
+  /**
+   * Runs the next step of a call, e.g. a retry. Only the job calls this function, after it has reserved the call for
+   * this process.
+   */
   resume(orderNo: string): Promise<void>;
-  /** Resolves when this process runs no work for calls paid with coins. */
+  /** Resolves when this process runs no more handlers of calls that are paid with coins. */
   idle(): Promise<void>;
 }
 
@@ -323,7 +333,10 @@ export function coinWork(ports: SkillPorts): CoinWork {
   }
 }
 
-/** Locks the row of a call until the transaction ends. Lock it before the coin account, never after. */
+/**
+ * Locks the row of a call until the transaction ends. To avoid deadlocks, every transaction must lock this row before
+ * the coin account.
+ */
 async function lockCall(tx: Tx, orderNo: string): Promise<CoinCallRow> {
   const row = await tx.coinCalls.lock({ orderNo });
   if (!row) throw new NotFound('order');

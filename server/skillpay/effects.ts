@@ -14,10 +14,9 @@ interface EffectPorts {
 
 /**
  * What pay-per-call does when an order or a refund changes its state. `refundReserved` runs in the transaction that
- * creates a refund, while the order is locked. It rejects every refund while the handler is running. If the product
- * forbids refunds after delivery, it also rejects a merchant's refund after delivery, and a merchant's partial refund
- * before delivery. With `forced` it rejects nothing, because the channel has already made the refund or the service
- * owes it. `isForfeited` in `claim.ts` decides whether the content may still be delivered.
+ * creates a refund, and may refuse the refund. While the handler is running, it refuses every refund. If the product
+ * forbids refunds after delivery, it also refuses refunds by the merchant, except a full refund before delivery. A
+ * `forced` refund is never refused, because the channel or the service must make it.
  */
 export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {

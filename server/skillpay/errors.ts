@@ -3,7 +3,7 @@ import { AppError, Conflict, InvalidRequest, TooManyRequests, Unavailable } from
 /** Seconds that a client should wait before a retry. */
 const RETRY_SECONDS = 3;
 
-/** The parts of a 402: `data`, and the fields, headers and `type` that the payment schemes add. */
+/** The parts of a 402. The payment schemes (protocols such as x402) add fields, headers and `type`. */
 interface Ask {
   /** The number of the expired offer that the new offer replaces. The caller knows only this number. */
   inPlaceOf?: string | undefined;

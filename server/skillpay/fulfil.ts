@@ -27,11 +27,14 @@ const BLOCKED_SECONDS = 3600;
 /** Runs the handlers of paid orders. Each order gets one result. */
 export interface Fulfilment {
   /**
-   * Claims the work of an order and starts it. If the work cannot be claimed, returns the reason. `work` resolves when
-   * the attempt has ended, and never rejects.
+   * Claims an order, so that no other process runs its handler, and starts the handler. If the order cannot be claimed,
+   * returns the reason. `work` resolves when the handler has ended, and never rejects.
    */
   begin(orderNo: string, options?: { due?: boolean }): Promise<{ claimed: Claimed; work?: Promise<void> }>;
-  /** Returns the promise of an order's running work. undefined = no work for this order is running in this process. */
+  /**
+   * Returns the promise of the handler that this process is running for an order. undefined = this process runs no
+   * handler for the order.
+   */
   underWay(orderNo: string): Promise<void> | undefined;
   /**
    * Marks the order as failed permanently and refunds it. If the order failed before and its refund was blocked,
@@ -40,11 +43,14 @@ export interface Fulfilment {
   giveUp(orderNo: string): Promise<void>;
   /** Sends a refund to the channel immediately if it is due, instead of waiting for the job. */
   hurryRefund(refundNo: string): Promise<void>;
-  /** Resolves when this process runs no handlers of paid orders. */
+  /** Resolves when this process runs no more handlers of paid orders. */
   idle(): Promise<void>;
 }
 
-/** Creates the fulfilment. It runs independently of the HTTP request, so a closed connection does not stop it. */
+/**
+ * Creates the functions that run the handlers of paid orders. A handler runs independently of the HTTP request, so a
+ * closed connection does not stop it.
+ */
 export function createFulfilment(ports: SkillPorts): Fulfilment {
   const { store, now, payments, codes, log } = ports;
   const running = new Map<string, Promise<void>>();
@@ -83,8 +89,8 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
   }
 
   /**
-   * Stores the content. Only the claim with the current fencing number may store it, and only if the content may still
-   * be delivered (`isForfeited`).
+   * Stores the content that a handler returned. Does nothing if a newer claim (with another fencing number) exists. If
+   * the content must not be delivered any more (`isForfeited`), the content is not stored.
    */
   async function keep(tx: Tx, orderNo: string, fencing: number, { text, contentType }: Content): Promise<void> {
     const pair = await lockPair(tx, orderNo);
@@ -230,8 +236,8 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
 }
 
 /**
- * Job for one order that it has leased: resumes the work after a crash, retries after a pause, or gives up. If no call
- * has fetched paid content in time, opens the exception `unclaimed`.
+ * Creates the job that processes one paid order: resumes after a crash, retries after a pause, or gives up. If nobody
+ * has fetched the content in time, opens the exception `unclaimed` (a case for an operator).
  */
 export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilment: Fulfilment) {
   return async (orderNo: string): Promise<void> => {
@@ -257,8 +263,8 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
   }
 
   /**
-   * Ends the schedule of an order that needs no more work, and removes an expired claim. The state is checked again
-   * under the lock, because a refund that fails meanwhile makes the work due again.
+   * Removes an order from the work of the job, and removes an expired claim. The state is checked again while the order
+   * is locked. If a refund has failed meanwhile, the order stays with the job.
    */
   async function rest(orderNo: string): Promise<void> {
     await store.transaction(async (tx) => {

@@ -40,7 +40,10 @@ function checkedSize(content: Content): Content {
   return content;
 }
 
-/** Returns the content of a static product. Returns undefined for HTTP handlers and for content that is too large. */
+/**
+ * Returns the content of a product with fixed content. Returns undefined for HTTP handlers and for content that is too
+ * large.
+ */
 export function readyContent(handler: SkillOrderRow['handler']): Content | undefined {
   const content = handler.handler === 'static' ? staticContent(handler) : undefined;
   return content && Buffer.byteLength(content.text) <= MAX_CONTENT ? content : undefined;

@@ -27,12 +27,11 @@ interface Offered {
 }
 
 /**
- * If an application's number of unpaid offers is at most this far below the limit, a lock is taken before the offers
- * are counted.
+ * If an application can create fewer unpaid offers than this before it reaches the limit, its offers are counted under
+ * a lock.
  */
 const NEAR = 100;
 
-/** Additional values that are stored in the transaction that creates an offer. */
 interface OfferOptions {
   claim?: KeyClaim | undefined;
   /** The number of the ended offer that the new offer replaces. */
@@ -184,8 +183,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
   }
 
   /**
-   * Throws if the application has too many unpaid offers, including the new one. Near the limit a lock is taken, so
-   * that concurrent offers cannot exceed it. Other offers need not wait for a lock.
+   * Throws if the application has too many unpaid offers, including the new one. Near the limit the offers are counted
+   * under a lock, so that concurrent requests cannot exceed the limit. Far below the limit no lock is needed.
    */
   async function requireRoom(tx: Tx, clientId: string): Promise<void> {
     const limit = ports.unpaidOffersPerApp;
@@ -200,9 +199,12 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
 
 const route = 'offer in place of another';
 
-/** Restricts the channels with which a successor may be paid. */
+/** Which channels the payer may use for the successor (the order that replaces an ended offer). */
 interface Wanted {
-  /** The only channel with which the successor may be paid. Absent = all channels of the product. */
+  /**
+   * The only channel of the successor. Absent = all channels of the product, or the channel of the ended offer if that
+   * had only one.
+   */
   payWay?: PayWay | undefined;
 }
 
@@ -213,8 +215,8 @@ interface Wanted {
 export type SuccessorOf = (caller: SkillCaller, ended: SkillPair, wanted: Wanted) => Promise<SkillPair | undefined>;
 
 /**
- * Creates the function that creates successors. The transaction that creates the new order also stores its number in
- * the row of the ended offer.
+ * Creates the function that creates successors. A successor is the order that replaces an ended offer. The row of the
+ * ended offer stores the order number of the successor.
  */
 export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf {
   const { store, now, log } = ports;

@@ -23,7 +23,7 @@ import { type Redeem, redeemOffer } from './redeem.ts';
 import { ProofInvalid } from './errors.ts';
 import { findSkill, skillsOnSale } from './resource.ts';
 
-/** The parts of a call's HTTP request that payment schemes and the Idempotency-Key need. */
+/** The parts of a call's HTTP request that the service needs to find a proof of payment or an Idempotency-Key. */
 interface CallFacts {
   /** The request headers, which may contain proofs of payment. */
   headers: CallHeaders;
@@ -128,13 +128,16 @@ export function skillOperations(ports: SkillPorts) {
     },
     /** Lets the payer of an order choose another channel. */
     choice: chooseWay(ports, successorOf),
-    /** Job: resumes the fulfilment of one order that the job has leased. */
+    /**
+     * Job: continues the work on one paid order, e.g. retries its handler. The job has reserved the order for this
+     * process.
+     */
     resume: resumeFulfilment(ports, fulfilment),
     /** Job: confirms to Alipay that the content was delivered. */
     confirmDelivery: (orderNo: string) => ports.confirmDelivery(orderNo),
     /** Job: resumes the fulfilment of one call that was paid with coins. */
     resumeCoinCall: (orderNo: string) => work.resume(orderNo),
-    /** Resolves when this process runs no handlers. */
+    /** Resolves when this process runs no more handlers. */
     idle: async () => {
       await Promise.all([fulfilment.idle(), work.idle()]);
     },
@@ -172,7 +175,6 @@ const route = 'POST /api/v2/skillpay/resource';
  */
 type FirstCall = (caller: SkillCaller, request: SkillRequest, key: string | undefined, call: Call) => Promise<Redeemed>;
 
-/** The operations that a first call uses. */
 interface Ways {
   offer: MakeOffer;
   redeem: Redeem;

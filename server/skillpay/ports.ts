@@ -29,7 +29,10 @@ export interface SkillPayments {
   refund: PaymentOperations['refund'];
   /** Creates the refund in the caller's transaction. The caller must have locked the order. */
   openRefund: (tx: Tx, order: OrderRow, intent: RefundIntent) => Promise<unknown>;
-  /** Runs the next step of a refund. The caller must have leased the refund. */
+  /**
+   * Runs the next step of a refund, e.g. queries the channel. The caller must have reserved the refund for this
+   * process.
+   */
   checkRefund: (refundNo: string) => Promise<void>;
   raise: (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 }
@@ -66,7 +69,7 @@ export interface SkillPorts extends Pick<
   charges: CoinCharges;
   /** Sends an HTTP request to the address of a handler, which an administrator configured. */
   send: SendOutgoing;
-  /** The payment schemes. Each 402 contains the payment data of every scheme. */
+  /** The payment schemes (protocols such as x402). Each 402 contains the payment data of every scheme. */
   schemes: readonly PaymentScheme[];
   /** Seconds for which an offer can be paid. A product may set another time. */
   offerTtlSeconds: number;

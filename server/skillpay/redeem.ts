@@ -59,7 +59,8 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
 
   return async (caller, outTradeNo, request, call) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
-    // If the simulator is disabled, `forOrder` throws for a simulator order.
+    // If the simulator is disabled, `forOrder` always throws for an order of the simulator. Thus the caller gets an
+    // error instead of the content.
     if (stored.order.mode === 'simulator' && !ports.simulated) await ports.channels.forOrder(stored.order);
     requireSameBody(stored, request);
     // Refuses a proof that belongs to another offer. Whether the order is paid is decided later, by the channel.
@@ -166,7 +167,8 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
   }
 
   /**
-   * Throws the reason why the work cannot be claimed. Returns without an error if the caller must read the row again.
+   * Throws an error that says why the handler cannot be run. In the other cases it returns, and the caller must read
+   * the stored state again.
    */
   async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>, call: Call): Promise<void> {
     const { order, skill } = claimed.pair;

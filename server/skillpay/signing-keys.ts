@@ -15,8 +15,8 @@ export interface SigningKeys {
    */
   ensure(mode: Mode): Promise<void>;
   /**
-   * Signs claims and returns a compact JWS. Throws a 409 `changed_meanwhile` if `ensure` was not called for the mode.
-   * With `signer` (a DID), the `kid` is a DID URL.
+   * Signs the payload `claims` and returns a compact JWS. Throws a 409 `changed_meanwhile` if `ensure` was not called
+   * for the mode. With `signer` (a DID), the `kid` is a DID URL.
    */
   sign(mode: Mode, typ: string, claims: object, signer?: string): Promise<string>;
   /**

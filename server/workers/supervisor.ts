@@ -17,7 +17,7 @@ interface SupervisorParts {
    * configuration is invalid.
    */
   load: () => LoadedConfig;
-  /** URL of the simulator that runs in this process. */
+  /** URL of the simulator, which runs in the process of the supervisor. */
   simulatorUrl?: string | undefined;
   /** Prints that all workers are ready. If absent, the supervisor logs a line instead. */
   onReady?: ((facts: ReadyFacts) => void) | undefined;
@@ -37,12 +37,13 @@ const SOUND_MS = 60_000;
 const PATIENCE_MS = 20_000;
 
 /**
- * Starts the workers, replaces crashed workers, and on SIGHUP replaces all workers one after the other. The supervisor itself serves only
- * the metrics. Returns after SIGTERM or SIGINT has ended every worker; throws if the first worker cannot start.
+ * Starts the workers and replaces crashed workers. On SIGHUP, replaces all workers one after the other. The supervisor
+ * itself serves only the metrics. Returns after SIGTERM or SIGINT has ended every worker. Throws if the first worker
+ * cannot start.
  */
 export async function supervise(config: Config, { load, simulatorUrl, onReady }: SupervisorParts): Promise<void> {
-  // Each worker accepts connections itself. With a supervisor that passes connections on, a connection to a crashing worker would be
-  // neither served nor closed: Node keeps it until the worker responds.
+  // Each worker accepts connections itself. If the supervisor distributed the connections, Node.js could give a
+  // connection to a worker that is crashing. That connection would be neither served nor closed.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const logger = createLogger(config);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
@@ -168,7 +169,10 @@ function killLate(worker: Worker, logger: Logger): void {
   worker.process.kill('SIGKILL');
 }
 
-/** How long a worker may take to end before it is killed (ms). Normally the worker's own deadline ends it earlier. */
+/**
+ * How long the supervisor waits for a worker to end before it kills the worker (ms). A worker normally ends earlier,
+ * because it has its own time limit.
+ */
 function endingMs({ drainSeconds, shutdownSeconds }: Config['server']): number {
   return (drainSeconds + 2 * shutdownSeconds) * 1000 + PATIENCE_MS;
 }

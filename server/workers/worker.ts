@@ -44,7 +44,7 @@ export async function work(config: Config, serve: (life: Life) => Promise<void>)
   }
   // The metrics are sent once more, so that the last counts are not lost.
   await sendFigures();
-  // An open channel to the supervisor keeps the process alive.
+  // An open IPC connection to the supervisor would keep this process alive.
   if (process.connected) process.disconnect();
 }
 

@@ -26,17 +26,17 @@ const SKEW_FAIL_SECONDS = 60;
 /** Certificates that expire within this number of days are reported. */
 export const WARN_DAYS = 30;
 
-/** A passed check. */
+/** Creates the result of a check that passed. */
 export function ok(check: string, detail: string): Finding {
   return { check, status: 'ok', detail, fix: null };
 }
 
-/** A failed check, with the command that repairs the cause. */
+/** Creates the result of a check that failed. `fix` is the command that repairs the cause. */
 export function failed(check: string, detail: string, fix: string): Finding {
   return { check, status: 'failed', detail, fix };
 }
 
-/** A warning, with the command that repairs the cause. */
+/** Creates the result of a check with a warning. `fix` is the command that repairs the cause. */
 export function degraded(check: string, detail: string, fix: string): Finding {
   return { check, status: 'degraded', detail, fix };
 }
@@ -52,8 +52,8 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> 
 }
 
 /**
- * A warning that the data of a check could not be read. Empty if the login or the service failed, because another check
- * already reports that failure.
+ * Returns a warning that the data for a check could not be read. Returns nothing if the login is invalid or the service
+ * does not respond, because another check already reports this.
  */
 export function unreadable(check: string, error: CliError): Finding[] {
   if (error.exitCode === EXIT.notLoggedIn || error.exitCode === EXIT.tryAgain) return [];

@@ -9,17 +9,19 @@ import { type Row, lookOf, visible } from '../../values.ts';
 import { ORDERS, ORDER_VIEW } from '../views.ts';
 import { type Found, type Line, type Section, sectionsOf } from './sections.ts';
 
-/** The width, the colours and the current time for a page. */
+/** The width and the colours of the terminal on which payctl draws an explanation. */
 interface PageSpace {
   columns: number;
   style: Style;
 }
 
 const LABEL = 7;
-/** Maximum width of the texts in columns, for readability. */
+/** Maximum line width in terminal columns. Longer lines are hard to read. */
 const PROSE = 100;
 
-/** Draws the sections as a page: labels on the left, wrapped sentences on the right, the timeline at the end. */
+/**
+ * Draws an explanation for a terminal: labels on the left, wrapped sentences on the right, and the timeline at the end.
+ */
 export function drawPage(sections: readonly Section[], space: PageSpace): string {
   return sections
     .map((section) =>
@@ -43,8 +45,8 @@ function draw({ label, cells, look, command }: Line, { columns, style }: PageSpa
 }
 
 /**
- * Formats one line about e.g. a refund: its refund number, its state and further details. If the line is too long, the
- * details wrap to the next lines.
+ * Formats the line about one object, e.g. a refund: its number, its state and further details. If the line is too long,
+ * the details wrap to the next lines.
  */
 function headed(first: string, look: string, [state = '', ...more]: string[], room: number, style: Style): string[] {
   const start = `${style('bold', first)}  ${painted(style, look, state)}`;
@@ -134,7 +136,8 @@ async function find(api: ApiClient, orderNo: string): Promise<Found> {
 }
 
 /**
- * Prints the explanation: a page on a terminal, labelled lines in a pipe, or the explanation and the timeline as JSON.
+ * Prints the explanation. On a terminal it is a text with labels on the left. In a pipe it is tab-separated lines. JSON
+ * contains the explanation and the timeline.
  */
 async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
@@ -145,7 +148,7 @@ async function run({ api, print, terminal, flags }: Context, orderNo: string): P
   await terminal.out.write(isPage ? drawPage(sections, { columns, style }) : sections.flatMap(labelled).join(''));
 }
 
-/** Returns the explanation and the timeline of the service for JSON output, without the order. */
+/** Returns the explanation and the timeline for JSON output. The order itself is not included. */
 async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   const path = `${ORDERS}/${segment(orderNo)}`;
   const [explanation, { rows: timeline }] = await Promise.all([
@@ -156,8 +159,8 @@ async function bare(api: ApiClient, orderNo: string): Promise<Row> {
 }
 
 /**
- * Converts a section to tab-separated lines for a pipe. Each line starts with a label; the label begins with the name
- * of the section's objects, e.g. `refund-why`.
+ * Converts a section (lines about one subject) to tab-separated lines for a pipe. Each line starts with a label such as
+ * `refund-why`. The first part of the label is the subject.
  */
 function labelled({ title, lines }: Section): string[] {
   const owner = { order: '', refunds: 'refund', exceptions: 'exception', bills: 'bill', story: 'step' }[title];

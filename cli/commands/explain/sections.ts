@@ -41,7 +41,10 @@ function moveWords(read: Read): string {
   return from === read('toState') ? `${what}stays ${from}` : `${what}${from || '–'} → ${read('toState')}`;
 }
 
-/** The cause of a change of state: source, actor and the channel's status. */
+/**
+ * Returns what caused a change of state and who did it, and what the channel reported, e.g. the amount, the payer or an
+ * error code.
+ */
 function moveCause(read: Read, detail: Row): string {
   const minor = valueOf(detail, 'outcome.amount.minor');
   const said = [
@@ -87,7 +90,9 @@ interface Next {
   at: string | null;
 }
 
-/** The server's explanation of an order. */
+/**
+ * The service's explanation of an order: its current state, the reason, the next action, the amounts and the refunds.
+ */
 interface Explanation {
   orderNo: string;
   status: string;
@@ -188,8 +193,8 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
       title: 'exceptions',
       lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
         { label: 'exception', cells: [kind, id] },
-        // The fix of the order is printed above. If it starts with the fix of this exception, the command is not
-        // printed a second time.
+        // The advice for the order is already printed above. If that text starts with the advice for this exception,
+        // the advice is not printed again.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
     },

@@ -43,7 +43,10 @@ export const NOTHING: Board = {
   trail: [],
 };
 
-/** Returns the board (state of the service) as one message of the live feed changes it. `now` is in milliseconds. */
+/**
+ * Applies one message of the live feed to the board (state of the service) and returns the new board. `now` is in
+ * milliseconds.
+ */
 export function fold(board: Board, message: Row, now: number): Board {
   const events = rowIn(message, 'events');
   const passed = board.passed + Number(events['passed'] ?? 0);
@@ -101,7 +104,10 @@ export interface LiveFeed {
   readonly isLost: boolean;
   /** The cause of the lost connection and the time of the next attempt; empty while connected. */
   readonly status: string;
-  /** Reads up to `count` messages. The feed reconnects after a lost connection. */
+  /**
+   * Reads messages until the feed has its maximum number of messages or is stopped. The feed reconnects after a lost
+   * connection.
+   */
   run(changed: () => void): Promise<void>;
   /** Stops reading. Errors of the closing connection are ignored. */
   stop(): Promise<void>;
@@ -110,7 +116,7 @@ export interface LiveFeed {
 /** Read timeout. The service sends a message every two seconds, and a heartbeat every fifteen seconds. */
 const SILENCE_MS = 40_000;
 
-/** Creates a feed that reads up to `count` messages. */
+/** Creates a live feed. It stops after `count` messages. */
 export function createLiveFeed({ api, terminal, retryPause }: Context, count = Number.POSITIVE_INFINITY): LiveFeed {
   const stopping = new AbortController();
   const signal = AbortSignal.any([terminal.signal, stopping.signal]);

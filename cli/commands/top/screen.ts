@@ -18,7 +18,7 @@ interface Space {
   now: Date;
 }
 
-/** The texts of the first and the last line. */
+/** The texts of the first and the last line of the screen, which frame the figures. */
 interface Bars {
   /** Text after the label in the first line. If the line is too long, this text is truncated first. */
   title: string;
@@ -29,7 +29,7 @@ interface Bars {
   isOld: boolean;
 }
 
-/** Minimum width for two columns of sections. */
+/** Minimum screen width for two columns of tables, e.g. orders on the left and events on the right. */
 const WIDE = 150;
 const GAP = 3;
 const LEFT: ReadonlySet<SectionName> = new Set(['orders', 'channels', 'due', 'webhooks', 'exceptions', 'replicas']);
@@ -52,7 +52,7 @@ export function layout(state: State, sections: readonly Section[], bars: Bars, s
   return [titleBar(bars, space), ...filled, keyBar(state, space)].slice(0, rows);
 }
 
-/** Draws a page that covers the state, e.g. the help. */
+/** Draws a full-screen page over the tables, e.g. the help. */
 export function layoutPage({ title, lines, top }: Page, space: Space): string[] {
   const { columns, rows, style } = space;
   const room = Math.max(0, rows - 2);
@@ -101,8 +101,8 @@ function sideBySide(state: State, sections: readonly Section[], space: Space): L
 }
 
 /**
- * Distributes the available lines: every section gets its minimum. The selected section then gets half of the remaining lines.
- * All sections share the other half.
+ * Distributes the available lines to the sections (tables on the screen). Every section gets its minimum. The selected
+ * section then gets half of the remaining lines. All sections share the other half.
  */
 export function share(available: number, sections: readonly Section[], chosen: SectionName): number[] {
   const wants = sections.map(({ rows }) => 1 + rows.length);
@@ -171,7 +171,7 @@ const HELP_SECTIONS: readonly [string, string][] = [
 const HELP_PIPE = 'In a pipe, or with -o jsonl, payctl top prints one JSON object a second.';
 const HELP_TERM = 12;
 
-/** The lines of the help page for a width. */
+/** Returns the lines of the help page, wrapped to the screen width. */
 export function helpLines(columns: number): string[] {
   const list = (terms: readonly [string, string][]): string[] =>
     terms.flatMap(([term, words]) =>
@@ -182,7 +182,10 @@ export function helpLines(columns: number): string[] {
   return ['Keys', ...list(HELP_KEYS), '', 'Sections', ...list(HELP_SECTIONS), '', ...wrap(HELP_PIPE, columns)];
 }
 
-/** Minimum time in milliseconds between two redraws for messages. A key redraws the screen immediately. */
+/**
+ * Minimum time in milliseconds between two redraws that messages cause. After a key press the screen is redrawn
+ * immediately.
+ */
 const DRAW_EVERY_MS = 200;
 /** Without messages the screen is redrawn this often, because it shows relative times. */
 const TICK_MS = 1_000;

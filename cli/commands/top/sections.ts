@@ -54,7 +54,10 @@ const CHANNELS: readonly Column[] = [
   { field: 'silentSince', title: 'LAST HEARD', kind: 'time', width: 8 },
 ];
 
-/** Columns of the due work. After one minute of waiting the cell is a warning, after five minutes an error. */
+/**
+ * Columns of the work that is due. If the oldest work waits for more than one minute, its cell is coloured as a
+ * warning. After five minutes it is coloured as an error.
+ */
 function dueColumns(now: Date): readonly Column[] {
   const lag = ({ oldestAt }: Row) => (typeof oldestAt === 'string' ? (now.getTime() - Date.parse(oldestAt)) / 1000 : 0);
   return [
@@ -133,7 +136,6 @@ const REPLICAS: readonly Column[] = [
   },
 ];
 
-/** Columns of the events. */
 const EVENTS: readonly Column[] = [
   { field: 'at', title: 'EVENTS', kind: 'id', read: (row) => clock(row['at']), width: 8 },
   { field: 'type', kind: 'id', look: ({ type }) => lookOfEvent(plain(type)), width: 17 },
@@ -174,15 +176,14 @@ export interface Section {
   least: number;
 }
 
-/** The sections, in the sequence of the Tab key. */
+/** The sections (tables on the screen), in the order in which the Tab key selects them. */
 export const SECTIONS = ['orders', 'channels', 'due', 'webhooks', 'exceptions', 'replicas', 'events'] as const;
-/** The name of a section. */
 export type SectionName = (typeof SECTIONS)[number];
 
 /** On a screen of this width, a cell has room for amounts in two currencies. */
 const ROOM_FOR_TWO = 110;
 
-/** Converts the state of the service to sections for a screen width. */
+/** Converts the state of the service to the sections (tables on the screen) for a screen width. */
 export function sectionsOf(board: Board, now: Date, columns: number): Section[] {
   return [
     {

@@ -2,7 +2,7 @@ import type { Key } from '../../screen/full-screen.ts';
 import { human, type Row } from '../../values.ts';
 import { orderOf, SECTIONS, type Section, type SectionName } from './sections.ts';
 
-/** A page that covers the sections: the help, or the explanation of an order. */
+/** A text that covers the whole screen of `payctl top`: the help, or the explanation of an order. */
 export interface Page {
   title: string;
   /** Renders the lines for a screen width; undefined while the page loads. */
@@ -13,7 +13,7 @@ export interface Page {
   top: number;
 }
 
-/** The selection, filter and page of the screen. */
+/** What `payctl top` shows: the open section, the selected rows, the filter, and the page if one is open. */
 export interface State {
   section: SectionName;
   /** The id of the selected row, by section. Without an id the first row is selected. */
@@ -36,7 +36,6 @@ export type SideEffect =
   | { kind: 'help' }
   | { kind: 'explain'; orderNo: string };
 
-/** The state at the start. */
 export const BEGINNING: State = { section: 'events', chosen: {}, filter: '', isTyping: false, notice: '' };
 
 /** The paging keys scroll by this number of lines. */
@@ -138,7 +137,7 @@ function open(state: State, section: Section): { state: State; sideEffect?: Side
 /** The sections that the filter applies to. */
 const SEARCHED: ReadonlySet<SectionName> = new Set(['webhooks', 'exceptions', 'replicas', 'events']);
 
-/** The sections with the rows that match the filter. */
+/** Returns the sections with only the rows that match the filter. Some sections are not filtered. */
 export function filtered(sections: readonly Section[], filter: string, now: Date): Section[] {
   const wanted = filter.trim().toLowerCase();
   if (wanted === '') return [...sections];

@@ -32,8 +32,8 @@ interface Needs {
 }
 
 /**
- * Creates the adapter for agent payments (`AgentDesk`): it writes bills for agents and verifies their proofs of
- * payment.
+ * Creates the adapter for payments by AI agents (`AgentDesk`). The adapter writes bills (requests for payment to an
+ * agent) and verifies the proofs of payment that agents send.
  */
 export function alipayAgents({ seller, key, request, now }: Needs): AgentDesk {
   return {
@@ -56,8 +56,8 @@ export function alipayAgents({ seller, key, request, now }: Needs): AgentDesk {
 }
 
 /**
- * Builds the value of the header `Payment-Needed`: a JSON bill in base64url. The signature covers eight fields of the
- * bill, sorted by name as in a request.
+ * Builds the value of the header `Payment-Needed`: a bill (a request for payment to an agent) as JSON in base64url. The
+ * signature covers eight fields of the bill, sorted by name.
  */
 async function billText(
   { appId, sellerId, serviceId, sellerName }: AgentSeller,

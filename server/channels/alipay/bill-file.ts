@@ -1,4 +1,7 @@
-/** Reads the file of an Alipay bill: its detail table (one row per payment or refund) and the sums of each shop. */
+/**
+ * Reads an Alipay bill (the list of a day's payments and refunds): the detail table, with one row per payment or
+ * refund, and the totals in the summary.
+ */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { fileBytes, firstBytes, textBlocks } from '../bill-bytes.ts';
 import {
@@ -36,22 +39,23 @@ const DETAILS = [
 ] as const;
 /** The column of amounts shared with other receivers (分账). Old bills do not have this column. */
 const SHARE = '分润';
-/** The name of a column of the detail table. */
 type Column = (typeof DETAILS)[number];
 
-/** The columns of the summary by shop (业务汇总), from the same document as `DETAILS`. */
+/**
+ * The columns of the summary (业务汇总, sums by shop) that this service reads. Source: Alipay's documentation, as for
+ * `DETAILS`.
+ */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
-/** The column of the net amount of the day, from the same document as `DETAILS`. Not every file has this column. */
+/** The column of the net amount of the day in the summary. Not every summary has this column. */
 const NET = '实收净额';
-/** The name of a column of the summary. */
 type SumColumn = (typeof SUMMARY)[number];
 
 /** The number of lines before the column header of a bill. */
 const PREAMBLE_LINES = 4;
 
 /**
- * Checks one of the first four lines of a bill: title, account, period, and start of the table. Returns the account if
- * it is the second line. Throws BillMalformed.
+ * Checks one of the first four lines of a bill: title, account, period, or start of the table. Returns the account
+ * number for the second line. Throws BillMalformed.
  */
 function readPreamble(text: string, line: number, day: string, title: string): string | undefined {
   if (!text.startsWith('#'))
@@ -200,7 +204,7 @@ function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; 
   return { of: word === '交易' ? 'payments' : 'refunds', sums: { count: Number(count), of, amount } };
 }
 
-/** Reads the row of totals over all shops (合计) in the summary file; amounts in fen. */
+/** Reads the row of totals over all shops (合计) in the summary: the numbers of orders, and the amounts in fen. */
 function readSummaryRow(
   header: string,
   row: string,

@@ -3,7 +3,10 @@ import yauzl from 'yauzl';
 import { BillMalformed } from '../../payments/channel.ts';
 import { MOST_BYTES, refuseBomb, unpackingFault } from '../bill-bytes.ts';
 
-/** The two files in the zip of a bill: the detail file (payments and refunds) and the summary file (sums by shop). */
+/**
+ * The files in the zip of a bill: the detail file (payments and refunds) and, if present, the summary file (sums by
+ * shop).
+ */
 interface BillArchive {
   details: () => AsyncIterable<Uint8Array>;
   summary: (() => AsyncIterable<Uint8Array>) | undefined;

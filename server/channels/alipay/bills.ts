@@ -57,8 +57,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   if (code !== CODE.ok) {
     if (NO_BILL.test(subCode))
       return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
-    // If the app has no permission for bills, its keys may still be right, and a retry does not help. So this response
-    // becomes a refusal and not an unknown result.
+    // If the app has no permission for bills, a retry does not help. So this response becomes a refusal and not an
+    // unknown result.
     const unknownReply = code === CODE.permission ? undefined : unknownRefusal(reply.answer);
     return unknownReply ?? { kind: 'refused', code: subCode || code, reason: message };
   }

@@ -155,8 +155,9 @@ function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
 }
 
 /**
- * For each scene, the function that reads the response to the create call. For a scene that is not listed, no create
- * call is sent to Alipay: the payer's app or browser gets a signed request.
+ * For each scene (the way in which the payer pays, e.g. `qr`), the function that reads the response to the create call.
+ * In a scene that is not listed, this service sends no create call. Instead the payer's app or browser sends a signed
+ * request to Alipay.
  */
 const READ: Readonly<
   Partial<Record<PlaceOrder['scene'], (answer: SignedAnswer, order: PlaceOrder, now: Date) => Outcome>>
@@ -211,7 +212,7 @@ async function lookUpRefund(
 
 /**
  * Cancels a payment by payer's code. If `again` is true, an earlier cancel may have returned the money. The response to
- * a repeated cancel does not report that, so the service also queries the order.
+ * a repeated cancel does not report whether money was returned, so the service also queries the order.
  */
 async function cancel(context: Context, order: OrderRef, again: boolean): Promise<CloseOutcome> {
   const outcome = await requestAndRead(context, cancelCall(order), order, (one) =>
@@ -222,8 +223,8 @@ async function cancel(context: Context, order: OrderRef, again: boolean): Promis
   if (after.kind === 'closed' || after.kind === 'absent' || after.kind === 'unknown')
     return after.kind === 'unknown' ? after : outcome;
   const isBack = after.kind === 'paid' && (after.refundedTotal ?? 0n) >= after.amount.minor;
-  // A query shortly after a cancel may still return the old state, so this result does not show whether the money was
-  // returned.
+  // Shortly after a cancel, a query may still return the old state. So the result of the query does not prove that the
+  // money was not returned.
   if (!isBack) return unknown('busy', `The order is cancelled, but the query still returns ${after.kind}.`);
   return { kind: 'closed', returned: { channelNo: after.channelNo, at: after.at } };
 }
@@ -269,7 +270,8 @@ async function upload(context: Context, file: AlipayUpload, at: Date): Promise<R
 }
 
 async function post(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<WireAnswer> {
-  // `charset` is sent in the URL, as Alipay's own SDKs do, because it states the charset of the body.
+  // Alipay's own SDKs send `charset` in the URL, because this parameter states the charset of the body. This service
+  // does the same.
   const { charset, ...params } = await signed(context, call, at);
   return context.input.send({
     method: 'POST',

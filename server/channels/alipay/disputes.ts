@@ -191,8 +191,8 @@ function contentOf(reply: Reply): { answer: SignedAnswer['content'] } | Refused 
 }
 
 /**
- * Returns the unknown outcome of a failed query. The code for a complaint that does not exist is not documented, so a
- * refusal never becomes `absent`.
+ * Returns the `unknown` outcome of a failed query of a complaint. Alipay does not document the code for a complaint
+ * that does not exist. So a refusal is never read as `absent`.
  */
 function unknownFor(reply: Refused | Unknown): Unknown {
   return reply.kind === 'unknown' ? reply : unknown('rejected', `${reply.code}: ${reply.reason}`);

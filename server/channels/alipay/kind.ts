@@ -20,8 +20,9 @@ const BY_HAND =
   'Download the first public certificate, the root certificates and the app certificate in the console of the app; this service downloads only the successor of a trusted public certificate, by its serial.';
 
 /**
- * Tests the configuration. If a response is signed with a certificate that is not stored, that certificate is
- * downloaded and verified.
+ * Downloads Alipay's new public certificate by testing the configuration. If the response to the test is signed with a
+ * certificate that is not stored, that certificate is downloaded and verified. Without an app certificate there is no
+ * download.
  */
 async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded> {
   if (!input.pems[KINDS.appCert]?.length) return { ok: true, certs: [], byHand: KEY_MODE };

@@ -13,7 +13,7 @@ import { hasUniqueMembers } from '../unique-members.ts';
  */
 const MAX_PARAMETERS = 200;
 
-/** The account that a notification must be for, and the keys that verify it. */
+/** The account to which a notification must belong, and the keys that verify the notification. */
 interface NotificationReader {
   appId: string;
   /** The configured seller id; empty = the seller of a notification is not checked. */

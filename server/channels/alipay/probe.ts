@@ -50,7 +50,7 @@ async function productChecks(prober: Prober, codes: UnseenCodes, scenes: readonl
   return (await Promise.all(scenes.map(test))).flat();
 }
 
-/** The product code of QR codes: the configured one, or Alipay's default. */
+/** Returns the Alipay product code for QR codes: the configured product code, or Alipay's default. */
 function qrProductOf({ qrProductCode }: Pick<Prober, 'qrProductCode'>): string {
   return qrProductCode || QR_PRODUCTS[0];
 }
@@ -95,8 +95,8 @@ function unseenOrder(sellerId: string, now: Date): Record<string, unknown> {
 }
 
 /**
- * Tests the configured seller id with an order. Alipay refuses an order for a merchant that the app may not collect
- * for.
+ * Tests the configured seller id with an order. Alipay refuses an order if the app may not collect money for the
+ * merchant.
  */
 function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   return traced(async () => (prober.sellerId ? [await testSeller(prober, codes)] : []));

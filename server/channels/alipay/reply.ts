@@ -102,7 +102,7 @@ export interface SignedAnswer {
   content: Readonly<Record<string, unknown>>;
 }
 
-/** A call without a usable response. `subCode` may come from an unsigned refusal. */
+/** The result of a call without a usable response. `subCode` may come from an unsigned refusal. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -165,8 +165,8 @@ async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
   if (judgement === 'serial_unknown') return unknown(judgement, `alipay_cert_sn "${envelope.certSerial}" is unknown.`);
   if (judgement === 'signature_invalid') return unknown(judgement, "The signature does not match Alipay's key.");
   const answer = contentOf(envelope);
-  // The signature does not cover the name of the response field. So an attacker could rename the field to
-  // `error_response`, and an `error_response` with a success code is rejected.
+  // The signature does not cover the name of the response field. So an attacker could rename the field of a success to
+  // `error_response`. Therefore an `error_response` with a success code is rejected.
   if (envelope.isError && answer.code === CODE.ok) return unknown('unparsable', 'error_response with a success code.');
   return { kind: 'answered', answer };
 }

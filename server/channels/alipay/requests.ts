@@ -1,4 +1,7 @@
-/** Builds the calls to Alipay: their common parameters, and the create call of each scene. */
+/**
+ * Builds the calls to Alipay: their common parameters, and the create call of each scene (the way in which the payer
+ * pays, e.g. `qr`).
+ */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../money.ts';
 import type { FormPart } from '../evidence.ts';
@@ -45,8 +48,8 @@ export function closeCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
 }
 
 /**
- * Builds alipay.trade.cancel for a payment by payer's code. It closes an unpaid order and returns the money of a paid
- * order.
+ * Builds alipay.trade.cancel for a payment by payer's code. This call closes an unpaid order and returns the money of a
+ * paid order.
  */
 export function cancelCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.cancel', content: { out_trade_no: orderNo } };
@@ -85,8 +88,8 @@ export function certificateCall(serial: string): AlipayCall {
 type PaymentNames = Pick<RefundRef, 'orderNo' | 'paymentNo' | 'channelTradeNo'>;
 
 /**
- * Identifies the payment by Alipay's trade number, if it is known. If an order was paid twice, its order number may
- * mean the other payment.
+ * Identifies the payment by Alipay's trade number, if it is known. If an order was paid twice, the order number may
+ * identify the wrong payment.
  */
 function paymentOf({ orderNo, paymentNo, channelTradeNo }: PaymentNames): Record<string, string> {
   const tradeNo = paymentNo ?? channelTradeNo;
@@ -158,7 +161,7 @@ const CREATE: Readonly<
 type AlipayOptions = NonNullable<PlaceOrder['options']['alipay']>;
 type Goods = NonNullable<AlipayOptions['goods']>[number];
 
-/** A scene that Alipay supports. */
+/** A scene (the way in which the payer pays, e.g. `qr`) that Alipay supports. */
 type AlipayScene = keyof typeof CREATE;
 
 /** The product codes of QR codes. The first is Alipay's default (reference of alipay.trade.precreate). */
@@ -168,11 +171,11 @@ export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;
 export interface Seller {
   sellerId: string;
   qrProductCode: string;
-  /** The app id of the mini program. */
+  /** The app id of the mini program, which may differ from the app id of the account. */
   miniAppId: string;
 }
 
-/** Whether Alipay supports a scene. */
+/** Whether Alipay supports a scene (the way in which the payer pays, e.g. `qr`). */
 export function isAlipayScene(scene: PlaceOrder['scene']): scene is AlipayScene {
   return Object.hasOwn(CREATE, scene);
 }

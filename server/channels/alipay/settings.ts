@@ -1,4 +1,7 @@
-/** Imports the keys of one configuration, and verifies certificates by their chain to the pinned root certificates. */
+/**
+ * Reads the keys and certificates of one Alipay configuration. Verifies a certificate of Alipay by following its chain
+ * of issuers to a certificate in the configured root certificate file.
+ */
 import { type KeyObject, type X509Certificate, createPrivateKey, createPublicKey } from 'node:crypto';
 import { type ChannelInput, ChannelMisconfigured } from '../../payments/channel.ts';
 import { type KeyRing, createKeyRing, storedKey } from '../key-ring.ts';
@@ -10,7 +13,7 @@ export interface CertificateFile {
   others: readonly X509Certificate[];
 }
 
-/** The certificates and the time that the check of a downloaded certificate uses. */
+/** The data with which a downloaded certificate is checked: trusted certificates, and the current time (`now`). */
 export interface Measure {
   /** The certificates of the root certificate file. */
   anchors: readonly X509Certificate[];
@@ -19,13 +22,16 @@ export interface Measure {
   now: Date;
 }
 
-/** The longest chain that is followed. Alipay's chains have one intermediate certificate. */
+/**
+ * The maximum number of intermediate certificates between a certificate and a root certificate. Alipay's chains have
+ * one.
+ */
 const LONGEST_CHAIN = 6;
 
 /**
- * Whether a certificate leads to one of the root certificates (`anchors`) through the other certificates of its file.
- * Each step must be signed by a CA certificate. The dates of the root certificates are not checked, because the file is
- * pinned and some of its certificates have expired.
+ * Whether a chain of issuers leads from a certificate to one of the root certificates (`anchors`). Intermediate
+ * certificates are searched in `others` (the same certificate file). Each issuer must be a CA certificate. Some
+ * certificates in Alipay's root file have expired, so the dates of root certificates are not checked.
  */
 export function leadsTo(
   anchors: readonly X509Certificate[],
@@ -47,7 +53,8 @@ export function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate
   try {
     return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
   } catch {
-    // OpenSSL may not support the SM2 key of one certificate in Alipay's root file.
+    // The check throws if OpenSSL does not support the key. This may happen for one certificate in Alipay's root file,
+    // which has an SM2 key.
     return false;
   }
 }
@@ -61,16 +68,18 @@ export const KINDS = {
   publicKey: 'alipay_public_key',
 } as const;
 
-/** The keys of one configuration, imported once. */
+/** The parsed keys of one Alipay configuration. */
 export interface AlipayKeys {
   appKey: KeyObject;
-  /** The serial of the app certificate; empty in key mode. */
+  /**
+   * The serial of the app certificate. Empty if the configuration has only public keys and no certificates (key mode).
+   */
   appCertSerial: string;
   rootCertSerial: string;
   /**
-   * The keys that verify Alipay's messages. In key mode Alipay's keys have no serials, so they are numbered. In
-   * certificate mode the serial is `alipay_cert_sn`, and an unknown certificate is downloaded and verified
-   * (answers.ts).
+   * The keys that verify Alipay's messages, by serial. In certificate mode the serial is `alipay_cert_sn`, and the
+   * certificate of an unknown serial is downloaded and verified (answers.ts). In key mode Alipay's public keys have no
+   * serials, so the service names them `key-1`, `key-2` and so on.
    */
   ring: KeyRing;
   certificateMode: boolean;
@@ -82,8 +91,9 @@ type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'distrusted' | 'keep' | 
 type Download = (serial: string, measure: Measure) => Promise<string>;
 
 /**
- * Imports the keys. An app certificate selects certificate mode. Throws ChannelMisconfigured with the kind of the
- * certificate or key that cannot be used.
+ * Reads the keys of a configuration. If it contains an app certificate, certificate mode is used, otherwise key mode
+ * (public keys without certificates). If a certificate or key cannot be used, throws ChannelMisconfigured with the kind
+ * of the certificate or key.
  */
 export function readKeys(input: KeyInput, download: Download): AlipayKeys {
   const { pems } = input;

@@ -17,7 +17,9 @@ import type { PaypalSettings } from './settings.ts';
 
 /** The meaning of an order status (Orders v2 reference). A status that is not listed is pending. */
 type OrderMeaning = 'pending' | 'waiting' | 'approved' | 'completed' | 'voided';
-/** The meaning of a capture status (Payments v2 reference). */
+/**
+ * The meaning of the status of a capture (PayPal's word for the payment of an order). Source: Payments v2 reference.
+ */
 type CaptureMeaning = 'paid' | 'refunded' | 'pending' | 'declined';
 /** The meaning of a refund status (Payments v2 reference). */
 type RefundMeaning = 'succeeded' | 'pending' | 'failed';
@@ -48,8 +50,8 @@ const REFUND: ReadonlyMap<string, RefundMeaning> = new Map([
 ]);
 
 /**
- * Reasons for a pending capture that only the merchant can resolve, in its PayPal account (Payments v2, capture status
- * details).
+ * Reasons for a pending capture that only the merchant can resolve, in the merchant's PayPal account (Payments v2,
+ * capture status details).
  */
 const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'INTERNATIONAL_WITHDRAWAL',
@@ -133,8 +135,8 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
 }
 
 /**
- * Returns the fee, the net amount and the time of completion of a capture, as far as PayPal reports them. Only for a
- * COMPLETED capture without refunds is `update_time` (Payments v2) the time of completion.
+ * Returns the fee, the net amount and the time of completion of a capture, as far as PayPal reports them. `update_time`
+ * (Payments v2) is the time of completion only if the capture is COMPLETED and has no refunds.
  */
 function settlementOf(
   { seller_receivable_breakdown: breakdown, create_time: createdAt, update_time: updatedAt }: PaypalCapture,
@@ -155,8 +157,8 @@ function settlementOf(
 }
 
 /**
- * Adds the sum of the refunds that the order lists. If one refund is unreadable or in another currency, nothing is
- * added. The result is never smaller than the total that the capture reports.
+ * Adds to a paid outcome the sum of the refunds that the order lists. If one refund is unreadable or in another
+ * currency, the outcome stays unchanged. The sum is never smaller than the refunded total that the capture reports.
  */
 function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly PaypalRefund[]): Outcome {
   const states = listed.map(refundState);
@@ -248,8 +250,8 @@ function isPaypalPage({ protocol, hostname }: URL): boolean {
 }
 
 /**
- * Derives the outcome of a close from a query. PayPal has no call that closes an order, so the service closes its own
- * order only in a state in which the payer cannot have paid.
+ * Converts the outcome of a query to the outcome of a close. PayPal has no call that closes an order. So the service
+ * closes only its own record of the order, and only if the payer cannot have paid.
  */
 export function closeOutcome(outcome: Outcome): CloseOutcome {
   switch (outcome.kind) {
@@ -309,7 +311,7 @@ export function refundInOrder(order: PaypalOrder, ref: RefundRef): RefundOutcome
   return ours ? refundOutcome(ours, ref) : { kind: 'absent' };
 }
 
-/** Builds the outcome of a refusal. */
+/** Builds the outcome of a call that was refused. `definite` means that the refusal rules out a trade at PayPal. */
 export function declined(code: string, reason: string, definite = false): Extract<Outcome, { kind: 'declined' }> {
   return { kind: 'declined', code, reason, definite };
 }

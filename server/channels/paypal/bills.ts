@@ -23,7 +23,10 @@ import {
 import { type Call, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/** Thrown when no (more) pages can be read. `answer` is the result that the caller returns instead of a bill. */
+/**
+ * Thrown if PayPal does not return a page of transactions. `answer` is the result that the caller returns instead of a
+ * bill.
+ */
 class NoPages extends Error {
   readonly answer: Exclude<BillAnswer, { kind: 'bill' }>;
   constructor(answer: NoPages['answer']) {
@@ -251,10 +254,10 @@ function isTransportError(cause: UnknownCause): cause is 'timeout' | 'network' |
 /**
  * The days for which PayPal has bills; a day is a UTC day. A transaction may appear three hours late and is available
  * for three years (developer.paypal.com, Transaction Search v1). Only transactions that change a balance are listed
- * (`balance_affecting_records_only`, default Y), so pending payments are not listed. A payment belongs to the day on
- * which its processing began (`transaction_initiation_date`). PayPal does not document this; it is inferred. PayPal
- * returns a payment that the merchant does not claim within 30 days, and usually holds other pending payments for 21
- * days.
+ * (`balance_affecting_records_only`, default Y), so pending payments are not listed. PayPal does not document to which
+ * day a payment belongs. This service assumes that it is the day on which the processing began
+ * (`transaction_initiation_date`). PayPal returns a payment that the merchant does not claim within 30 days. Other
+ * payments are usually held for 21 days. So `heldDays` is a little more than 30.
  */
 export const PAYPAL_BILLS: BillCalendar = {
   utcOffsetMinutes: 0,
@@ -266,7 +269,8 @@ export const PAYPAL_BILLS: BillCalendar = {
 };
 
 /**
- * The longest time after a day that the service waits for its balances. After that it stores the bill without balances.
+ * The balances of a day may be available later than its transactions. The service waits at most this time (ms) after
+ * the end of the day, then it stores the bill without balances.
  */
 const PATIENCE_MS = 86_400_000;
 
@@ -289,8 +293,8 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
     const span = daySpan(day, PAYPAL_BILLS.utcOffsetMinutes);
     const windows = readWindows(call, settings, span);
     try {
-      // The first period is read before the bill file is begun, because a fault of the whole report appears there
-      // already. At most ten thousand transactions are then in memory.
+      // The first period is read before the bill file is created. If PayPal can return no report at all, the error
+      // appears in this first period. At most ten thousand transactions are then in memory.
       let account: string | undefined;
       let first: Rows | undefined;
       do {

@@ -94,10 +94,10 @@ async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: stri
 }
 
 /**
- * Queries a refund of this order by PayPal's refund id, even if the refund was not made through this service. If the
- * refund belongs to a different capture than the order, that capture is queried too. A capture with the order number
- * and the payee of this order is a second payment of the order; the outcome then contains it as `payment` (amounts in
- * minor units).
+ * Queries a refund by PayPal's refund id, even if the refund was not made through this service. If the refund belongs
+ * to a different capture (payment) than the one of the order, this capture is queried too. If the capture has the order
+ * number and the payee of the order, the order was paid twice. Then the outcome contains the second payment in
+ * `payment`; amounts in minor units.
  */
 async function refundById(
   call: Call,

@@ -184,14 +184,17 @@ export function offers({ links }: PaypalDispute, action: string): boolean {
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
 /**
- * Whether the disputed payments belong to this payee. A payment without a payee in the response counts as belonging to
- * it.
+ * Whether the merchant received all disputed payments. If the response does not state the payee of a payment, the
+ * payment is accepted.
  */
 function isPayee({ disputed_transactions: transactions }: PaypalDispute, merchantId: string | null): boolean {
   return transactions.every(({ seller }) => !merchantId || !seller?.merchant_id || seller.merchant_id === merchantId);
 }
 
-/** Converts PayPal's dispute; amounts in minor units. Returns a text with the reason if the dispute cannot be used. */
+/**
+ * Converts a dispute from PayPal's format to the format of this service; amounts in minor units. If the dispute cannot
+ * be used, returns a text with the reason.
+ */
 function disputeOf(found: PaypalDispute): ChannelDispute | string {
   const amount = readAmount(found.dispute_amount);
   if (!amount) return 'The disputed amount cannot be read.';

@@ -86,7 +86,10 @@ const FIELDS: readonly FieldSpec[] = [
   PERCENT_AND_AMOUNT_FIELD,
 ];
 
-/** The properties of PayPal as a channel (Orders v2): its scenes, currencies, limits, fields and certificates. */
+/**
+ * The properties of PayPal as a channel (Orders v2): its scenes (ways to pay), currencies, limits, fields and
+ * certificates.
+ */
 export const paypalKind: ChannelKind = {
   payWay: 'paypal',
   name: 'PayPal',

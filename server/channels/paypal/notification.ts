@@ -336,8 +336,8 @@ type Webhook = z.infer<typeof Webhook>;
 type Failed = Extract<NotificationsRegistered, { ok: false }>;
 
 /**
- * Finds the webhook with the notify URL or creates it, and subscribes it to all wanted events. Other subscriptions of
- * the webhook are kept.
+ * Finds or creates the webhook with the notify URL, and subscribes it to all required and optional events. Events to
+ * which the webhook is already subscribed stay subscribed.
  */
 export async function findOrMakeWebhook(
   call: Call,

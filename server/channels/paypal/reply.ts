@@ -1,4 +1,7 @@
-/** Sends a request to PayPal with an access token, classifies the response by its status, and reads it with schemas. */
+/**
+ * Sends a request to PayPal with an access token, classifies the response by its status, and checks and parses its
+ * body.
+ */
 import { z } from 'zod';
 import {
   type Transport,
@@ -72,7 +75,7 @@ const Text = z.string().optional().catch(undefined);
 const Amount = z.object({ currency_code: z.string(), value: z.string() });
 const Details = z.object({ reason: Text }).optional().catch(undefined);
 const Payee = z.object({ merchant_id: Text }).optional().catch(undefined);
-/** A time in a PayPal response. */
+/** Parses a time with a UTC offset in a PayPal response. */
 export const Time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
 /** The links of a PayPal resource. If they cannot be read, the list is empty. */
 export const Links = z
@@ -156,7 +159,7 @@ export type PaypalRefund = z.infer<typeof Refund>;
 /** An access token and its lifetime in seconds. */
 type PaypalToken = z.infer<typeof Token>;
 
-/** A call without a usable result, with the cause. */
+/** The result of a call that returned no usable response. `cause` is the reason. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -180,8 +183,8 @@ export interface Refused {
 export type Reply = { kind: 'ok'; body: unknown } | Refused | Unknown;
 
 /**
- * Classifies a response. Only 200 and 201 with readable JSON are a success. 429, 5xx and unreadable responses are
- * unknown.
+ * Classifies a response. Only 200 and 201 with readable JSON are a success. After 429, 5xx or an unreadable response
+ * the result is unknown.
  */
 function readReply(answer: WireAnswer): Reply {
   const { status } = answer;
@@ -253,7 +256,7 @@ function readToken(body: unknown): PaypalToken | undefined {
   return Token.safeParse(body).data;
 }
 
-/** Returns the id of the capture that the refund's link names. */
+/** Returns the id of the refunded capture, which is at the end of the refund's link `up`. */
 export function captureIdOf(links: PaypalRefund['links']): string | undefined {
   const up = links.find(({ rel }) => rel === 'up')?.href ?? '';
   return /\/v2\/payments\/captures\/([A-Za-z0-9-]{1,64})$/.exec(up)?.[1];

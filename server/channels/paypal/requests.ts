@@ -27,7 +27,10 @@ export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings)
   };
 }
 
-/** Builds `POST /v2/checkout/orders`. The amount is in major units. A repeat is byte-identical. */
+/**
+ * Builds `POST /v2/checkout/orders`. The amount is in major units. If the request is repeated, its body has the same
+ * bytes.
+ */
 export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder): WireRequest {
   const options = order.options.paypal ?? {};
   const body = {

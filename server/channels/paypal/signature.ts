@@ -39,8 +39,8 @@ const PATH = /^\/v1\/notifications\/certs\/[A-Za-z0-9-]{1,128}$/;
 const LONGEST_CHAIN = 6;
 
 /**
- * Whether a certificate may be downloaded from this URL: https, a PayPal host of the mode, and the path of the
- * certificates.
+ * Whether a webhook certificate may be downloaded from this URL. It must be an https URL of PayPal with the path of
+ * PayPal's certificates. In simulator mode it must be a URL of the simulator.
  */
 export function isCertificateUrl(text: string, mode: Mode, apiUrl: string): boolean {
   if (mode === 'simulator') return text.startsWith(apiUrl) && PATH.test(text.slice(apiUrl.length));
@@ -62,15 +62,15 @@ export interface Trust {
 /** The key of a checked webhook certificate, and whether its chain is complete. */
 export interface JudgedKey {
   key: KeyObject;
-  /** False if the certificate itself is right but a certificate between it and a root is missing. */
+  /** False if the certificate itself is valid, but an intermediate certificate between it and a root is missing. */
   isChained: boolean;
   until: Date;
 }
 
 /**
- * Checks the first certificate in `pem` and returns its key. Throws CertificateRefused if it is not PayPal's, is
- * expired, or has a complete chain that does not lead to a trusted root. A missing issuer is not an error here;
- * `isChained` is then false.
+ * Checks the first certificate in `pem` and returns its key. Throws CertificateRefused if the certificate is not
+ * PayPal's or has expired. Also throws if its chain is complete but does not lead to a trusted root. If an issuer in
+ * the chain is missing, `isChained` is false.
  */
 export function judgeKey(pem: string, { roots, intermediates }: Trust, at: Date): JudgedKey {
   const [leaf, ...others] = readPems(pem);
@@ -146,8 +146,8 @@ function leadsToRoot(
 }
 
 /**
- * Whether a known certificate has the name of this certificate's issuer. If it has the name but did not sign, the
- * certificate is forged, and its issuer does not count as missing.
+ * Whether a certificate with the name of the issuer is known. If a known certificate has this name but its key did not
+ * sign, the signed certificate is forged. Then the issuer is not reported as missing.
  */
 function isNamed(known: readonly X509Certificate[], { issuer }: X509Certificate): boolean {
   return known.some(({ subject }) => subject === issuer);

@@ -50,8 +50,8 @@ export function readCodePaid(reply: Reply, account: Account, order: OrderRef, re
 }
 
 /**
- * Reads the refusal of a create call. It is definite (no trade exists) only if it is signed and its code rules out a
- * trade.
+ * Reads the refusal of a create call. The refusal is definite (no trade exists) only if the response is signed and the
+ * error code rules out a trade.
  */
 function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
@@ -119,9 +119,9 @@ function readRevoked(members: Members, amount: Money | undefined, receivedAt: Da
 }
 
 /**
- * Reads the response to a reverse, which may have returned money. The response must contain the order number. In
- * partner mode it must also contain the merchant ids of the partner and of the sub-merchant ("撤销", sp_mchid and
- * sub_mchid).
+ * Reads the response to a reverse (a call that cancels an order and returns a payment that was already made). The
+ * response must contain the order number. In partner mode it must also contain the merchant ids of the partner and of
+ * the sub-merchant ("撤销", sp_mchid and sub_mchid).
  */
 export function readReversed(reply: Reply, account: Account, order: OrderRef): CloseOutcome {
   if (reply.kind !== 'answered') return readClosed(reply);
@@ -284,8 +284,8 @@ function rejected({ status, code, message }: Refused) {
 const H5_URL_SECONDS = 240;
 
 /**
- * Reads the response to a create call. After a success the order is pending, and the outcome contains what the payer's
- * app or browser needs for the payment in this scene.
+ * Reads the response to a create call. After a success the order is pending. The outcome then contains what the payer's
+ * app or browser needs to pay, for example a QR code or a URL.
  */
 export async function readPlaced(reply: Reply, settings: Settings, order: PlaceOrder, now: Date): Promise<Outcome> {
   if (reply.kind === 'unknown') return reply;

@@ -47,7 +47,10 @@ type Column = (typeof NAMES)[number];
  */
 const LAST_TEXT = '商户数据包';
 
-/** The columns of the line of sums at the end of the bill, from the same document as `NAMES`. */
+/**
+ * The columns of the line of sums at the end of the bill. Source: the same page of WeChat Pay's documentation as for
+ * `NAMES`.
+ */
 const SUM_NAMES = [
   '总交易单数',
   '应结订单总金额',
@@ -123,15 +126,16 @@ interface BillOwner {
   mchid: string;
   subMchid: string | undefined;
   /**
-   * True if the file contains the rows of all merchants of the partner. The rows of the other merchants are then
-   * skipped.
+   * True if the file contains the rows of all merchants of the partner. The reader then returns only the rows of this
+   * merchant.
    */
   isWhole?: boolean;
 }
 
 /**
- * Reads a trade bill (交易账单, ALL), in GZIP or plain. The same file may then contain a second bill, with the refunds from
- * the available balance (RECHARGE_REFUND), which is read too. Throws BillMalformed.
+ * Reads a trade bill (交易账单, ALL) from a GZIP file or a plain file. After the trade bill the file may contain a second
+ * bill (RECHARGE_REFUND) with the refunds from the available balance. The second bill is read too. Throws
+ * BillMalformed.
  */
 export async function* readTradeBill(
   file: string,
@@ -148,8 +152,8 @@ export async function* readTradeBill(
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
   const part = rows.end(reader.end());
-  // In a bill of all merchants, a difference of the sums (`shortfall`) may be due to any merchant, so it is not
-  // reported for this one.
+  // In a bill of all merchants, any merchant may be the cause of a wrong sum (`shortfall`). So it is not reported for
+  // the merchant whose rows are returned.
   yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
 }
 
@@ -236,8 +240,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   };
 
   /**
-   * Begins the second bill in the file. Its current format is not documented. If its header differs from the expected
-   * columns, the second bill is skipped.
+   * Starts to read the second bill in the file. WeChat Pay does not document the current format of this bill. If its
+   * header differs from the expected columns, the second bill is skipped.
    */
   function beginSecond(text: string, line: number): void {
     try {
@@ -424,7 +428,10 @@ function added(
   return Object.fromEntries(names.map((name) => [name, before[name] + more[name]])) as Record<SumName, bigint>;
 }
 
-/** Returns the number in a cell, or null if it is missing. WeChat Pay writes 0 for a missing number. */
+/**
+ * Returns the order, trade or refund number in a cell, or null if the cell has none. WeChat Pay writes 0 for a missing
+ * number.
+ */
 function numberIn(text: string): string | null {
   return text === '' || text === '0' ? null : text;
 }

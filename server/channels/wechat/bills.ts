@@ -99,8 +99,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
 
 /**
  * Requests one of the two bills of a day. The bill ALL does not contain refunds from the available balance (充值退款,
- * "下载交易账单", bill_type); they have a second bill. WeChat Pay's documents suggest that these are the refunds with
- * `funds_account` AVAILABLE.
+ * "下载交易账单", bill_type). These refunds are in the bill RECHARGE_REFUND. WeChat Pay's documents suggest that their
+ * `funds_account` is AVAILABLE.
  */
 async function requestBill(
   { ask, settings, now }: BillCalls,

@@ -69,8 +69,8 @@ export function createWechatChannel(input: ChannelInput): Channel {
     const after = await query(order);
     if (after.kind === 'unknown') return after;
     if (after.kind === 'paid') return { ...reversed, returned: { channelNo: after.channelNo, at: after.at } };
-    // A query shortly after a reverse may still return the old state, so this result does not show whether the money
-    // was returned.
+    // A query shortly after a reverse may still return the old state. Such a response does not show whether the money
+    // was returned, so the outcome is unknown.
     const isEnded = after.kind === 'closed' || after.kind === 'absent';
     return isEnded
       ? reversed

@@ -86,8 +86,9 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   }
 
   /**
-   * Lists complaints. WeChat Pay selects them by the day on which they were made, and a payer may continue an older
-   * complaint that was closed. So the listed period begins 24 days (`EARLIER_MS`) before `since`.
+   * Lists complaints. WeChat Pay selects complaints by the day on which they were made. A payer may continue an older
+   * complaint that was closed. So that such complaints are listed too, the listed period begins 24 days (`EARLIER_MS`)
+   * before `since`.
    */
   async function list(since: Date, page = '0'): Promise<DisputePage> {
     const begin = new Date(since.getTime() - EARLIER_MS);

@@ -51,8 +51,8 @@ const PLATFORM = 'Merchant platform (pay.weixin.qq.com), Product center';
 
 /**
  * Lists the settings that the merchant must make at WeChat Pay for this service. Sources: "H5支付" and "JSAPI支付", 开发配置
- * (H5 支付域名, JSAPI 支付授权目录), and "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). The scenes qr, app and code need no
- * registered URL, because each order contains its notification URL.
+ * (H5 支付域名, JSAPI 支付授权目录), and "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). The ways to pay qr, app and code need
+ * no registered URL, because each order contains its notification URL.
  */
 function wechatRegistrations(
   fields: Readonly<Record<string, string>>,
@@ -91,8 +91,8 @@ function wechatRegistrations(
 const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
 
 /**
- * The longest time that an order can be paid. code_url and prepay_id expire after two hours. An h5_url expires after
- * five minutes, but the service renews it until the order expires.
+ * The longest time (seconds) in which an order can be paid. code_url and prepay_id expire after two hours. An h5_url
+ * expires after five minutes, but the service renews it until the order expires.
  */
 const TWO_HOURS = 2 * 3600;
 /**
@@ -266,8 +266,8 @@ const CERT_KINDS: readonly CertKindSpec[] = [
 ];
 
 /**
- * The properties of WeChat Pay as a channel (API v3), for direct merchants and for partners: its scenes, limits, fields
- * and certificates.
+ * The properties of WeChat Pay as a channel (API v3), for direct merchants and for partners: its scenes (ways to pay),
+ * limits, fields and certificates.
  */
 export const wechatKind: ChannelKind = {
   payWay: 'wechat',

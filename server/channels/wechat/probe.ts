@@ -27,7 +27,10 @@ interface Prober {
   now: () => Date;
 }
 
-/** The name of each product as a test result shows it: WeChat Pay's name, then this service's scene in parentheses. */
+/**
+ * The name of each WeChat Pay product in a test result. The code in parentheses is this service's name for the scene
+ * (way to pay).
+ */
 const NAMES: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'Native (qr)',
   h5: 'H5 (h5)',
@@ -44,9 +47,9 @@ const LIFE_MS = 120_000;
 const INVENTED_PAYER = 'nobody@test';
 
 /**
- * Tests the products: creates an order of 0.10 CNY in each scene and closes it at once. No payer gets the code or URL
- * of the order, so it cannot be paid. The scenes `jsapi` and `mini` use a payer that does not exist. The scene `code`
- * (the merchant scans the payer's code) is not tested, because it needs the code of a real payer.
+ * Tests the products: creates an order of 0.10 CNY in each scene (way to pay) and closes it at once. No payer gets the
+ * code or URL of the order, so it cannot be paid. The scenes `jsapi` and `mini` use a payer that does not exist. The
+ * scene `code` (the merchant scans the payer's code) is not tested, because it needs the code of a real payer.
  */
 async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const { settings } = prober;
@@ -63,12 +66,18 @@ function untestedProducts(settings: Settings, scenes: readonly Scene[]): ProbeCh
   return [...apps, ...scenes.map((scene) => notReached('product', nameOf(scene)))];
 }
 
-/** Returns every app id that the scenes use, with the configuration field that contains it. */
+/**
+ * Returns every app id that the given scenes (ways to pay) use. Each app id has the name of the configuration field
+ * that contains it.
+ */
 function appsOf(settings: Settings, scenes: readonly Scene[]): [appId: string, field: string][] {
   return [...new Map(scenes.flatMap((scene) => appsOfScene(settings, scene)))];
 }
 
-/** Returns the app ids of a scene: those of the partner or direct merchant, and those of the sub-merchant. */
+/**
+ * Returns the app ids for one scene (way to pay): first those of the partner or direct merchant, then those of the
+ * sub-merchant.
+ */
 function appsOfScene({ appId, sceneAppIds, sub }: Settings, scene: Scene): [appId: string, field: string][] {
   const suffix = `${scene.slice(0, 1).toUpperCase()}${scene.slice(1)}`;
   const named = (field: string, own: readonly string[] = [], usual?: string): [string, string][] => {
@@ -188,7 +197,7 @@ const UNKNOWN_ORDER = 'probe0000000000';
 
 /**
  * Tests the configuration: queries an order that does not exist and downloads the certificates, which changes nothing
- * at WeChat Pay. If `products` is given, it also tests the products of these scenes.
+ * at WeChat Pay. If `products` is given, also tests whether the merchant can use these scenes (ways to pay).
  */
 export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   const credentials = await testCredentials(prober);

@@ -60,7 +60,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** The fields of a received JSON object. The types of the values are not checked. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Parses UTF-8 bytes as one JSON object. Throws UnreadableJson if they are not, or if a field name is duplicate. */
+/**
+ * Parses UTF-8 bytes as one JSON object. Throws UnreadableJson if the bytes are not a JSON object or if a field name is
+ * duplicate.
+ */
 export function readObject(bytes: Buffer | string): Members {
   const { value, text } = parse(bytes);
   if (!isObject(value)) throw new UnreadableJson('unparsable', 'The content is not a JSON object.');
@@ -140,9 +143,9 @@ export function isDefinite(code: string, message: string): boolean {
 const KNOWN_CODES: ReadonlySet<string> = new Set(['ORDER_PAID', 'ORDER_CLOSED', 'OUT_TRADE_NO_USED', 'TRADE_ERROR']);
 
 /**
- * Returns why it is unknown after a signed refusal of a create call whether WeChat Pay has a trade for the order.
- * `trade_may_exist`: the error code or the message indicates a trade. `unlisted`: this service does not know the error
- * code.
+ * A signed refusal of a create call does not always prove that WeChat Pay has no trade for the order. Returns the
+ * reason for this doubt. `trade_may_exist`: the error code or the message indicates a trade. `unlisted`: this service
+ * does not know the error code.
  */
 export function createDoubt(code: string, message: string): RefusalDoubt {
   return KNOWN_CODES.has(code) || isRepeated(message) ? 'trade_may_exist' : 'unlisted';

@@ -1,4 +1,4 @@
-/** Builds the calls to WeChat Pay, with the merchant's options of an order. */
+/** Builds the requests to WeChat Pay. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
 import { plainText } from '../transport.ts';
 import { type Settings, type SubMerchant, subAppIdsOf } from './settings.ts';
@@ -21,9 +21,9 @@ export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
 }
 
 /**
- * Builds the fields that describe where a payment is made (store, device). WeChat Pay accepts them only with an IP
- * address. This is the payer's address. If the merchant scans the payer's code, it is the address of the merchant's
- * till.
+ * Builds the fields that describe where a payment is made (store, device). WeChat Pay accepts them only together with
+ * an IP address. If the merchant scans the payer's code, this is the address of the merchant's till, otherwise the
+ * address of the payer.
  */
 export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<string, unknown> | undefined {
   const { storeId, deviceId }: WechatOptions = options.wechat ?? {};
@@ -40,7 +40,7 @@ export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<stri
   return needsAddress(options.wechat) ? { payer_client_ip: clientIp, ...place } : undefined;
 }
 
-/** Whether the options require the payer's IP address. */
+/** Whether the order needs an IP address. WeChat Pay accepts a store id or a device id only with an IP address. */
 export function needsAddress(options: WechatOptions | undefined): boolean {
   return options?.storeId !== undefined || options?.deviceId !== undefined;
 }
@@ -49,7 +49,7 @@ function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unkno
   return { merchant_goods_id: id, goods_name: name, quantity, unit_price: price };
 }
 
-/** The identity of the merchant in every request. */
+/** The ids of the merchant in requests, and the default app id. */
 export interface Account {
   mchid: string;
   /** The default app id. It is used for an order without an app id. */
@@ -99,7 +99,7 @@ export interface Call {
   about: WireRequest['about'];
 }
 
-/** The last path segment of the create call of each scene. WeChat Pay does not support other scenes. */
+/** The last path segment of the create call for each scene (way to pay). WeChat Pay supports no other scenes. */
 export const PRODUCTS: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'native',
   jsapi: 'jsapi',
@@ -173,9 +173,9 @@ export function closeRequest(account: Account, order: Pick<OrderRef, 'orderNo'>)
 
 /**
  * Builds POST /v3/refund/domestic/refunds; amounts in fen. If the request is repeated, its body has the same bytes. If
- * WeChat Pay's payment id (transaction_id) is known, the request names the payment by it. WeChat Pay recommends this,
- * because a paid order is sometimes not found by its order number. A partner uses the same path and adds the
- * sub-merchant's id ("退款申请").
+ * WeChat Pay's payment id (transaction_id) is known, the request contains this id instead of the order number. WeChat
+ * Pay recommends this, because a paid order is sometimes not found by its order number. A partner uses the same path
+ * and adds the sub-merchant's id ("退款申请").
  */
 export function refundRequest({ refundFunds, sub }: Pick<Settings, 'refundFunds' | 'sub'>, refund: RefundOrder): Call {
   const transactionId = refund.paymentNo ?? refund.channelTradeNo;

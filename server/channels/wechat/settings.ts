@@ -33,7 +33,7 @@ export interface Settings {
   /** The base URL of the spare host, used when `base` does not respond. Undefined for the simulator. */
   spareBase: string | undefined;
   mchid: string;
-  /** The app id for scenes without an entry in `sceneAppIds`. */
+  /** The app id for the scenes (ways to pay) that have no app id of their own in `sceneAppIds`. */
   appId: string;
   /**
    * The app ids of each scene that does not use `appId`. An order that names no app id uses the first app id of its

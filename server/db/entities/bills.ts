@@ -36,7 +36,7 @@ export const PayeeEntity = defineEntity({
   properties: {
     project: code().primary(),
     payWay: p.string().length(16).primary().$type<PayWay>(),
-    /** The configuration version, as stored in orders. */
+    /** The number of the channel configuration version. Every order stores the version with which it was created. */
     version: p.integer().primary(),
     mode: p.string().length(16).$type<Mode>(),
     payee: p.string().length(128),
@@ -61,7 +61,7 @@ export const BillEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>(),
     /** The project whose configuration is used first to fetch the bill. */
     project: code(),
-    /** The day in the channel's time zone. */
+    /** The day that the bill covers, in the channel's time zone. */
     day: p.date(),
     state: p.string().length(16).$type<BillState>(),
     source: p.string().length(16).$type<BillSource>().nullable(),
@@ -73,7 +73,7 @@ export const BillEntity = defineEntity({
     readings: p.integer(),
     lines: p.integer(),
     /**
-     * The highest number of lines that a used read attempt returned. If a later attempt returns fewer lines, the
+     * The highest number of lines that the bill has had so far. If the file has fewer lines when it is read again, the
      * channel has shortened the bill.
      */
     mostLines: p.integer(),
@@ -88,8 +88,8 @@ export const BillEntity = defineEntity({
     totals: json<StoredTotals[]>().nullable(),
     sums: json<BillSum[]>().nullable(),
     /**
-     * The pending refunds that the lines contained, stored when the lines are removed; null = the lines still exist and
-     * are read instead.
+     * A summary of the refunds that were still pending in the bill. It is stored when retention removes the bill's
+     * lines. While the lines exist, the field is null, because the refunds are read from the lines.
      */
     pendingRefunds: json<PendingRefunds[]>().nullable(),
     /**
@@ -156,7 +156,8 @@ export const BillLineEntity = defineEntity({
       expression: `create index "bill_lines_order" on "bill_lines" ("order_no") where order_no is not null`,
     },
     {
-      // An index of pending lines only: there are few of them, and every settlement report reads them.
+      // An index of the lines about refunds that were still pending when the channel made the bill. There are few such
+      // lines, and every settlement report reads them.
       name: 'bill_lines_pending',
       expression: `create index "bill_lines_pending" on "bill_lines" ("bill_no") where kind = 'pending'`,
     },

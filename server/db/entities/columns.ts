@@ -12,7 +12,6 @@ export const queueKey = () => p.string().length(192);
 export const text = () => p.text();
 /** An instant in UTC, with microseconds. */
 export const instant = () => p.datetime(6);
-/** Bytes of any kind. */
 export const bytes = () => p.uint8array();
 /** An amount in minor units of a currency, as a bigint, because a floating-point number could be inexact or NaN. */
 export const minor = () => p.bigint();

@@ -26,7 +26,10 @@ export const ChannelConfigEntity = defineEntity({
   uniques: [{ properties: ['project', 'payWay', 'version'] }],
 });
 
-/** Why the last notifications of a channel were refused; instants in RFC 3339 format. */
+/**
+ * Why the channel's notifications were last refused, and how many were refused. `since` is the time of the first
+ * refusal, and `at` is the time of the last refusal.
+ */
 export interface StoredRefusal {
   why: string;
   detail: string;
@@ -55,7 +58,10 @@ export const ChannelStateEntity = defineEntity({
     lastNoticeAt: instant().nullable(),
     /** The reason and the number of the last refused notifications. */
     refusedNotices: json<StoredRefusal>().nullable(),
-    /** When the earliest certificate of the current version expires. */
+    /**
+     * When the first certificate kind of the current version has no valid certificate any more. Root certificates are
+     * ignored. null = no certificate has an expiry date.
+     */
     certsExpireAt: instant().nullable(),
     /**
      * Incremented by every change of the trusted keys. A channel object that was built before the change is not used
@@ -87,14 +93,14 @@ export const CertEntity = defineEntity({
     encrypted: text().nullable(),
     isDefault: p.boolean(),
     /**
-     * The mode and channel account to which the use of the key is limited. Null = the first configuration determines
-     * them.
+     * The mode and the channel account for which the key may be used. null = the key was uploaded before the channel
+     * had a configuration. The first configuration sets both fields.
      */
     mode: p.string().length(16).$type<Mode>().nullable(),
     account: p.string().length(128).nullable(),
     /**
-     * When an administrator trusted the key or certificate to verify the channel's signatures; null = not trusted. Only
-     * used for verification kinds.
+     * When an administrator trusted the key or certificate; null = not trusted. Only a trusted key may verify
+     * signatures of the channel. For keys with another purpose the field has no meaning.
      */
     trustedAt: instant().nullable(),
     /**

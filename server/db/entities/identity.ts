@@ -24,8 +24,8 @@ export const AdminEntity = defineEntity({
 });
 
 /**
- * A session of an administrator. The session ends when the row is deleted or the account gets a new generation; a token
- * without a row is refused.
+ * A session of an administrator. Deleting the row ends the session. Changing the account's number `generation` ends all
+ * sessions of the account. A token without a row is refused.
  */
 export const SessionEntity = defineEntity({
   name: 'Session',
@@ -147,8 +147,9 @@ export const ApiAppEntity = defineEntity({
 });
 
 /**
- * How much of its limits an application has used in one period: the number of orders, or the minor units of orders or
- * refunds.
+ * What an application has used in one period (`span`), in one currency. For `hour`, `used` is the number of orders. For
+ * `day` and `month`, it is the sum of the orders in minor units. For `refunds`, it is the sum of the refunds of one
+ * day.
  */
 export const LimitUseEntity = defineEntity({
   name: 'LimitUse',
@@ -199,8 +200,8 @@ export const AuditEntity = defineEntity({
 });
 
 /**
- * The audit log key of a former master key, encrypted with a later master key. The key is kept, because it verifies the
- * lines written with it.
+ * A key with which the audit log was written while an earlier master key was in use. It is kept to verify these lines,
+ * and is encrypted with a later master key.
  */
 export const AuditKeyEntity = defineEntity({
   name: 'AuditKey',

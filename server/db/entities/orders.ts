@@ -1,5 +1,5 @@
-// Orders with their history, exceptions (cases for an operator), channel messages, notifications, idempotency keys and
-// due effects.
+// Orders with their history, exceptions (cases for an operator), channel messages, notifications and idempotency keys.
+// Also the side effects of orders that must still run.
 
 import { defineEntity, p } from '@mikro-orm/core';
 import {
@@ -117,9 +117,9 @@ export const OrderEntity = defineEntity({
     approvalsAsked: p.integer().default(0),
     approvalAskedAt: instant().nullable(),
     /**
-     * For an in-store payment (payer's code), whose close request can also refund the payment: when the lease of the
-     * sent close request ends. Before this time the request counts as running. After this time its result counts as
-     * unknown. null = no close request waits for its result.
+     * For an in-store payment (payer's code), a request that closes the order can also refund the payment. This is the
+     * time until which such a request counts as running. After this time its result counts as unknown. null = no such
+     * request waits for its result.
      */
     reverseDoubtAt: instant().nullable(),
     settlement: json<StoredSettlement>().nullable(),
@@ -272,8 +272,8 @@ export const ChannelMessageEntity = defineEntity({
     status: p.integer().nullable(),
     durationMs: p.integer().nullable(),
     /**
-     * The request id that the channel's support needs to find the request. If equal messages are only counted, the id
-     * of the last message.
+     * The request id by which the channel's support finds the request. If repeated messages were only counted in this
+     * row, it is the id of the last one.
      */
     supportId: p.string().length(128).nullable(),
     /** Request and response, compressed (db/queries/messages.ts). */
@@ -371,8 +371,9 @@ export const RemovedOrdersEntity = defineEntity({
 export type RemovedOrdersRow = RowOf<typeof RemovedOrdersEntity>;
 
 /**
- * A side effect of an order or refund transition that could not run in the commit of the transition, or that waits for
- * an earlier effect of the same order. Effects run sorted by `sequence` and `place`; each effect runs once.
+ * A side effect of an order or refund transition, for example on stock or coins. It is stored if it could not run in
+ * the commit of the transition, or if an earlier side effect of the same order must run first. Side effects run in the
+ * sequence of `sequence` and `place`. Each runs once.
  */
 export const DueEffectEntity = defineEntity({
   name: 'DueEffect',

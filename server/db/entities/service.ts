@@ -1,4 +1,5 @@
-// Tables of the service itself: its processes, its rate limits, and the history that retention has removed.
+// Tables of the service itself: its processes, its rate limits, and the instants up to which retention has removed old
+// rows.
 
 import { defineEntity, p } from '@mikro-orm/core';
 import type { PayWay } from '../../domain.ts';
@@ -29,7 +30,7 @@ export interface ProcessFigures {
   /** The length of the period that `channels` covers, in seconds. */
   seconds: number;
   channels: ChannelCalls[];
-  /** The number of due rows that the process is working on, by kind. */
+  /** How many rows (such as orders to query) the background jobs of the process are working on, by kind of job. */
   underWay: Record<string, number>;
 }
 

@@ -3,13 +3,16 @@ import type { Mode, PayWay } from '../../domain.ts';
 import type { SkillResource } from './catalog.ts';
 import { type RowOf, code, instant, json, queueKey, minor, text } from './columns.ts';
 
-/** One payment method of an offer. */
+/** One of the payment methods that a caller of a paid skill can choose from. */
 export interface OfferEntry {
   payWay: PayWay;
   mode: Mode;
 }
 
-/** The pay-per-call part of an order: the offer, and the state of its delivery. */
+/**
+ * The additional data of an order for one paid call of a skill: the payment methods that the caller can choose from,
+ * the input of the call, and the state of the delivery.
+ */
 export const SkillOrderEntity = defineEntity({
   name: 'SkillOrder',
   tableName: 'skill_orders',
@@ -35,7 +38,10 @@ export const SkillOrderEntity = defineEntity({
     /** The signed offer and receipt of x402's extension `offer-receipt`. */
     signedOffer: text().nullable(),
     signedReceipt: text().nullable(),
-    /** The payment request for Alipay's agents; empty = the account does not accept payments by agents. */
+    /**
+     * The payment request that AI agents with an Alipay wallet receive; empty = the Alipay account does not accept
+     * payments by agents.
+     */
     paymentNeeded: text().nullable(),
     /**
      * The Alipay trade number for which an agent sent a payment proof. The delivery is confirmed to Alipay at

@@ -19,9 +19,9 @@ export interface Reading {
 const PART_LINES = 500;
 
 /**
- * Builds the statements that insert consecutive lines of a bill. They are built in advance, because building takes half
- * of the time and needs no database. The inserts commit with `synchronous_commit = off`, which halves the time for a
- * large bill. This is safe, because the lines are used only after a later synchronous commit.
+ * Builds the statements that insert consecutive lines of a bill. They are built before the database is used, because
+ * building them takes long. The inserts commit with `synchronous_commit = off`, which halves the time for a large bill.
+ * A crash may lose such commits, but the lines are used only after a later synchronous commit.
  */
 export function statementsOf(of: Reading, lines: readonly BillLine[]): Sql[] {
   const statements: Sql[] = [];
@@ -65,8 +65,8 @@ export async function writeLines(store: Store, statements: readonly Sql[]): Prom
 }
 
 /**
- * Replaces NUL, which PostgreSQL rejects, and cuts a text that is longer than `most`. A number of this service is never
- * that long.
+ * Replaces NUL, which PostgreSQL rejects, and cuts a text that is longer than `most`. Order and refund numbers of this
+ * service are always shorter, so they are never cut.
  */
 function kept<Text extends string | null>(text: Text, most?: number): Text | string {
   if (text === null) return text;
@@ -74,7 +74,7 @@ function kept<Text extends string | null>(text: Text, most?: number): Text | str
   return most === undefined || whole.length <= most ? whole : whole.slice(0, most);
 }
 
-/** Lines that one statement of a removal deletes. */
+/** The maximum number of bill lines that one delete statement removes. */
 const PART_REMOVED = 5_000;
 
 /** Removes the lines of finished read attempts that the bill does not use. Returns the number of removed lines. */
@@ -179,9 +179,9 @@ export async function analyzeLines(store: Store, day: string): Promise<void> {
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Removes the lines of old bills. For expired months the partition is dropped; for the month in which the retention
- * ends, lines are deleted bill by bill. The bills are kept, with the results of the refunds that were pending in their
- * lines.
+ * Removes the lines of old bills. For expired months the whole partition is dropped. For the month in which the
+ * retention ends, lines are deleted bill by bill. The bills themselves are kept. Before the removal, each bill stores a
+ * summary of the refunds that were pending in it.
  */
 export const removeBillLines: Removal = async (store, before, goesOn = () => true) => {
   const limit = before.toISOString().slice(0, 10);

@@ -38,9 +38,9 @@ export interface Matched {
 }
 
 /**
- * Compares a bill with the orders of its account in one statement: stores each difference with the values of both
- * sides, marks differences that no longer exist, and stores the fees. An unchanged difference keeps its state, so a
- * repeated comparison changes nothing.
+ * Compares a bill with the orders of its account in one statement. It stores each difference with the values of the
+ * bill and of this service, marks differences that no longer exist, and stores the fees. An unchanged difference keeps
+ * its state, so a repeated comparison changes nothing.
  */
 export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
   const { bill: compared, from, to, utcOffsetMinutes, rates, now, only } = match;
@@ -201,8 +201,9 @@ const REFUND_DIFFERENCE = sql`case
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
 /**
- * What the bill states about a stored difference (column `theirs`), without the position of the line in the file. The
- * text `reason` begins with this position, so the position is removed there too.
+ * SQL value: what the bill states about a difference (column `theirs`). The position of the line in the file is left
+ * out, because it can change without a new difference. The text `reason` begins with the position too, so the beginning
+ * is cut off.
  */
 const billSide = (row: string): Sql =>
   sql`row(${sql.raw(row)}.theirs - 'line' - 'reason', regexp_replace(${sql.raw(row)}.theirs->>'reason', '^[0-9:]+ ', ''))`;
@@ -231,21 +232,22 @@ const DETAIL = jsonOf({
 const NUMBER = {
   payment: (line: string) => sql`${sql.raw(line)}.channel_trade_no`,
   refund: (line: string) => sql`coalesce(${sql.raw(line)}.channel_refund_no, ${sql.raw(line)}.refund_no)`,
-  // In a dispute, the hold and its release may have the same number, so event and amount are added.
+  // For one dispute, the channel first debits the amount and may later return it, with the same number. So event and
+  // amount are added to the number.
   dispute: (line: string) =>
     sql`(${sql.raw(line)}.channel_refund_no || ' ' || ${sql.raw(line)}.event || ' ' || ${sql.raw(line)}.amount)`,
 } as const;
 
 /**
- * The ordinal of a line among the lines of one transaction; from 2 on, the line is a repetition. A line without a
+ * SQL column `copy`: 1 for the first line of a transaction in the bill, 2 or more for a repeated line. A line without a
  * number counts as a separate transaction.
  */
 const copyOf = (kind: keyof typeof NUMBER): Sql => sql`row_number() over (
            partition by l.order_no, ${NUMBER[kind]('l')}, case when ${NUMBER[kind]('l')} is null then l.line end order by l.line) as copy`;
 
 /**
- * SQL column: whether the previous day's bill contains the same transaction. Only lines close to midnight are looked
- * up.
+ * SQL column `is_before`: whether the bill of the previous day already contains the transaction of a line. Only lines
+ * close to midnight are compared.
  */
 const isBefore = (of: Given, kind: keyof typeof NUMBER): Sql => sql`(l.at < ${of.from} + ${MIDNIGHT} and exists (
            select 1 from bill_lines e join bills b on b.bill_no = e.bill_no and b.reading = e.reading
@@ -254,18 +256,18 @@ const isBefore = (of: Given, kind: keyof typeof NUMBER): Sql => sql`(l.at < ${of
               and b.day = ${of.day} - 1)) as is_before`;
 
 /**
- * The key of an unreadable line: the hash of the line's text, its ordinal among lines with equal text, and the order
- * number or bill number.
+ * SQL value that identifies an unreadable line: the hash of the line's text, its ordinal among lines with equal text,
+ * and its order number. If it has no order number, the bill number is used.
  */
 const markOf = (of: Given): Sql => sql`case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
            row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${of.billNo})) end`;
 
 /**
- * SQL condition: the stored disputes and losses (amounts lost to disputes) of an order do not explain a line that the
- * channel debited or credited for a dispute. A debit line is unexplained if both are true: the order's net debit is
- * higher than the total of its disputes and losses, and no credit, dispute or loss has the amount of the line. A credit
- * line is unexplained if the order's net debit is lower than its losses minus its disputes that are not lost. An order
- * with a stored dispute in another currency has no unexplained credit lines.
+ * SQL condition: the stored disputes of an order, and the amounts lost to them, do not explain a dispute line of the
+ * bill. A debit line is unexplained if two things are true. The bills debit more for the order in total than its
+ * disputes can cost. They also contain more debits of this amount than there are credits, disputes and losses of this
+ * amount. A credit line is unexplained if the bills debit less in total than the disputes have certainly cost. If the
+ * order has a dispute in another currency, its credit lines are never unexplained.
  */
 const DISPUTE_DIFFERS = sql`case
     when x.waits then false
@@ -273,14 +275,14 @@ const DISPUTE_DIFFERS = sql`case
     else x.net < x.least and x.abroad = 0 end`;
 
 /**
- * SQL condition: a debit line counts as explained by a stored dispute of the order in another currency. Amounts in
- * different currencies cannot be compared, so each of these disputes explains one debit line of any amount.
+ * SQL condition: a debit line is explained by a stored dispute of the order in another currency. Amounts in different
+ * currencies cannot be compared. So each of these disputes explains one debit line, whatever its amount is.
  */
 const IS_ABROAD = sql`(x.amount < 0 and x.rank <= x.abroad)`;
 
 /**
- * The newest dispute of the order, with the highest amount that the known disputes may have debited; null = no dispute
- * is known.
+ * SQL value: the newest dispute of the order as JSON; null = no dispute is known. Its `amount` is the highest amount
+ * that all disputes of the order together may have debited.
  */
 const OUR_DISPUTE = sql`(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
        from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;

@@ -8,8 +8,9 @@ import { OF_PAYEE, SAME_ACCOUNT, UNKNOWN_HERE, isCalled, isQuiet, ofNoOther } fr
 import { type Projects, ofProjects } from './project-scope.ts';
 
 /**
- * Whether a payment of this service may still be missing in a day's bill. This is so if a capture that may belong to
- * the day is pending, or if a paid order is not in the bill.
+ * Whether a payment of this service may still be missing in a day's bill. This is so if a paid order is not in the
+ * bill. It is also so if the channel has not yet finished the capture (collection) of a payment that may belong to the
+ * day.
  */
 export async function isIncomplete(
   tx: ReadTx,
@@ -116,7 +117,10 @@ export async function countDifferences(
      group by bill_no, kind, state order by bill_no, kind, state`;
 }
 
-/** Numbers about bills for the metrics page: open differences, and how far each account is compared with the orders. */
+/**
+ * Numbers about bills for the metrics page: the unresolved differences, and for each account the newest bill that was
+ * compared with the orders.
+ */
 export interface BillFigures {
   /** The number of unresolved differences between bills and orders, for each kind of difference. */
   differences: { kind: string; count: number }[];

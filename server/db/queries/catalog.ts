@@ -16,8 +16,8 @@ interface Admission {
 
 /**
  * Reads a project and a payer in one statement, and inserts a row for a new payer. Returns undefined if the project
- * does not exist. If another transaction inserts the same payer at the same time, the payer is new, and so has the
- * status `active`.
+ * does not exist. If another transaction inserts the same payer at the same time, this statement cannot see the new
+ * row. It then returns `active`, which is the status of every new payer.
  */
 export async function admission(
   tx: Tx,
@@ -68,7 +68,10 @@ export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'u
   return row.stock === null ? 'uncounted' : 'taken';
 }
 
-/** Returns the stock that an ended order had reserved to its product, once. Unlimited stock stays unlimited. */
+/**
+ * Adds the piece that a closed or failed order had reserved to the stock of the product again. A second call for the
+ * same order changes nothing. Unlimited stock stays unlimited.
+ */
 export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
   await tx.sql`
     with held as (update orders set stock_held = false
@@ -222,8 +225,9 @@ export async function appendEntry(tx: Tx, entry: NewEntry): Promise<bigint> {
 }
 
 /**
- * Selects entries of a coin's ledger, newest first: all payers, or only `userId`. Only entries with an id below
- * `before` are read. One entry more than `limit` is read, to know whether there is a next page.
+ * Which entries of a coin's ledger are listed, newest first. With `userId`, only the entries of this payer are listed.
+ * `before` is the id of the last entry of the previous page. One entry more than `limit` is read, to know whether there
+ * is a next page.
  */
 export interface EntryPart {
   project: string;
@@ -246,8 +250,8 @@ export function listEntries(tx: ReadTx, { before, limit, ...filter }: EntryPart)
 }
 
 /**
- * Selects the payers' accounts of a coin, newest first, after the account `after`. One account more than `limit` is
- * read, to know whether there is a next page.
+ * Which payers' balances of a coin are listed, newest first. `after` is the last row of the previous page. One row more
+ * than `limit` is read, to know whether there is a next page.
  */
 export interface AccountPart {
   project: string;
@@ -256,13 +260,16 @@ export interface AccountPart {
   limit: number;
 }
 
-/** Accounts of a coin, newest first. */
+/** Lists the payers' balances of a coin, newest first. */
 export function listAccounts(tx: ReadTx, { after, limit, ...filter }: AccountPart): Promise<CoinAccountRow[]> {
   const parts = equalities('coin_accounts', filter, ['project', 'coin']);
   return newestFirst(tx.coinAccounts, sql`id`, parts, after, limit + 1).execute();
 }
 
-/** Accounts whose balance is not the sum of their entries; empty if the ledger is consistent. */
+/**
+ * Finds payers whose coin balance is not the sum of their ledger entries. An empty result means that all balances are
+ * right.
+ */
 export function unbalancedAccounts(tx: ReadTx): Promise<{ project: string; coin: string; userId: string }[]> {
   return tx.sql`
     select coalesce(a.project, e.project) as project, coalesce(a.coin, e.coin) as coin,

@@ -41,8 +41,9 @@ export interface VersionName {
 }
 
 /**
- * The configuration fields that identify the payee (the account that receives the money), for example a seller id. If
- * the field `unless` also has a value, two versions count as equal when both have any value in the field `name`.
+ * The configuration fields that identify the payee (the account that receives the money), for example a seller id. Two
+ * versions have the same payee if these fields have the same values. Exception: if the field `unless` is set, the exact
+ * value of `name` does not matter, only whether it is set.
  */
 export type IdentityFields = readonly { name: string; unless: string }[];
 
@@ -168,9 +169,9 @@ export async function noteNotification(tx: Tx, note: { project: string; payWay: 
 
 /**
  * Stores that notifications were refused, and why. Notifications that were refused for the same reason within a day are
- * counted together. The reasons in `signed` occur only if the channel itself signed the notification; any other reason
- * can be caused by a forged notification. A reason that is not in `signed` does not replace a stored `signed` reason
- * that is less than a day old.
+ * counted together. `signed` lists the reasons that only a notification with a valid signature of the channel can
+ * cause. Anyone can cause the other reasons with a forged notification, so for one day they do not replace a reason of
+ * `signed`.
  */
 export async function noteRefusedNotifications(
   tx: Tx,
@@ -316,9 +317,9 @@ interface EncryptedColumn {
   key: string;
   column: string;
   /**
-   * An encrypted text is bound to a table, row, column name and version number. `as` is the column name that was used
-   * for the encryption, and `version` is the column with the version number. If absent: the name in `column`, and the
-   * number 1.
+   * An encrypted text can be decrypted only with the table, row, column name and version number that were used for its
+   * encryption. `as` is this column name; absent = the name in `column`. `version` is the column with the version
+   * number; absent = the number is 1.
    */
   as?: string;
   version?: string;

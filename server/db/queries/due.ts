@@ -36,8 +36,9 @@ interface Claim extends Moment {
 }
 
 /**
- * A request to lease the due rows with these ids. A row is not leased if its queue is in `fullQueues`, or if one of its
- * groups is in `fullGroups`. In these queues and groups, this process already runs as many jobs as it may.
+ * A request to lease the due rows with these ids. A row is not leased if its queue is in `fullQueues`. It is not leased
+ * either if one of its groups (for example its channel) is in `fullGroups`. For these queues and groups, this process
+ * already runs as many jobs as it may.
  */
 interface NamedClaim extends Moment {
   ids: readonly string[];
@@ -57,7 +58,7 @@ export interface Renewal extends Moment {
  */
 export type Renewed = { kind: 'renewed'; lease: Date } | { kind: 'over' | 'lost' | 'busy' };
 
-/** Statements about the due rows of one table. */
+/** Statements about the rows of one table that are due, that is, which a background job must process now. */
 export interface DueRows {
   /** The queues that have due rows without a lease. */
   queues(tx: ReadTx, now: Date): Promise<string[]>;
@@ -65,7 +66,7 @@ export interface DueRows {
   claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
   /** Leases the rows with the given ids. Rows that are not due are not leased. */
   claimNamed(tx: Tx, claim: NamedClaim): Promise<DueRow[]>;
-  /** Renews, in one statement, the leases that are still as this replica wrote them. Returns the result for each row. */
+  /** Renews, in one statement, the leases that this replica still holds. Returns the result for each row. */
   renew(tx: Tx, renewal: Renewal): Promise<Renewed[]>;
   /** SQL value: the number of seconds since the oldest unleased row became due; null = no unleased row is due. */
   oldestLag(now: Date): Sql;
@@ -78,7 +79,10 @@ export interface DueRows {
 /** The maximum number of due rows that are counted for each kind. */
 export const MOST_DUE = 1_000;
 
-/** A table whose rows can be due. The texts are SQL; `d` is the alias of the table. */
+/**
+ * A table with rows that a background job must process at a certain time. The texts are SQL; `d` is the alias of the
+ * table.
+ */
 interface DueTable {
   table: string;
   key: string;
@@ -135,8 +139,8 @@ function dueRows(due: DueTable): DueRows {
                   where ${isReached(instant(at))} order by d.${dueAt} limit ${MOST_DUE + 1}) c where c.counts)`,
     waiting: (at) =>
       sql`(select count(*)::int from (select 1 from ${from} d where ${isDue(instant(at))} limit ${MOST_COUNTED}) n)`,
-    // Steps from queue to queue by index, and in each queue to the first row without a lease. The cost depends on the
-    // number of queues, not on the number of waiting rows.
+    // The recursive query jumps from one queue to the next with the index. In each queue it reads only the first row
+    // without a lease. So the cost depends on the number of queues, not on the number of waiting rows.
     async queues(tx, at) {
       const now = instant(at);
       const rows = await tx.sql<{ queueKey: string }>`
@@ -175,10 +179,10 @@ function dueRows(due: DueTable): DueRows {
         ends,
       );
     },
-    // A row is `lost` if its stored lease ends at least one lease length after the lease that this replica wrote,
-    // because only a new lease can end so late. If the job itself reschedules the row, the new time is earlier. Some
-    // tables store the due time and the lease in the same column. There, a reschedule may also be so late, so the row
-    // is `lost` only if the lease of this replica had expired.
+    // The stored lease shows what happened to the row. Unchanged: the lease is renewed. At least one lease length
+    // later: another replica has leased the row (`lost`). Any other value: the row was rescheduled (`over`). If lease
+    // and due time share one column, a new due time may also be so late. In this case the row is `lost` only if the
+    // lease of this replica had expired.
     async renew(tx, { rows, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       const couldBeTaken = hasOwnLease ? sql`true` : sql`h.lease <= ${until}`;
@@ -221,7 +225,10 @@ function queueKeyOf({ queueKey }: DueTable, row: string): string {
   return queueKey.replaceAll(/\bd\./g, `${row}.`);
 }
 
-/** Due orders. The queue is the order's channel account. */
+/**
+ * Finds and leases the orders that must be queried or closed at the channel now. Orders of one channel account form a
+ * queue.
+ */
 export function dueOrders(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'orders',
@@ -233,7 +240,10 @@ export function dueOrders(simulated: boolean): DueRows {
   });
 }
 
-/** Due refunds. The queue is the channel account of the order. */
+/**
+ * Finds and leases the refunds that must be sent to the channel or queried now. Refunds of one channel account form a
+ * queue.
+ */
 export function dueRefunds(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'refunds',
@@ -245,7 +255,10 @@ export function dueRefunds(simulated: boolean): DueRows {
   });
 }
 
-/** Due queries about refunds that the channel reported. The queue is the channel account of the order. */
+/**
+ * Finds and leases the refunds that the channel reported and about which it must be queried now. Refunds of one channel
+ * account form a queue.
+ */
 export function dueLookups(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'refund_lookups',
@@ -259,7 +272,10 @@ export function dueLookups(simulated: boolean): DueRows {
   });
 }
 
-/** Due queries about open disputes. The queue is the channel account. */
+/**
+ * Finds and leases the open disputes about which the channel must be queried now. Disputes of one channel account form
+ * a queue.
+ */
 export function dueDisputes(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'disputes',
@@ -300,8 +316,9 @@ export function dueDifferences(simulated: boolean): DueRows {
 }
 
 /**
- * Due pay-per-call fulfilments. The queue is the project. The column `next_attempt_at` holds both the lease and the
- * time of the next attempt, so leasing a row also postpones its next attempt.
+ * Finds and leases the paid calls of a skill that must be delivered now. The calls of one project form a queue. The
+ * column `next_attempt_at` holds both the lease and the time of the next attempt, so leasing a row also postpones its
+ * next attempt.
  */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({
@@ -315,7 +332,8 @@ export function dueFulfilments(simulated: boolean): DueRows {
 }
 
 /**
- * Pay-per-call deliveries that must be confirmed to the agent's channel. The queue is the channel account of the order.
+ * Finds and leases the pay-per-call orders whose delivery must be confirmed to the channel now. Orders of one channel
+ * account form a queue.
  */
 export function dueConfirmations(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
@@ -328,7 +346,7 @@ export function dueConfirmations(simulated: boolean): DueRows {
   });
 }
 
-/** Unfinished calls that were paid with coins. The queue is the project. */
+/** Finds and leases the unfinished calls that were paid with coins. The calls of one project form a queue. */
 export function dueCoinCalls(): DueRows {
   return dueRows({
     table: 'coin_calls',
@@ -358,8 +376,9 @@ export function dueEffectRows(): DueRows {
 }
 
 /**
- * Due webhook deliveries. The queue is the application and the receiver. Both are also groups, because many
- * applications may use one receiver that fails.
+ * Finds and leases the webhook deliveries that must be sent now. Deliveries of one application to one receiver form a
+ * queue. The application and the receiver are also groups with a limit of their own, because many applications may use
+ * one receiver that fails.
  */
 export function dueDeliveries(): DueRows {
   const queueKey = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/?#]*)'), ''))`;
@@ -461,7 +480,8 @@ export async function bookCalls(
 }
 
 /**
- * The key of a scheduled task in `rate_limits`. `expire` of this row is when the task is due again, for all replicas.
+ * The key under which a scheduled task has a row in `rate_limits`. The column `expire` of the row is the time at which
+ * the task is due again. All replicas use this row.
  */
 const keyOf = (task: string): string => `task:${task}`;
 

@@ -32,10 +32,10 @@ const KEYS = 2_147_483_648;
 
 /**
  * Appends an event, and creates its webhook delivery if there is a receiver. Returns undefined if the log already
- * contains an event with the same object, type and dedupe value. The caller must hold the row lock of the object,
- * because the unique index on these columns covers only one month. Until its commit, the writer holds a shared advisory
- * lock on the highest earlier sequence number. `settledHead` reads these locks to find the sequence numbers that may
- * still be uncommitted.
+ * contains an event with the same `objectNo`, `type` and `dedupe`. The caller must lock the row of the object, because
+ * the unique index on these columns covers only one month. Until its commit, the writer holds a shared advisory lock on
+ * the highest earlier sequence number. `settledHead` reads these locks to find the sequence numbers that may still be
+ * uncommitted.
  */
 export async function appendEvent(
   tx: Tx,
@@ -71,7 +71,7 @@ export async function appendEvent(
 /**
  * Returns the sequence number up to which the event log is complete: no event with a lower or equal number can be added
  * later. Callers must read the events in a separate, later statement. PostgreSQL makes a commit visible before it
- * releases the lock of the writer. So if a lock is gone in this statement, its event is visible in the later statement.
+ * releases the lock of the writer. So the later statement sees the event of every writer whose lock is released.
  */
 export async function settledHead(tx: ReadTx): Promise<bigint> {
   const [row] = await tx.sql<{ head: bigint | null }>`

@@ -91,10 +91,10 @@ interface Dependence {
 }
 
 /**
- * Reads from the audit log how an approver depends on the requester, which is an account or an application. Three
- * groups control an account: the account itself, administrators that created the account or changed it or its second
- * factor, and accounts that control one of these administrators. An application is controlled by administrators that
- * created it, enabled or disabled it, issued a secret, or changed its scopes, addresses, trust or limits.
+ * Reads from the audit log how an approver depends on the requester, which is an account or an application. An
+ * administrator controls an account after creating it, changing it or resetting its second factor. Whoever controls
+ * this administrator controls the account too. An application is controlled by the administrators that created it,
+ * enabled or disabled it, issued a secret or changed its rights. For all this only the last `HANDLED_DAYS` count.
  */
 export async function dependenceOf(
   tx: ReadTx,
@@ -122,8 +122,8 @@ export async function dependenceOf(
 }
 
 /**
- * Counts the accounts that may approve a request of at least one other account. The other account must not have created
- * them, and no administrator may control both accounts.
+ * Counts the accounts that can approve a request of at least one other account. An account cannot approve a request of
+ * the account that created it. It cannot approve a request either if one administrator controls both accounts.
  */
 export async function approvers(tx: ReadTx, now: Date): Promise<number> {
   const [row] = await tx.sql<{ count: number }>`

@@ -1,4 +1,4 @@
-// Figures for the metrics and the live feed. Each query reads a limited number of rows.
+// Numbers for the metrics and for the live feed of the admin console. Each query reads a limited number of rows.
 
 import { sql } from 'kysely';
 import type { PayWay } from '../../domain.ts';
@@ -224,7 +224,7 @@ export interface LiveEvent {
   createdAt: Date;
 }
 
-/** The maximum length of a shown subject, in characters. */
+/** The maximum length of an order's subject (description of the purchase) in the live feed, in characters. */
 const MOST_SUBJECT = 80;
 
 const MINOR = sql`coalesce(payload->>'amountMinor', payload->>'refundAmountMinor')`;

@@ -30,7 +30,10 @@ const PART_ENTRIES = 500;
  * of an order or refund transition, and in the detail of an exception.
  */
 const OUTCOME_WORDS = sql`array['payer', 'pay', 'reason', 'detail', 'message']`;
-/** Columns of an order that may contain data about the payer. The subject is erased separately. */
+/**
+ * Columns of an order that may contain data about the payer and are set to null. The column `subject` is not in this
+ * list, because it cannot be null and is set to an empty text.
+ */
 const ORDER_WORDS = [
   'extra',
   'payer',

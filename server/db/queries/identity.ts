@@ -101,7 +101,6 @@ export interface IdentityQueries extends SessionQueries {
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
 }
 
-/** Queries about sessions. */
 export interface SessionQueries {
   /** The sessions of an account that are valid at `at` and have been used since `seenSince`. */
   sessions(tx: ReadTx, adminId: string, filter: Part & { at: Date; seenSince: Date }): Promise<SessionRow[]>;
@@ -121,7 +120,6 @@ export interface SessionQueries {
   deleteExpiredSessions(store: Store, goesOn?: () => boolean): Promise<number>;
 }
 
-/** The implementation of `IdentityQueries`. */
 export const identityQueries: IdentityQueries = {
   appState,
   adminState,
@@ -320,8 +318,9 @@ export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: rea
 }
 
 /**
- * Adds `used` to the used part of an application's limits. A period without a stored row is skipped. Locks the rows in
- * the same sequence as `countUses`, so that the two never deadlock.
+ * Changes how much of its limits an application has used: adds `used`, which may be negative. A period without a stored
+ * row is skipped. The rows are locked in the same sequence as in `countUses`, so that concurrent calls of the two
+ * functions never deadlock.
  */
 export async function shiftUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<void> {
   const spans = uses.map(

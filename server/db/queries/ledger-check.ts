@@ -5,7 +5,7 @@ import type { ReadTx } from '../store.ts';
 import { SAME_ACCOUNT, isQuiet } from './payees.ts';
 import { keptSince } from './retention.ts';
 
-/** The tables that the ledger check reads, each sorted by its key. */
+/** The tables that the ledger check (of orders, refunds, coins and bills) reads step by step, sorted by their keys. */
 export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';
 
 /**
@@ -71,8 +71,8 @@ const whole = (row: string, history: 'transitions' | 'events') =>
 const BILL_DAYS = 35;
 
 /**
- * The checks of the ledger, one per invariant. A refund or dispute is checked in the range of keys that contains its
- * order number, so that each row is checked exactly once.
+ * The checks of the ledger, one per invariant. The tables are checked in ranges of keys. A refund or dispute is checked
+ * together with its order, so that each row is checked exactly once.
  */
 export const BOOK_CHECKS = [
   {

@@ -94,7 +94,8 @@ function unmarked(text: string): string | null {
 const VOLATILE = /"(?:debug_id|trace_id)"\s*:\s*"[^"]*"/g;
 
 /**
- * A digest that is equal for equivalent responses: the first 64 bits of their SHA-256, written as a PostgreSQL bigint.
+ * A digest of a response: the first 64 bits of its SHA-256, written as a PostgreSQL bigint. Responses that differ only
+ * in `debug_id` or `trace_id` have the same digest.
  */
 export function digestOf(answer: string | null): string | null {
   if (answer === null) return null;
@@ -129,23 +130,26 @@ export async function listMessages(tx: ReadTx, orderNo: string, limit: number): 
  */
 export const MISSING = 'missing';
 
-/** Whether a call is a query or a close. Repetitions of such a call with an equal response are only counted. */
+/**
+ * Whether a message is a request that queries something at the channel or closes an order. If such a request gets the
+ * same response again, the repetition is only counted.
+ */
 export function isRepeatable({ direction, call }: Pick<NewMessage, 'direction' | 'call'>): boolean {
   return direction === 'out' && /query|close/.test(call);
 }
 
 /**
- * Stores messages in one statement. If a query or close gets the same response as the last stored one for the same
- * order, refund and channel call, only the counter `times` of the stored row is increased. If another replica has
- * locked that row, the message is stored as a new row.
+ * Stores messages in one statement. A request that queries something or closes an order may get the same response as
+ * the last time. Then only the counter `times` of the stored row is increased. If another replica has locked that row,
+ * the message is stored as a new row.
  */
 export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<void> {
   const seen = new Set<string>();
   const rows = batch.map(({ request, answer, ...message }, place) => {
     const topic = JSON.stringify([message.orderNo, message.refundNo, message.payWay, message.call]);
     const digest = isRepeatable(message) ? digestOf(answer) : null;
-    // A topic is one channel call for one order and refund. Only the first message of each topic in `batch` is compared
-    // with the stored row, because a later message follows the first one and not the stored row.
+    // A topic is one kind of channel call for one order or refund. Only the first message of a topic in `batch` follows
+    // directly on the stored row, so only this message is compared with that row.
     const asks = digest !== null && !seen.has(topic);
     seen.add(topic);
     return { ...message, place, asks, digest, texts: packTexts({ request, answer })?.toString('base64') ?? null };

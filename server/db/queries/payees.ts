@@ -51,8 +51,9 @@ export const isCalled = (
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ${account}))`;
 
 /**
- * Whether any order was created with the configuration of an unconfirmed payee. For speed, only orders from the time in
- * which the configuration version was the newest are searched, and from two days before and after this time.
+ * Whether any order was created with the configuration of an unconfirmed payee. Such an order can exist only from the
+ * time in which the configuration version was the newest. To limit the search, only orders from this time are read,
+ * with a tolerance of two days before and after it.
  */
 export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
@@ -106,8 +107,8 @@ export const isOurRefund = (column: string): RawBuilder<boolean> =>
 const REPORTED_DAYS = 35;
 
 /**
- * SQL condition: an order or refund with the number in a column exists, or retention may have removed it. The number
- * contains the creation time.
+ * SQL condition: an order or refund with the number in a column exists, or retention may have removed it. Whether
+ * retention may have removed it follows from the creation time that the number contains.
  */
 export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> => {
   const number = sql.ref(column);

@@ -23,7 +23,7 @@ interface GapFact {
   first: string[];
 }
 
-/** The newest time in a column, and the number of rows whose time is later than allowed. */
+/** The newest time in a column, and how many rows have a time after the limit that the caller gave. */
 interface MomentFact {
   table: string;
   column: string;

@@ -82,7 +82,7 @@ export const removeDeliveries =
       return { removed, next: removed < PART_DELIVERIES ? undefined : true };
     }, goesOn);
 
-/** Removes old effects that are done or given up. */
+/** Removes old side effects of orders that have run or were given up. */
 export const removeEffects = byTime('due_effects', 'finished_at', sql`state <> 'due'`);
 
 /** Removes old refund lookups (queries about refunds that a channel reported) that are answered or given up. */

@@ -6,8 +6,8 @@ import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './project-scope.ts';
 
 /**
- * Reads a pay-per-call offer and its order in one statement. With `clientId`, an offer that belongs to another
- * application is not found.
+ * Reads a pay-per-call offer (the order for one paid call of a skill) in one statement, from the tables of orders and
+ * offers. With `clientId`, an offer that belongs to another application is not found.
  */
 export async function offerPair(
   tx: ReadTx,

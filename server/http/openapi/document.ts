@@ -9,7 +9,6 @@ import { headersOf, openapiFrame } from './frame.ts';
 import { describeMembers, exemplify } from './members.ts';
 import { type Json, type SchemaCollector, codesOf, collectSchemas, isForAdmins, isJson, problemOf } from './schemas.ts';
 
-/** The facts about the service that the OpenAPI document states: its version. */
 interface DocumentInfo {
   version: string;
 }

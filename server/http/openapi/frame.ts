@@ -220,7 +220,7 @@ function byPlace(one: string, other: string): number {
   return ORDER.indexOf(one) - ORDER.indexOf(other);
 }
 
-/** The tag of a path; all its operations have the same one. */
+/** Returns the tag of a path. All operations of a path have the same tag. */
 function tagOf(item: unknown): string {
   const [operation] = isJson(item) ? Object.values(item) : [];
   return String((isJson(operation) ? (operation['tags'] as string[] | undefined) : undefined)?.[0]);
@@ -228,7 +228,7 @@ function tagOf(item: unknown): string {
 
 const text = (description: string, example: string): Json => ({ description, schema: { type: 'string' }, example });
 
-/** Response headers, as components of the document. */
+/** The descriptions of response headers, under `components.headers` of the OpenAPI document. */
 const answerHeaders: Readonly<Record<string, Json>> = {
   'X-Request-Id': text(
     'ID of the request. Give it to the operator of the service if you have questions.',

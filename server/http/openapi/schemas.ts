@@ -16,8 +16,9 @@ export function isJson(value: unknown): value is Json {
 export interface SchemaCollector {
   readonly components: Record<string, Json>;
   /**
-   * The JSON schema of a zod schema for requests (`input`) or responses (`output`); named parts become references.
-   * Request schemas forbid unknown fields, because the service refuses them, unless `open` is set.
+   * Returns the JSON schema of a zod schema, either for requests (`input`) or for responses (`output`). Named schemas
+   * become references. A request schema forbids unknown fields, because the service refuses them. With `open`, unknown
+   * fields are permitted.
    */
   schemaOf(schema: z.ZodType, io: 'input' | 'output', open?: boolean): Json;
 }

@@ -95,7 +95,10 @@ async function findOwn(tx: ReadTx, { orderNo, refundNo }: BillDifferenceRow): Pr
   return refundNo === null ? undefined : tx.refunds.find({ orderNo, refundNo });
 }
 
-/** The number by which the channel looks up a refund that a bill lists. */
+/**
+ * Returns the number with which the channel is queried about a refund on a bill. For PayPal it is PayPal's refund id.
+ * For other channels it is the refund number that this service sent, if the difference has one.
+ */
 function numberAsked(ports: BillPorts, { payWay, refundNo, key }: BillDifferenceRow): string {
   const calendar = ports.channels.kindOf(payWay).bills;
   return calendar?.refundsByOwnNumber ? key : (refundNo ?? key);
@@ -111,7 +114,10 @@ function isOfOtherDay(ports: BillPorts, { payWay, day }: BillRow, at: Date): boo
   return calendar !== undefined && dayOf(at, calendar) !== day;
 }
 
-/** Compares the order with the bill again. For a difference that remains, the channel is queried again or an exception is opened. */
+/**
+ * Compares the order with the bill again. For a difference that remains, the channel is queried again or an exception
+ * is opened.
+ */
 async function judge(
   ports: BillPorts,
   { id, billNo, orderNo, kind }: BillDifferenceRow,
@@ -170,8 +176,9 @@ export function createQuietAccounts(ports: BillPorts) {
   return { quietAccount, unquietAccount };
 
   /**
-   * Marks the account of a bill as quiet. Also closes the differences about order and refund numbers that this service
-   * does not know. If the account is quiet already, nothing changes.
+   * Marks the account of a bill as quiet (bill lines with unknown order numbers are not reported). Also closes the
+   * existing differences about order and refund numbers that this service does not know. If the account is quiet
+   * already, nothing changes.
    */
   async function quietAccount(requester: Requester, billNo: string, reason: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
@@ -189,7 +196,8 @@ export function createQuietAccounts(ports: BillPorts) {
   }
 
   /**
-   * Ends the quiet state of an account. The account's bills of the last five weeks are compared with the orders again.
+   * Removes the quiet mark of an account, so that bill lines with unknown order numbers are reported again. The
+   * account's bills of the last five weeks are compared with the orders again.
    */
   async function unquietAccount(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {

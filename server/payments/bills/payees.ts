@@ -95,7 +95,9 @@ export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAcc
   return accounts.flat().filter(({ payee, from }) => payee === account && from.mode === mode);
 }
 
-/** The fee rate of each project at an account, from its newest configuration. */
+/**
+ * Returns the fee rate of each project that uses the account. The rate comes from the project's newest configuration.
+ */
 export function ratesOf(requesters: readonly BillAccount[]): Map<string, FeeRate> {
   const rates = new Map<string, FeeRate>();
   const seen = new Set<string>();
@@ -257,7 +259,9 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
 /** The number of past days whose bills are planned for a new account, or after downtime of the service. */
 const BACK_DAYS = 7;
 
-/** Plans the bills to fetch: one for each account and day, beginning with the day on which the account was configured. */
+/**
+ * Plans the bills to fetch: one for each account and day, beginning with the day on which the account was configured.
+ */
 export function planBills(ports: Ports) {
   return async (goesOn: () => boolean = () => true): Promise<void> => {
     const projects = await ports.store.read((tx) => tx.projects.list({}));
@@ -266,7 +270,7 @@ export function planBills(ports: Ports) {
         if (!goesOn()) return;
         const accounts = await accountsOf(ports, code, payWay);
         const [newest] = accounts;
-        // If several identities have the same payee, only the newest is used.
+        // If several channel identities (accounts with their keys) have the same payee, only the newest is used.
         for (const [at, account] of accounts.entries()) {
           if (accounts.findIndex((one) => isSame(one, account)) !== at) continue;
           const isNeeded = account.isProven || isSame(account, newest!) || (await isUsed(account));
@@ -344,7 +348,9 @@ export function newBill(
   };
 }
 
-/** The services that the functions for bills need: those of the payments, and a connection without time limits. */
+/**
+ * The dependencies of the functions for bills: those of the payments, and a database connection for long statements.
+ */
 export interface BillPorts extends Ports {
   /**
    * Opens a second connection to the database, for SQL statements that run longer than the usual time limit. The caller

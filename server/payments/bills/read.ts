@@ -91,7 +91,10 @@ function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet:
   };
 }
 
-/** A difference as the API returns it; `exceptionId`: its open exception. */
+/**
+ * Converts a difference (between a bill and an order) to the format of the API. `exceptionId`: the id of the open
+ * exception (a case for an operator) about the difference.
+ */
 function viewDifference(row: BillDifferenceRow, exceptionId: string | null) {
   const { id, billNo, payWay, project, day, kind, orderNo, refundNo, state, checks } = row;
   return {
@@ -164,9 +167,7 @@ function iso(at: Date | null): string | null {
   return at?.toISOString() ?? null;
 }
 
-/** A bill as the API returns it. */
 type BillView = ReturnType<typeof viewBill>;
-/** A difference as the API returns it. */
 type DifferenceView = ReturnType<typeof viewDifference> | ReturnType<typeof viewNotOurs>;
 
 const LINE = /^\d{1,9}$/;

@@ -77,7 +77,10 @@ const DAY_MS = 86_400_000;
 const USUAL_DAYS = 30;
 const MOST_DAYS = 400;
 
-/** Settlement figures: the sums of the bills' lines, day by day. Also returns differences from the bills' own sums. */
+/**
+ * Creates the function that builds the settlement report: the sums of the bill lines for each day. The report also
+ * lists sums that a bill states and that differ from the sums of its lines.
+ */
 export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | 'now' | 'channels'>) {
   return async ({
     project,
@@ -91,8 +94,8 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     requireDays(first, last);
     const { bills, before, pending, configured } = await reports.read(async (tx) => {
       const between = await billsBetween(tx, { ...of, from: first, to: last });
-      // Payments of earlier bills are included, because a held payment may have been completed on one of the requested
-      // days.
+      // The channel may hold a payment (keep its money back) and complete it days later. Therefore earlier bills are
+      // read too: their payments may have been completed on one of the requested days.
       const held = Math.max(
         0,
         ...between.map((bill) => (balancesIn(bill) && channels.kindOf(bill.payWay).bills?.heldDays) || 0),
@@ -108,8 +111,8 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     });
     const pendingOf = ({ billNo }: Pick<BillRow, 'billNo'>) => pending.get(billNo) ?? [];
     const isMine = (name: string | null) => project === undefined || (name !== null && [project].flat().includes(name));
-    // A caller limited to some projects sees the missing days of their accounts. Sums of whole bills are shown only if no other project
-    // uses the account.
+    // A caller limited to some projects sees the missing days of their accounts. Sums of whole bills are shown only if
+    // no other project uses the account.
     const isLimited = project !== undefined && typeof project !== 'string';
     const accounts = isLimited ? configured.filter(({ projects }) => projects.some(isMine)) : configured;
     const whole = isLimited ? accounts.filter(({ projects }) => projects.every(isMine)) : undefined;
@@ -285,8 +288,8 @@ function answer(figure: string | number | null, more = 0): number | null {
 }
 
 /**
- * Compares the sums of the lines with the bill's own sums, for each currency of the bill. The bill counts refunds in progress, so refunds
- * that failed since are subtracted from the bill's sums.
+ * Compares the sums of the lines with the bill's own sums, for each currency of the bill. The bill counts refunds in
+ * progress, so refunds that failed since are subtracted from the bill's sums.
  */
 function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Settlement['disagreements'] {
   return (bill.totals ?? []).flatMap((total) => {
@@ -324,8 +327,9 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
 type Balances = (Pick<StoredTotals, 'currency'> & Required<Pick<StoredTotals, 'balance'>>)[];
 
 /**
- * The balances of a bill, or undefined if they cannot be compared: the bill has no balances or has unreadable rows, or
- * its lines are not summed yet. A bill without a hash (`sha256`) must be read again first.
+ * Returns the balances of a bill, or undefined if they cannot be compared. They cannot be compared if the bill has no
+ * balances or unreadable rows, or if its lines are not summed yet. A bill without a hash (`sha256`) must be read again
+ * first.
  */
 function balancesIn({ totals, state, sha256 }: BillRow): Balances | undefined {
   const found = totals?.flatMap(({ currency, balance }) => (balance ? [{ currency, balance }] : []));
@@ -345,9 +349,9 @@ function runsOf(bills: readonly BillRow[]): BillRow[][] {
 }
 
 /**
- * Compares the change of an account's balance over consecutive days with the sum of the bill lines. Lines that hold or
- * release money cancel out. The bill lists a held payment on its first day, but the balance changes on the day of its
- * completion. Therefore `all` includes earlier bills that may list such a payment.
+ * Compares the change of an account's balance over consecutive days with the sum of the bill lines. A line that holds
+ * money and the line that releases it cancel out. The bill lists a held payment on its first day, but the balance
+ * changes on the day of its completion. Therefore `all` includes earlier bills that may list such a payment.
  */
 function compareBalances(run: readonly BillRow[], all: readonly BillRow[]): Settlement['balances'] {
   const [first, last] = [run[0]!, run.at(-1)!];

@@ -64,7 +64,6 @@ export async function beginReading(ports: BillPorts, billNo: string): Promise<Re
   });
 }
 
-/** The file to read, and its source. */
 interface FileOf {
   desk: Pick<BillDesk, 'read'>;
   /** null = the channel reports a day without lines. */
@@ -120,7 +119,8 @@ export async function storeBill(
     if (payee !== undefined)
       requirePayee({ payee: bill.account, isProven: isProven(await versionsOf(tx, bill)) }, payee);
     const none = { fault: null, faultDetail: null, faultLine: null, faultColumn: null };
-    // A fetched bill stays leased, because the same process compares it next. An imported bill is compared by a job.
+    // A fetched bill stays leased (reserved for this process), because this process compares it next. An imported bill
+    // is compared by a job.
     const leasedUntil = source === 'import' ? null : later(ports.now(), LEASE_SECONDS);
     const next = { state: 'matching' as const, nextCheckAt: ports.now(), leasedUntil };
     await tx.bills.update({ billNo: of.billNo }, { ...fresh, ...none, ...next });
@@ -190,7 +190,10 @@ async function readInto(
   }
 }
 
-/** Renews the lease of a reading from time to time; returns false if another reading has started. */
+/**
+ * Returns a function that renews the lease of a reading (its reservation of the bill) at intervals. The function
+ * returns false if another reading of the bill has started.
+ */
 function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<boolean> {
   let renewed = ports.now();
   return async () => {
@@ -205,8 +208,8 @@ function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<
 }
 
 /**
- * Passes on the bytes of a download and renews the lease meanwhile. Throws ReadingTaken if another reading of the bill
- * has started.
+ * Passes on the bytes of a download. Meanwhile renews the lease, which reserves the bill for this reading. Throws
+ * ReadingTaken if another reading of the bill has started.
  */
 export async function* keptBytes(
   ports: BillPorts,
@@ -236,7 +239,7 @@ function storedTotals({ paid, refunded, fees, net, balance, ...counts }: BillTot
   return { ...counts, ...money, balance: { opening: String(opening), closing: String(closing), holds: String(holds) } };
 }
 
-/** Largest accepted file. */
+/** Size in bytes of the largest bill file that is accepted. */
 const MOST_BYTES = 2 * 1024 ** 3;
 
 /** A bill in a temporary file; size and hash show whether it has changed. */
@@ -247,9 +250,9 @@ export interface Spooled {
 }
 
 /**
- * Writes a bill into a temporary file, which `work` then reads. The file is needed because the link to a bill expires
- * after half a minute and the hash is only known after the last byte. Throws BillMalformed `too_large`. Errors of the
- * download or upload (`source`) are passed on.
+ * Writes a bill into a temporary file, which `work` then reads. The file is needed because the download link expires
+ * after half a minute. Also, the hash is known only after the last byte. Throws BillMalformed `too_large`. Errors of
+ * the download or upload (`source`) are passed on.
  */
 export async function spooled<Result>(
   source: AsyncIterable<Uint8Array>,
@@ -305,7 +308,7 @@ class BillRefused extends NotAllowed {
 export function billRepairs(ports: BillPorts) {
   return { requestBill, importBill, rerunBill };
 
-  /** Makes the fetch of one day's bill due now, independent of the regular schedule. A job then fetches the bill. */
+  /** Schedules one day's bill to be fetched now, independent of the regular schedule. A job then fetches the bill. */
   async function requestBill(requester: Requester, of: BillOf): Promise<BillRow> {
     const account = await accountOf(of);
     return ports.store.transaction(async (tx) => {
@@ -320,8 +323,8 @@ export function billRepairs(ports: BillPorts) {
   }
 
   /**
-   * Imports a file. Throws BillRefused (422) for a wrong file; the earlier lines then still count. Importing the same file again changes
-   * nothing.
+   * Imports a file. Throws BillRefused (422) if the file is not the bill of the requested account and day. The earlier
+   * lines then still count. Importing the same file again changes nothing.
    */
   async function importBill(requester: Requester, of: BillOf, source: AsyncIterable<Uint8Array>): Promise<BillRow> {
     const account = await accountOf(of);

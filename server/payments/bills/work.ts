@@ -41,7 +41,10 @@ interface Fault {
   isSure?: boolean;
 }
 
-/** Runs the due work of a bill: fetches and reads it, then compares it. The caller must have leased its row. */
+/**
+ * Does the work on a bill that is due: fetches and reads the bill, then compares it with the orders. The caller must
+ * have leased the bill's row (reserved it for this process).
+ */
 export function workBill(ports: BillPorts) {
   return async (billNo: string): Promise<void> => {
     const bill = await ports.store.read((tx) => tx.bills.find({ billNo }));
@@ -223,7 +226,10 @@ function earlier(one: Date | null, other: Date | null): Date | null {
   return one && other ? new Date(Math.min(one.getTime(), other.getTime())) : (one ?? other);
 }
 
-/** Lines of the bill are missing in the database. The comparison would report false differences, so it is rolled back and the bill is read again. */
+/**
+ * Lines of the bill are missing in the database. The comparison would report false differences, so it is rolled back
+ * and the bill is read again.
+ */
 class LinesMissing extends Error {
   constructor(found: number, read: number) {
     super(`A bill has ${found} of the ${read} lines that were read; it is fetched again.`);
@@ -271,8 +277,8 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   const matched = await runMatch(ports, tx, bill, rates);
   const now = ports.now();
   if (matched.lines !== bill.lines) throw new LinesMissing(matched.lines, bill.lines);
-  // Opens the differences about disputes that the service does not know again, so that the channel is queried about
-  // them once more. The search for changed disputes reaches back only a few days and does not find them.
+  // Reopens the differences about disputes that are still unknown to this service. The channel is then queried about
+  // these disputes once more. The search for changed disputes reaches back only a few days, so it does not find them.
   await tx.billDifferences.update(
     { billNo, kind: 'dispute_unknown_to_us', state: 'listed' },
     { state: 'open', checks: 0, nextCheckAt: now, leasedUntil: null },

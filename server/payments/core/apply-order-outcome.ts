@@ -58,7 +58,7 @@ function listed(dedupe: string, detail: object): Raised {
   return { kind: 'refund_unexplained', dedupe, detail, blocksRefunds: true };
 }
 
-/** The open exceptions about refund totals that the known refunds of an order now explain. */
+/** Returns the open exceptions (cases for an operator) about refunds that were unknown before and are known now. */
 export function explainedBy(
   { refunded, refunding }: Sums,
   open: readonly Pick<OrderExceptionRow, 'id' | 'kind' | 'dedupe' | 'detail'>[],
@@ -107,8 +107,8 @@ function paidPatch(outcome: ReceivedPayment, order: OrderRow, now: Date): OrderT
 }
 
 /**
- * Accepts or refunds a late payment, as the application's policy says. If stock is missing, or if another order uses
- * the same merchantOrderNo, the payment is always refunded.
+ * Accepts or refunds a late payment, according to the order's `latePayment` policy. The payment is always refunded if
+ * stock is missing. It is also refunded if another order uses the same merchantOrderNo.
  */
 function latePaid(context: Paid): Change {
   const { order, facts, outcome, now } = context;
@@ -270,7 +270,10 @@ function differentAmount({ order, facts, outcome, now }: Paid): Change {
   };
 }
 
-/** The lease of a close that may return money. When the lease expires without a response, the result is unknown. */
+/**
+ * How long (seconds) the service waits for the response to a close that may return money. After this time, the result
+ * of the close is unknown.
+ */
 const REVERSE_LEASE_SECONDS = 30;
 
 /**
@@ -280,7 +283,7 @@ const REVERSE_LEASE_SECONDS = 30;
  */
 export type Reverse = 'plain' | 'first' | 'again' | 'running';
 
-/** The kind of close that an order needs now. */
+/** Returns the kind of close that the order needs now (see `Reverse`). */
 export function reverseOf({ scene, state, reverseDoubtAt }: OrderRow, now: Date): Reverse {
   if (scene !== 'code' || state !== 'closing') return 'plain';
   if (reverseDoubtAt === null) return 'first';
@@ -288,8 +291,8 @@ export function reverseOf({ scene, state, reverseDoubtAt }: OrderRow, now: Date)
 }
 
 /**
- * Records the start of a close that may return a payment, with a lease. While another such close runs, the order is due
- * again when that lease expires.
+ * Records the start of a close that may return a payment, and until when the service waits for the response. If such a
+ * close is already running, the order is due again when this time has passed.
  */
 export function claimReverse(order: OrderRow, now: Date): Change {
   const reverse = reverseOf(order, now);
@@ -300,8 +303,8 @@ export function claimReverse(order: OrderRow, now: Date): Change {
 }
 
 /**
- * The end of a close that may return a payment. A response ends its lease; without a response the result stays unknown,
- * and the close is due again.
+ * Records the end of a close that may return a payment. Without a response the result stays unknown, and the close is
+ * due again.
  */
 export function afterReverse(
   { reverseDoubtAt }: OrderRow,
@@ -314,8 +317,8 @@ export function afterReverse(
 }
 
 /**
- * A running close may return this payment, so the payment does not count until the close has a response. The order is
- * due again after the lease of the close.
+ * Handles a payment that a running close may return. The payment does not count until the close has a response. The
+ * order is due again when the time for this response has passed.
  */
 function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
   const nextCheckAt = reverseDoubtAt !== null && reverseDoubtAt > now ? reverseDoubtAt : now;
@@ -418,7 +421,8 @@ function withhold({ order, outcome, cause, now }: OutcomeContext<OutcomeOf<'pend
 }
 
 /**
- * Stores the payer's approval and makes the capture due. The capture command decides whether the payment is captured.
+ * Stores the payer's approval and schedules the capture (the call that collects the approved money). The capture
+ * command decides whether the payment is captured.
  */
 function capture({ order, outcome, now }: OutcomeContext<OutcomeOf<'approved'>>): Change {
   const lease = order.captureState === 'live' ? order.captureLeasedUntil : null;
@@ -458,7 +462,10 @@ function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<
   return { rule: null, order: isOwnQuery ? { checkedAt: now } : soon(order, now), raise };
 }
 
-/** Handles a payment that arrived after the order ended: a mismatch if the amount differs, otherwise a late payment. */
+/**
+ * Handles a payment that arrived after the order ended. If its amount differs from the order's amount, an operator
+ * decides. If the channel has already returned the payment in full, it is stored together with the refund.
+ */
 function late(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
   if (!isAmountOf(context.order, context.outcome.amount)) return differentAmount(context);
   return wentBack(context.outcome) ? autoRefunded(context) : latePaid(context);
@@ -540,7 +547,7 @@ function captureAfter(
 ): Partial<Pick<OrderRow, 'captureState' | 'captureReason' | 'approvalAskedAt'>> {
   if (outcome.kind === 'pending' && outcome.capturePending)
     return { captureState: 'pending', captureReason: outcome.capturePending.slice(0, 128) };
-  // The channel waits for the payer again, so a later approval is new.
+  // The channel asks the payer to approve again. Therefore the next approval counts as a new one.
   const asksAnew = outcome.kind === 'pending' && outcome.pay && order.approvalAskedAt !== null;
   const saysNone = outcome.kind === 'pending' || outcome.kind === 'approved' || outcome.kind === 'declined';
   return {

@@ -64,16 +64,16 @@ export function mayBeOutdated(refund: RefundRow, { kind }: RefundOutcome): boole
 }
 
 /**
- * Whether a message reports that a succeeded refund was reversed. If so, an exception is opened immediately. The channel is queried as
- * well, because the message may be older than the previous message.
+ * Whether a message reports that a succeeded refund was reversed. If so, an exception is opened immediately. The
+ * channel is queried as well, because the message may be older than the previous message.
  */
 export function isReversal(refund: RefundRow, { kind }: RefundOutcome): boolean {
   return refund.state === 'succeeded' && (kind === 'failed' || kind === 'abnormal') && !wasPaidByPerson(refund);
 }
 
 /**
- * Marks a refund as succeeded, even a failed one, because the channel's report overrules the stored state. If the refunds then exceed the
- * payment, `overrun` records the excess.
+ * Marks a refund as succeeded, even a failed one, because the channel's report overrules the stored state. If the
+ * refunds then exceed the payment, `overrun` records the excess.
  */
 function succeeded(context: OutcomeContext<OutcomeOf<'succeeded'>>): Change {
   const { order, refund, outcome } = context;
@@ -114,7 +114,10 @@ function wasPaidByPerson({ state, elsewhere, failureMessage }: RefundRow): boole
   return state === 'succeeded' && elsewhere && failureMessage !== null;
 }
 
-/** The channel made a refund that an administrator had already paid: the channel's refund counts, and an exception is opened. */
+/**
+ * The channel made a refund that an administrator had already paid: the channel's refund counts, and an exception is
+ * opened.
+ */
 function paidTwice({ refund, outcome }: OutcomeContext<OutcomeOf<'succeeded'>>): Change {
   const { refundNo, failureMessage: reason } = refund;
   const { amount: received, at: finishedAt, channelRefundNo = refund.channelRefundNo } = outcome;
@@ -142,8 +145,8 @@ function unpaidPayer({ refundNo }: RefundRow): Raised {
 }
 
 /**
- * The exceptions that a successful refund resolves: the exceptions of the refund, and the exception of the late payment that the refund
- * returns.
+ * The exceptions that a successful refund resolves: the exceptions of the refund, and the exception of the late payment
+ * that the refund returns.
  */
 function resolvedBy({ refundNo, orderNo, origin }: RefundRow): Resolved[] {
   const how = { resolution: 'refunded', by: 'service' } as const;
@@ -198,7 +201,7 @@ function refusedForGood(context: OutcomeContext<OutcomeOf<'failed'>>): Change {
   return failedRefund(order, refund, { code: outcome.code, message: outcome.reason, isSpent: true }, now);
 }
 
-/** Fails the refund and releases its reservation in the same commit. */
+/** Marks a refund as failed and releases its reserved amount in the same commit. */
 export function failedRefund(
   order: OrderRow,
   refund: RefundRow,
@@ -337,7 +340,10 @@ function onItsWay(refund: RefundRow, patch: NonNullable<Touched['refund']>, outc
   return { rule: 'refund_sent', refund: { ...patch, state: 'processing' }, outcome, raise };
 }
 
-/** Opens the exception of an overdue refund; any answer of the channel triggers the check. */
+/**
+ * Returns the exception (a case for an operator) of a refund that is overdue. Each answer of the channel causes this
+ * check.
+ */
 function overdue(refund: RefundRow, now: Date): Raised[] {
   const { refundNo, failureCode } = refund;
   if (!isRefundOverdue(refund, now)) return [];

@@ -20,7 +20,7 @@ export interface DisputeFacts {
   readonly dispute: DisputeRow | undefined;
   /** All refunds of the order. */
   readonly refunds: readonly RefundRow[];
-  /** The refund numbers of those refunds that already count as the loss of another dispute of the order. */
+  /** The refund numbers among `refunds` that already count as the loss of another dispute of the order. */
   readonly claimed: ReadonlySet<string>;
   /**
    * Other lost disputes of the order for which no money was taken again, because refunds of the service had already
@@ -141,8 +141,8 @@ function moneyOf(
 }
 
 /**
- * Counts the loss of a dispute exactly once: as a refund that the channel reported, as matching refunds of the service, or as a new refund
- * row.
+ * Counts the loss of a dispute exactly once: as a refund that the channel reported, as matching refunds of the service,
+ * or as a new refund row.
  */
 function taken(
   order: OrderRow,
@@ -184,8 +184,8 @@ export function isAfterOpening(at: Date, openedAt: Date): boolean {
 }
 
 /**
- * The amount that the service refunded since a dispute opened. Refunds that cover other disputes are subtracted, for the oldest dispute
- * first.
+ * The amount that the service refunded since a dispute opened. Refunds that cover other disputes are subtracted, for
+ * the oldest dispute first.
  */
 function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'], openedAt: Date): bigint {
   const own = refunds.filter(({ origin }) => origin !== 'channel').map((refund) => ({ refund, left: refund.amount }));

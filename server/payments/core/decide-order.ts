@@ -15,20 +15,23 @@ import {
 import { type RefundIntent, newRefund } from './open-refund.ts';
 import { closed, isDoubtful, isGone, isOrderOverdue, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
 
-/** The lease of a capture call; after it the channel is queried before another attempt. */
+/** How long (seconds) a capture call may run. After this time the channel is queried before another attempt. */
 const CAPTURE_LEASE_SECONDS = 30;
 
 /** How often the payer may choose another payment method after a refused capture. */
 export const MOST_APPROVALS_ASKED = 3;
 
-/** Whether an approved payment may be captured now: no capture is running, the order is open and not closing, and the approval is valid. */
+/**
+ * Whether an approved payment may be captured now: no capture is running, the order is open and not closing, and the
+ * approval is valid.
+ */
 export function canCapture(order: OrderRow, now: Date): boolean {
   const { state, closeAsked, captureState, channelOrderId } = order;
   const isFree = takesMoney(state) && !closeAsked && captureState === null && channelOrderId !== null;
   return isFree && mayTakeApproved(order, now);
 }
 
-/** Records that a capture starts, with a lease. */
+/** Records that a capture starts, and until when it may run. */
 function claimCapture(order: OrderRow, now: Date): Change {
   if (!canCapture(order, now)) return STAY;
   return {
@@ -104,7 +107,10 @@ function refusedCapture(order: OrderRow, outcome: OutcomeOf<'declined'>, now: Da
   return { ...change, order: { ...change.order, ...over, ...failure } } as Change;
 }
 
-/** Turns the outcome of a capture into an outcome of the order. `approved` becomes `pending`, because nothing was captured. */
+/**
+ * Turns the outcome of a capture into an outcome of the order. `approved` becomes `pending`, because nothing was
+ * captured.
+ */
 function afterCapture(outcome: Outcome): Outcome {
   return outcome.kind === 'approved' ? { kind: 'pending' } : outcome;
 }
@@ -118,7 +124,10 @@ export type OrderCommand =
   | { readonly command: 'close'; readonly reason: CloseReason }
   /** Records the start of a close call that may return a payment. */
   | { readonly command: 'reverse' }
-  /** The channel's answer to a close. `reverse`: for a close that may return a payment, the end of the lease under which it was sent. */
+  /**
+   * The channel's answer to a close. `reverse`: for a close that may return a payment, the end of the lease under which
+   * it was sent.
+   */
   | { readonly command: 'settle_close'; readonly outcome: CloseOutcome; readonly reverse?: Date | undefined }
   /** The channel reported "not found" twice after its own expiry of the order. */
   | { readonly command: 'give_up' }
@@ -137,7 +146,10 @@ export type OrderCommand =
   | { readonly command: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
   /** A query shows that the channel does not have the capture attempt with the number `captures`. */
   | { readonly command: 'forget_capture'; readonly captures: number }
-  /** Plans the next query for a late payment. `dueAt`: the due time before this query; `silent`: the channel did not answer. */
+  /**
+   * Plans the next query for a late payment. `dueAt`: the due time before this query; `silent`: the channel did not
+   * answer.
+   */
   | { readonly command: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
   /** A notification of a payment was not confirmed, so the channel is queried again soon. */
   | { readonly command: 'check_soon' }
@@ -274,8 +286,8 @@ export function canRenew(order: OrderRow, now: Date): boolean {
 }
 
 /**
- * Plans the next query for a late payment. If the channel did not answer, the query is repeated every hour for up to
- * four days. A due time that another process has changed stays.
+ * Plans the next query for a payment that may arrive late. If the channel did not answer, the query is repeated every
+ * hour for up to four days. If another process has changed the planned time, nothing changes.
  */
 function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
@@ -388,7 +400,10 @@ export function decideOrder(
   return 'refuse' in decided ? decided : withHeld(order, withOverdue(order, decided, now), input);
 }
 
-/** Opens an exception (a case for an operator) for a payment that waits for the merchant; resolves it when the wait ends. */
+/**
+ * Opens an exception (a case for an operator) for a payment that waits for the merchant; resolves it when the wait
+ * ends.
+ */
 function withHeld(order: OrderRow, change: Change, input: OrderReport | OrderCommand): Change {
   const { orderNo } = order;
   const after = { ...order, ...change.order };
@@ -418,7 +433,9 @@ function withOverdue(order: OrderRow, change: Change, now: Date): Change {
   return { ...change, raise: [...(change.raise ?? []), listed] };
 }
 
-/** The next fact to load for the decision; undefined = all needed facts are loaded. */
+/**
+ * Returns the next fact (a field of `OrderFacts`) to load for the decision; undefined = all needed facts are loaded.
+ */
 export function orderNeeds(
   order: OrderRow,
   facts: OrderFacts,
@@ -433,7 +450,7 @@ export function orderNeeds(
   return missingFact(order, facts, { outcome: afterCapture(input.outcome), cause: 'capture' });
 }
 
-/** The channel's number of the payment that an outcome or a command names for the order; null = none. */
+/** Returns the channel's id of the payment that an outcome or a command names for the order; null = none. */
 export function paymentNamed(input: OrderReport | OrderCommand): string | null {
   if (!('outcome' in input)) return 'paymentNo' in input ? input.paymentNo : null;
   const { outcome } = input;
@@ -441,7 +458,10 @@ export function paymentNamed(input: OrderReport | OrderCommand): string | null {
   return 'returned' in outcome ? (outcome.returned?.channelNo ?? null) : null;
 }
 
-/** The next fact to load before a payment is accepted. An ended order has released its stock, so stock must be reserved again. */
+/**
+ * Returns the next fact (a field of `OrderFacts`) to load before a payment is accepted. An ended order has released its
+ * stock, so stock must be reserved again.
+ */
 function acceptNeeds(
   { state, paid, currency }: OrderRow,
   { sibling, readmitted }: OrderFacts,

@@ -25,7 +25,9 @@ import {
 } from './open-refund.ts';
 import { isRefundOverdue, isSendable, later, nextRefundCheck } from './plan.ts';
 
-/** If a lookup (queries about a refund that the channel named) has no result after this time, an exception is opened. */
+/**
+ * If a lookup (queries about a refund that the channel named) has no result after this time, an exception is opened.
+ */
 const LISTED_SECONDS = 86_400;
 
 /** The changes that follow from one answer to a refund lookup. */
@@ -178,8 +180,8 @@ function isUndecidedTwin({ amount, state }: RefundRow, requested: bigint): boole
 }
 
 /**
- * When the channel accepts the next refund of this order. A refund that is requested too early is scheduled, not
- * rejected.
+ * Returns the time from which the channel accepts the next refund of this order. A refund that is requested too early
+ * is scheduled, not rejected.
  */
 function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: Date): Date {
   const sent = earlier.filter(
@@ -194,8 +196,8 @@ function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: D
 interface ForeignFacts {
   readonly isKnown: boolean;
   /**
-   * The refund row that the service created for a lost dispute about the same money. The channel has not reported a
-   * refund for it yet.
+   * The refund row that the service created for a lost dispute about the same money. The channel has not yet reported
+   * the refund of this row.
    */
   readonly ofDispute?: RefundRow | undefined;
   /** The refunded payment, if the refund is not for the order's own payment. */
@@ -287,7 +289,7 @@ function givenBackOfOther(
     raise: isListed ? [] : [{ ...listed, kind: 'double_paid' }],
     resolve: [
       ...ended.map((kind) => ({ where: listedAs(kind), ...how })),
-      // A bill may have opened an exception about the same payment.
+      // The comparison of a bill may have opened an exception about the same payment.
       { where: listedAs('duplicate_payment'), resolution: 'explained', by: 'service' },
     ],
     open: externalSurplus(order, outcome, also, now),
@@ -388,7 +390,7 @@ function reopen({ refund }: Pair, _command: Command<'reopen'>, now: Date): Chang
  * lease prevents a job from sending the refund at the same time.
  */
 function sent(refund: RefundRow, now: Date): Touched {
-  // If an earlier call has no stored refusal, it can still reach the channel.
+  // If the channel has not refused the earlier call, the call can still reach the channel.
   const mayLand = refund.tries > 0 && refund.refusedAt === null;
   return {
     rule: null,
@@ -480,7 +482,9 @@ function needsPerson(refund: RefundRow, listed: boolean, now: Date): boolean {
   return refund.state === 'abnormal' || (isOpen && (listed || isRefundOverdue(refund, now)));
 }
 
-/** Fails the refund by an administrator's decision and releases its amount. */
+/**
+ * Creates the command with which an administrator ends a refund as failed. The command releases the refund's amount.
+ */
 function endedByPerson(code: string) {
   return (
     { order, refund }: Pair,
@@ -524,7 +528,10 @@ function ofDispute(): Refusal {
   );
 }
 
-/** Rejects a retry of a refund that was made in the channel's portal: the portal may still complete it, and the payer would be paid twice. */
+/**
+ * Rejects a retry of a refund that was made in the channel's portal: the portal may still complete it, and the payer
+ * would be paid twice.
+ */
 function madeElsewhere(): Refusal {
   return notRetryable(
     'The refund was made outside this service, which does not send it again. Resolve it, or make a new refund.',

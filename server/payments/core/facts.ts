@@ -4,7 +4,7 @@ import type { Money } from '../../money.ts';
 import type { ChannelLimits, Outcome } from '../channel.ts';
 import { takesMoney } from './transitions.ts';
 
-/** The reaction to an outcome of an order, depending on the stored state. */
+/** The reaction to an outcome (the channel's answer about an order), depending on the stored state of the order. */
 export type Decision =
   | 'accept' // the channel has accepted the order
   | 'note' // store the answer; the state does not change
@@ -80,7 +80,10 @@ export const DECISIONS: Readonly<Record<OrderState, Readonly<Record<Outcome['kin
 
 /** Facts that a decision about an order may need beyond its row; loaded on demand, under the order's lock. */
 export interface OrderFacts {
-  /** The number of another order that already has this payment of the channel. null = no other order has it; absent = not looked up. */
+  /**
+   * The number of another order that already has this payment of the channel. null = no other order has it; absent =
+   * not looked up.
+   */
   readonly owner?: string | null;
   /** Whether another order with the same merchantOrderNo can still be paid, or is paid. Absent = not looked up. */
   readonly sibling?: boolean;
@@ -100,7 +103,7 @@ export interface RefundFacts {
   readonly limits: ChannelLimits;
 }
 
-/** An outcome about an order, and its cause. */
+/** An outcome (what the channel reported about an order), and the call or message that brought it. */
 export interface OrderReport {
   readonly outcome: Outcome;
   /**
@@ -124,7 +127,9 @@ export interface OutcomeContext<OutcomeOf extends Outcome = Outcome> {
 /** The type of an outcome of the given kind, for example `OutcomeOf<'paid'>`. */
 export type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
 
-/** The next fact to load for the decision; undefined = all needed facts are loaded. */
+/**
+ * Returns the next fact (a field of `OrderFacts`) to load for the decision; undefined = all needed facts are loaded.
+ */
 export function missingFact(
   order: OrderRow,
   facts: OrderFacts,

@@ -3,11 +3,11 @@ import type { EventRow } from '../../db/entities/events.ts';
 import type { TransitionRow, OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { OrderState, RefundState } from '../../domain.ts';
 
-/** All rows of one order after one commit. */
+/** The rows of one order in the database after one commit. The rules in this file are checked against these rows. */
 export interface LedgerView {
   readonly order: OrderRow;
   readonly refunds: readonly RefundRow[];
-  /** The history of the order, sorted by `sequence`. */
+  /** The history entries of the order, one for each state change, sorted by `sequence`. */
   readonly transitions: readonly TransitionRow[];
   /** The events of the order and of its refunds. */
   readonly events: readonly Pick<EventRow, 'type' | 'objectNo'>[];
@@ -15,7 +15,7 @@ export interface LedgerView {
   readonly disputes: readonly DisputeRow[];
 }
 
-/** The channel's records of an order, in minor units of the order's currency. */
+/** What the channel has recorded about an order. All amounts are in minor units of the order's currency. */
 export interface ChannelLedgerView {
   /** The amount that the payer paid; refunds are not subtracted. */
   readonly received: bigint;
@@ -24,7 +24,7 @@ export interface ChannelLedgerView {
 }
 
 interface ChannelLedgerRefund {
-  /** The refund number of this service; null = the refund was made in the channel's portal. */
+  /** The refund number under which the service sent the refund; null = the refund was made in the channel's portal. */
   readonly intent: string | null;
   readonly amount: bigint;
   /** Whether the refund succeeded and was reversed later, so that the merchant has the money again. */
@@ -36,7 +36,7 @@ interface Promised {
   readonly promise: string;
 }
 
-/** Returns the violation, or false. */
+/** Checks one rule. Returns a description of the violation, or false if the rule is met. */
 type Breach = (ledger: LedgerView) => string | false;
 
 const RESERVED: readonly RefundState[] = ['pending', 'processing', 'abnormal'];
@@ -155,7 +155,7 @@ const COIN_INVARIANTS = {
   coins: { promise: 'every balance equals the sum of its ledger entries' },
 } as const satisfies Readonly<Record<string, Promised>>;
 
-/** Invariants of the channels' bills; only `payctl audit` checks them. */
+/** Rules about the channels' bills (daily statements of payments). Only `payctl audit` checks them. */
 const BILL_INVARIANTS = {
   bills: { promise: "the channels' bills that were read in the last five weeks agree" },
 } as const satisfies Readonly<Record<string, Promised>>;
@@ -163,7 +163,7 @@ const BILL_INVARIANTS = {
 /** The invariants that `payctl audit` checks in a database. */
 export const INVARIANTS = { ...ORDER_INVARIANTS, ...COIN_INVARIANTS, ...BILL_INVARIANTS } as const;
 
-/** Invariants of an order before and after one commit. */
+/** Rules that compare an order before and after one commit. */
 export const STEP_INVARIANTS = {
   kept: {
     promise: 'an order is never removed while it can still have money',
@@ -211,7 +211,9 @@ export const CHANNEL_INVARIANTS = {
   },
 } as const;
 
-/** Invariants of an order without due work and without an open exception. */
+/**
+ * Rules for an order that does not change any more: no work is due, and no exception (a case for an operator) is open.
+ */
 export const END_INVARIANTS = {
   ended: {
     promise: 'every order and refund reaches a final state',
@@ -250,7 +252,10 @@ export interface Broken {
   readonly detail: string;
 }
 
-/** Checks invariants against the same facts; returns the violated invariants. */
+/**
+ * Checks several invariants against the same values (`facts`), for example an order before and after a commit. Returns
+ * the violated invariants.
+ */
 export function brokenOf<Facts extends readonly unknown[]>(
   invariants: Readonly<Record<string, Promised & { breach: (...facts: Facts) => string | false }>>,
   ...facts: Facts
@@ -264,7 +269,7 @@ export function brokenOf<Facts extends readonly unknown[]>(
   return broken;
 }
 
-/** The responses that a caller received about an order. */
+/** What a caller has learned about an order from the responses of the service. */
 export interface Reported {
   readonly paid: boolean;
   readonly closed: boolean;
@@ -273,8 +278,8 @@ export interface Reported {
 }
 
 /**
- * Invariants that compare the responses to a caller with the order, when the order has no due work and no open
- * exception.
+ * Rules that compare an order with the responses that a caller received about the order. They hold when the order has
+ * no due work and no open exception (a case for an operator).
  */
 export const ANSWER_INVARIANTS = {
   'reported-paid': {
@@ -300,8 +305,9 @@ export const ANSWER_INVARIANTS = {
 } as const;
 
 /**
- * The amount of late or surplus payments that was not returned to the payer: the refund failed, and an administrator
- * ended the refund or acknowledged its exception. A surplus payment is not in the order's sums.
+ * The amount of payments that the merchant kept although a refund was due: the refund failed, and an administrator
+ * ended the refund or acknowledged its exception. Only late payments and surplus payments (which the order's sums do
+ * not include) count.
  */
 function leftThere({ refunds, exceptions }: LedgerView): bigint {
   const isKnown = ({ refundNo }: RefundRow) =>
@@ -316,7 +322,10 @@ function kept({ refunds }: ChannelLedgerView): readonly ChannelLedgerRefund[] {
   return refunds.filter(({ reversed }) => !reversed);
 }
 
-/** The amount that administrators returned outside the channel, for example after a reversed refund. */
+/**
+ * The amount that administrators returned to payers outside the channel. A refund that was made outside this service
+ * counts only if it has a failure code. Such a refund was reversed, and an administrator then paid the money again.
+ */
 function givenElsewhere(refunds: readonly RefundRow[]): bigint {
   const isByPerson = ({ origin, failureCode }: RefundRow) =>
     (origin !== 'channel' && origin !== 'dispute') || failureCode !== null;

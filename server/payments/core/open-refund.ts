@@ -24,7 +24,7 @@ export function isUnderWay({ state, approval }: Pick<RefundRow, 'state' | 'appro
 /** The refunds and accepted disputes of an order. */
 export interface GivenBack {
   refunds: readonly Pick<RefundRow, 'amount' | 'origin' | 'state' | 'approval'>[];
-  /** Accepted disputes; `approved`: by a second administrator. */
+  /** The disputes that the merchant accepted. `approved`: whether a second administrator approved the acceptance. */
   accepted: readonly (Pick<DisputeRow, 'amount' | 'amountLost' | 'state'> & { approved: boolean })[];
 }
 
@@ -34,7 +34,7 @@ export function unapprovedOf({ refunds, accepted }: GivenBack): bigint {
   const ofDisputes = accepted.filter(({ approved, state }) => !approved && state !== 'won');
   return [
     ...ofRefunds.map(({ amount }) => amount),
-    // A lost dispute counts only the amount that no refund of the service had paid.
+    // For a lost dispute, only the amount counts that no refund of this service had already paid.
     ...ofDisputes.map(({ amount, amountLost, state }) => (state === 'lost' ? amountLost : amount)),
   ].reduce((sum, amount) => sum + amount, 0n);
 }
@@ -51,14 +51,14 @@ export function needsApproval(
   return isRequested(request) && unapprovedOf(before) + request.amount > above;
 }
 
-/** A refund to create. */
+/** The data of a refund that is to be created. */
 export interface RefundIntent {
   readonly refundNo: string;
   /** Minor units. */
   readonly amount: bigint;
   /**
-   * Absent = the currency of the order. A second payment, which the order's sums do not include, may have another
-   * currency.
+   * The currency of the refund; absent = the currency of the order. It may differ for a second payment, which the
+   * order's sums do not include.
    */
   readonly currency?: string;
   readonly origin: RefundOrigin;
@@ -70,9 +70,12 @@ export interface RefundIntent {
   readonly dueAt: Date;
   /** Whether the caller sends the refund right after the commit; otherwise a job sends it. */
   readonly sentByCaller?: boolean;
-  /** Whether the refund is not counted in the order's sums, because the refunded payment is not counted there either. */
+  /**
+   * Whether the refund returns a payment that the order's sums do not include. If so, the sums do not include the
+   * refund either.
+   */
   readonly surplus?: boolean;
-  /** The channel's number of the payment to refund; absent = the order's own payment. */
+  /** The channel's id of the payment to refund; absent = the payment that the order's sums include. */
   readonly paymentNo?: string;
   /** Whether the refund is sent only after a second administrator approves it. */
   readonly waits?: boolean;
@@ -109,8 +112,8 @@ export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): Ope
 }
 
 /**
- * The side effects of a new refund: it takes back the payer's coins or the paid content. These effects may reject a
- * refund that a merchant or administrator requested, but never a refund that the service owes.
+ * The side effects of a new refund: they take back the payer's coins or the paid content. They may reject a refund that
+ * a merchant or administrator requested. They never reject a refund that the service itself owes the payer.
  */
 export function reservation({ sequence }: OrderRow, { refundNo, origin }: RefundRow): EffectRun {
   const isRequested = origin === 'merchant' || origin === 'admin';
@@ -118,7 +121,10 @@ export function reservation({ sequence }: OrderRow, { refundNo, origin }: Refund
   return { name, run: ['refundReserved'], ...(isRequested ? { mayRefuse: true } : {}) };
 }
 
-/** The side effects if the channel makes a failed refund after all. No side effect may reject the refund. */
+/**
+ * The side effects of a refund that was stored as failed, but that the channel has made or is still making. As for a
+ * new refund, they take back the payer's coins or the paid content. They never reject the refund.
+ */
 export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): EffectRun {
   return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
 }
@@ -147,8 +153,8 @@ export function lostToDispute(
 }
 
 /**
- * Creates the row of a refund that was made outside this service for a payment that is not the order's own. The order's
- * sums do not change, and no exception is opened.
+ * Creates the row of a refund that was made outside this service, for a payment that the order's sums do not include.
+ * Therefore the sums do not change, and no exception (a case for an operator) is opened.
  */
 export function externalSurplus(
   order: OrderRow,
@@ -196,12 +202,14 @@ export function externalRefund(
   };
 }
 
-/** The sums after refunding `amount`, of which `reserved` was reserved; `overrun` is the amount by which refunds exceed the payment. */
+/**
+ * Returns the sums of an order after a refund of `amount`. `reserved`: the part of `amount` that was reserved before.
+ */
 export function withRefunded(order: OrderRow, amount: bigint, reserved: bigint) {
   return withOverrun(order, { refunding: order.refunding - reserved, refunded: order.refunded + amount });
 }
 
-/** The sums with `overrun`, the amount by which refunds exceed the payment. It never decreases. */
+/** Adds `overrun` to the sums: the amount by which the refunds exceed the payment. `overrun` never decreases. */
 export function withOverrun(order: OrderRow, sums: { refunding: bigint; refunded: bigint }) {
   const over = sums.refunded + sums.refunding - order.paid;
   return { ...sums, overrun: over > order.overrun ? over : order.overrun };

@@ -4,7 +4,7 @@ import type { OrderState } from '../../domain.ts';
 import type { Outcome, Scene } from '../channel.ts';
 import { type Change, takesMoney } from './transitions.ts';
 
-/** The queue key of a channel account. Jobs with the same key call the same external account. */
+/** The key of a channel account in the job queues. Jobs with the same key call the same account at the channel. */
 export function queueKeyOf({ payWay, mode, account }: Pick<OrderRow, 'payWay' | 'mode' | 'account'>): string {
   return `${payWay} ${mode} ${account}`;
 }
@@ -13,7 +13,10 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;
 
-/** Seconds before the n-th query about an order in a state; the last value repeats. */
+/**
+ * The waiting time before the n-th query about an order, in seconds, for each state of the order. The last value
+ * repeats.
+ */
 const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly number[]>> = {
   created: [5, 15, MINUTE, 5 * MINUTE, 30 * MINUTE, HOUR],
   pending: [15, 30, MINUTE, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR],
@@ -30,22 +33,25 @@ const TILL_STEPS = {
   closing: ORDER_STEPS.closing,
 } as const;
 
-/** Seconds after the end at which a closed or failed order is queried again. */
+/** Seconds between the end of an order (closed or failed) and the queries that look for a late payment. */
 const LATE_STEPS: readonly number[] = [5 * MINUTE, HOUR, DAY];
 
 /** Seconds before the n-th query about a refund; the last value repeats. */
 const REFUND_STEPS: readonly number[] = [10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, DAY];
 
 /**
- * A first capture may start up to this long after the order's expiry (`endOf`), because the service may learn of the
- * approval only then.
+ * The first capture may start up to this long after the end of the order (`endOf`). The payer may approve just before
+ * the end, and the service may learn of the approval only after the end.
  */
 const APPROVED_GRACE_SECONDS = 10 * MINUTE;
 
 /** Seconds before the n-th query about a dispute; the last value repeats. */
 const DISPUTE_STEPS: readonly number[] = [10 * MINUTE, HOUR, 6 * HOUR];
 
-/** The shortest time between two "not found" answers; closer answers count as one. */
+/**
+ * An order counts as absent after the channel has answered "not found" twice. The second answer counts only if it
+ * arrives at least this many seconds after the first answer.
+ */
 export const ABSENCE_SECONDS = 60;
 
 /** An expired order starts to close this long after its expiry, so that it has expired by the channel's clock as well. */
@@ -90,7 +96,7 @@ export function soon(
   return state === 'paid' || isDue ? {} : { nextCheckAt: dueAt };
 }
 
-/** The time after which the order has certainly expired at the channel as well. */
+/** The expiry of an order plus one minute. At this time the order has expired by the channel's clock too. */
 export function endOf({ expiresAt }: { expiresAt: Date }): Date {
   return later(expiresAt, EXPIRY_GRACE_SECONDS);
 }
@@ -130,7 +136,10 @@ export type NextStep =
   | 'expire'
   | 'ask';
 
-/** The next step of an order, from its row and, after a query, from the outcome. */
+/**
+ * Determines the next step of an order from its stored fields. `answer`: the channel's outcome, if the channel was just
+ * queried.
+ */
 export function nextStep(order: OrderRow, now: Date, answer?: Outcome): NextStep {
   const { state, captureState } = order;
   if (state === 'paid') return 'rest';
@@ -157,7 +166,7 @@ export function isGone({ absentCount }: Pick<OrderRow, 'absentCount'>): boolean 
 /** The next automatic step of a refund. */
 export type NextRefundStep = 'rest' | 'await_slot' | 'send' | 'confirm_refusal' | 'ask_if_done' | 'ask_if_known';
 
-/** The next step of a refund, from its row. */
+/** Determines the next step of a refund from its stored fields. */
 export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
   const { state, tries, sentAt, refusedAt, accepted, approval } = refund;
   if (state !== 'pending' && state !== 'processing') return 'rest';
@@ -175,7 +184,7 @@ const REFUND_OVERDUE_SECONDS = 3 * DAY;
 /** An order that is still open this long after the channel's expiry is overdue: an exception is opened. */
 const ORDER_OVERDUE_SECONDS = DAY;
 
-/** Whether a refund has been open for too long. */
+/** Whether a refund has been open for longer than `REFUND_OVERDUE_SECONDS` (three days). */
 export function isRefundOverdue({ state, sentAt, createdAt }: RefundRow, now: Date): boolean {
   const isOpen = state === 'pending' || state === 'processing';
   return isOpen && now >= later(sentAt ?? createdAt, REFUND_OVERDUE_SECONDS);

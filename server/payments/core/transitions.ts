@@ -4,7 +4,7 @@ import type { EffectRun, ExceptionKind, OrderState, RefundState } from '../../do
 import type { Money } from '../../money.ts';
 import type { DisputeState } from '../channel.ts';
 
-/** One line of a transition table; `from` null = the row is created. */
+/** An allowed state change. `rule`: the name of the state change; `from` null = the row is created. */
 export interface Transition<State> {
   readonly rule: string;
   readonly from: State | null;
@@ -118,25 +118,32 @@ export function refundableOf(order: Pick<OrderRow, 'paid' | 'refunded' | 'refund
   return left > 0n ? left : 0n;
 }
 
-/** The result of a decision. `apply` writes the whole change in one commit, or nothing. */
+/** A decided change of an order or refund. `apply` writes the whole change in one commit, or nothing. */
 export type Change = Touched | OrderTransition | RefundTransition;
 
-/** What every change may contain besides the new values of order and refund: events, exceptions, side effects. */
+/**
+ * The parts that every change may have in addition to the new values of order and refund: events, exceptions (cases for
+ * an operator) and side effects.
+ */
 interface Beside {
-  /** The channel's outcome, for the history. */
+  /** The channel's answer that caused the change. It is stored in the history. */
   readonly outcome?: object;
   readonly emit?: readonly EmittedEvent[];
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
   readonly effects?: readonly EffectRun[];
-  /** A new refund (requested, or made outside this service) that is created in the same commit, as the last write. */
+  /**
+   * A new refund, which a caller requested or which was made outside this service. It is created in the same commit,
+   * after all other writes.
+   */
   readonly open?: OpenedRefund;
-  /** The job to run immediately instead of at its due time. */
+  /** The job that starts immediately after the commit. Without `wake`, the job starts at its due time. */
   readonly wake?: 'capture';
 }
 
 /**
- * A change of other fields than state and sums, for example leases, counters or due times. It writes no history entry.
+ * A change of fields other than state and sums, for example of a counter, a due time or a lease (the time until which
+ * one job owns the row). It writes no history entry.
  */
 export interface Touched extends Beside {
   readonly rule: null;
@@ -151,7 +158,10 @@ export interface OrderTransition extends Beside {
   readonly refund?: undefined;
 }
 
-/** A transition of a refund, with the sums of its order. */
+/**
+ * A change of the state or the amount of a refund, with the new sums of its order. `rule`: the name of the transition
+ * in `REFUND_TRANSITIONS`.
+ */
 export interface RefundTransition extends Beside {
   readonly rule: RefundRule;
   readonly refund: Partial<RefundRow> & Pick<RefundRow, 'state'>;
@@ -187,7 +197,7 @@ export interface Raised {
   readonly detail?: object;
   readonly received?: Money;
   readonly blocksRefunds?: boolean;
-  /** If the exception was resolved, it is opened again. */
+  /** If an exception with the same `dedupe` value exists but was resolved, the exception is opened again. */
   readonly again?: true;
 }
 
@@ -211,7 +221,7 @@ export interface OpenedRefund {
   readonly emit?: readonly EmittedEvent[];
   readonly raise?: readonly Raised[];
   readonly effects: readonly EffectRun[];
-  /** Whether a job must send the refund immediately, because the caller does not send it. */
+  /** Whether a job sends the refund immediately after the commit. */
   readonly wake?: boolean;
 }
 

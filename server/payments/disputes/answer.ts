@@ -15,7 +15,10 @@ import type { Requester, Ports } from '../ports.ts';
 import { ChannelRefused, unknownOutcome } from '../errors.ts';
 import { refuseBesideRefund } from '../refunds/refund.ts';
 
-/** Seconds until a job queries the dispute, in case the calling process fails before it stores the channel's answer. */
+/**
+ * A job queries the dispute this many seconds later, in case the calling process fails before it stores the channel's
+ * answer.
+ */
 const OWN_SECONDS = 30;
 
 /** The merchant's text about a dispute, and its evidence files. */
@@ -50,8 +53,8 @@ export function disputeActions(ports: Ports) {
     answer: (requester: Requester, disputeNo: string, { text, files }: DisputeAnswer, claim?: KeyClaim) =>
       neverWaits(act(requester, disputeNo, { command: 'answer', text, files }, claim)),
     /**
-     * Accepts the payer's claim. The order counts the loss when the channel reports it. Above the approval limit another administrator must
-     * approve.
+     * Accepts the payer's demand. The order's sums include the loss only after the channel reports the loss. Above the
+     * approval limit, another administrator must approve.
      */
     accept: (requester: Requester, disputeNo: string, note: string, claim?: KeyClaim) =>
       act(requester, disputeNo, { command: 'accept', text: note }, claim),
@@ -97,8 +100,8 @@ export function disputeActions(ports: Ports) {
 
 /**
  * Whether the queried dispute shows that the call succeeded, although its response was lost or was a refusal.
- * `isTaken`: the channel refused a repeated call. The state alone does not prove an answer, because some disputes never
- * need an answer.
+ * `isTaken`: the request was repeated under its Idempotency-Key, and the channel refused the repeated call. For an
+ * answer, the state of the dispute is no proof, because some disputes never need an answer.
  */
 function isDoneBy(command: DisputeCommand['command'], state: DisputeRow['state'], isTaken: boolean): boolean {
   if (command === 'accept') return state === 'lost';
@@ -133,7 +136,8 @@ async function recordAnswerIntent(
   await tx.disputes.update({ disputeNo }, patch);
   const intended = { ...dispute, ...patch };
   if (command.command === 'accept' && !isOver) {
-    // Refunds are blocked from now on: the exception is opened, reopened if it was resolved, or updated if it is open.
+    // An open exception (a case for an operator) blocks refunds of the order from this commit on. The exception is
+    // opened, reopened or updated, depending on its state.
     await raiseException(ports, tx, order, listedDispute(intended));
     await noteListed(tx, intended);
   }
@@ -150,9 +154,9 @@ function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
 }
 
 /**
- * Restores the time of the previous call after the channel refused the current call. Does nothing if another call of
- * the same kind was sent since. If an earlier acceptance exists, refunds stay blocked, because the result of that
- * acceptance is still unknown.
+ * Stores the send time of the previous call again, because the channel refused the current call. Does nothing if
+ * another call of the same kind was sent since. If an earlier acceptance exists, its result is still unknown, so
+ * refunds stay blocked.
  */
 async function takeBack(
   ports: Ports,

@@ -38,7 +38,10 @@ export async function lockDispute(tx: Tx, disputeNo: string, owner: Owner): Prom
   return { order, dispute };
 }
 
-/** Stores the channel's answer about a dispute under the lock of its order: loads facts, decides, writes. */
+/**
+ * Stores the channel's answer about a dispute while the order is locked: reads the dispute and the refunds of the
+ * order, decides the change, and writes it.
+ */
 export async function settleDispute(
   ports: Ports,
   tx: Tx,
@@ -53,7 +56,8 @@ export async function settleDispute(
   const from = facts.dispute?.state ?? null;
   const isPossible = rule === null ? from === dispute.state : isListed(DISPUTE_TRANSITIONS, rule, from, dispute.state);
   if (!isPossible) throw new ImpossibleTransition(rule, from, dispute.state);
-  // The dispute is written first, so that a concurrent transaction finds its row or waits for the lock on the order row.
+  // The dispute is written before the order. A concurrent transaction then either finds the dispute or waits for the
+  // lock of the order.
   if (facts.dispute) await tx.disputes.update({ disputeNo: dispute.disputeNo }, dispute);
   else await tx.disputes.insert(dispute);
   const { order: after } = await apply(ports, tx, { order, refund }, money, via);
@@ -84,14 +88,14 @@ export async function noteListed(tx: Tx, dispute: DisputeRow): Promise<void> {
   await tx.exceptions.update(where, { detail: jsonable(detail ?? {}), blocksRefunds });
 }
 
-/** The channel that reported a dispute and is queried about it. */
+/** The account that reported a dispute. The channel is queried with the configuration of this account. */
 interface DisputeSource {
   project: string;
   payWay: PayWay;
   from: NotificationChannel;
 }
 
-/** The result of a message that names a dispute. */
+/** The result of handling a channel's message that names a dispute. */
 type DisputeMessageResult = 'settled' | 'irrelevant' | 'unknown_order' | 'not_genuine' | 'unconfirmed';
 
 /** Handles a message that names a dispute: queries the channel, outside any transaction, and stores the channel's answer. */
@@ -219,14 +223,17 @@ async function listAll(channel: Channel, channelTradeNo: string): Promise<Disput
   return { kind: 'found', disputes };
 }
 
-/** Treats a refusal (the account may not read disputes) as a final answer, because a retry would not change it. */
+/**
+ * Turns a refusal by the channel into the final result `refused`, for example if the account may not read disputes. A
+ * retry would be refused too.
+ */
 function refusedOr<Answer extends DisputesAnswer>(answer: Answer): DisputesAnswer {
   return answer.kind === 'unknown' && answer.refusal ? { kind: 'refused', ...answer.refusal } : answer;
 }
 
 /**
- * Queries one dispute and stores the answer. Called by the job that leased the dispute's row, or for a command of an
- * administrator.
+ * Creates the function that queries one dispute and stores the answer. A job calls the function when the query is due;
+ * a command of an administrator calls it immediately.
  */
 export function checkDispute(ports: Ports) {
   return async (disputeNo: string): Promise<void> => {
@@ -260,8 +267,8 @@ async function planNextCheck(
 }
 
 /**
- * Each search covers disputes that changed within this time. Channels repeat a notification for a shorter time, so a
- * dispute whose notifications were all lost is still found.
+ * Each search covers the disputes that changed within this many seconds. Channels repeat a notification for a shorter
+ * time. A dispute whose notifications were all lost is therefore still found.
  */
 const BACK_SECONDS = 4 * 86_400;
 /**
@@ -272,10 +279,10 @@ const MOST_PAGES = 100;
 const MOST_READ = 500;
 
 /**
- * Lists recently changed disputes at every account, because a notification may be lost. A dispute is read again when
- * its entry in the list changes, or after a day. If the channel lists a dispute but does not find it, the next searches
- * read it again, because details may become available later than the list. An account that does not answer is queried
- * in the next search.
+ * Creates the function that searches for recently changed disputes at every account, because a notification may be
+ * lost. A listed dispute is read again if its entry in the channel's list changes, or after a day. The channel may list
+ * a dispute before its details can be read; the next searches then read the dispute again. An account that does not
+ * answer is queried in the next search.
  */
 export function findDisputes(ports: Ports) {
   const readAndSettle = applyDisputeHint(ports);

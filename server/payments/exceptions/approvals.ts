@@ -33,10 +33,9 @@ export interface Waits {
 }
 
 /**
- * Returns the approval that an action must wait for, or undefined if the action may run now. It may run if its amount
- * is not above `Approval.RefundAbove`, or if it is approved. For a dispute, earlier refunds of the order without
- * approval are added to the amount. For an exception nothing is added, because its payment is not the order's own.
- * Throws 403 if the amount is above the limit and the administrator has not just confirmed with password and second
+ * Returns the approval that an action must wait for, or undefined if the action may run now. No approval is needed up
+ * to the amount `Approval.RefundAbove`. For a dispute, earlier refunds of the order that nobody approved are added to
+ * the amount. Throws 403 if an approval is needed and the administrator has not just confirmed with password and second
  * factor.
  */
 export async function waitAbove(
@@ -64,13 +63,16 @@ export async function waitAbove(
   return row;
 }
 
-/** The actions that run after an approval, by kind. */
+/** The functions that run an approved action, one for each kind of action. */
 type ApprovedActions = Record<
   ActionAbove['kind'],
   (requester: Requester, number: string, reason: string) => Promise<object | Waits>
 >;
 
-/** Decisions of a second administrator about refunds and actions that wait for an approval. */
+/**
+ * Operations on approvals: list, read, approve and reject. An approval is the decision of a second administrator about
+ * a refund, or about another action that returns money.
+ */
 export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   const send = sendRefund(ports);
   const { store, now } = ports;
@@ -133,16 +135,16 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   };
 
   /**
-   * Approves an action and runs it in the name of the approving administrator. The approval stays valid, so that an
-   * action that the channel refused can be repeated. If the amount has grown meanwhile, the action waits for a new
-   * approval, now requested by this administrator.
+   * Approves an action and runs it in the name of the approving administrator. If the channel refuses the action, it
+   * can be repeated with the same approval. If the amount has grown since the request, the action waits for a new
+   * approval; the approving administrator counts as the requester of the new approval.
    */
   async function approveAction(requester: Requester, kind: ActionAbove['kind'], number: string): Promise<ApprovalView> {
     const approval = await store.transaction(async (tx) => {
       const waiting = await waitingAction(tx, number);
       await requireIndependent(ports, tx, requester, waiting);
-      // A refund in progress prevents accepting a dispute. This is checked before the approval is stored: the action
-      // checks it again, but only after the approval is committed.
+      // A dispute must not be accepted while a refund is in progress. The action checks this too, but only after the
+      // approval is committed. Therefore it is also checked before the approval is stored.
       if (kind === 'dispute') await refuseBesideRefund(tx, waiting.orderNo);
       return end(tx, requester, waiting, 'approved', null);
     });

@@ -66,7 +66,7 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findOrder(tx, orderNo, requester.owner));
   }
 
-  /** Runs the next step of one refund now, independent of the schedule. */
+  /** Runs the next step of one refund now, for example a query, without waiting for its due time. */
   async function syncRefund(requester: Requester, refundNo: string): Promise<RefundRow> {
     await ports.store.transaction(async (tx) => {
       await findRefund(tx, refundNo, requester.owner);
@@ -77,8 +77,8 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Sends a failed or overdue refund again. For an abnormal refund, the channel is asked to repeat it; a channel
-   * without a call for this is only queried. `core/decide-refund.ts` chooses the refund number.
+   * Sends a failed or overdue refund again; `core/decide-refund.ts` chooses the refund number. For an abnormal refund,
+   * the channel is asked to repeat the refund. A channel that has no call for this is only queried.
    */
   async function retryOne(requester: Requester, refundNo: string): Promise<Pair> {
     const via = { cause: 'retry', actor: requester.actor };
@@ -128,8 +128,8 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Queries the channel before the amount of a refund is released, because the money may have been paid. Returns the
-   * order's sequence; the answer counts only while the sequence is unchanged.
+   * Queries the channel before the amount of a refund is released, because the channel may have paid the money. Returns
+   * the change counter (`sequence`) of the order. The caller may use the answer only while this counter is unchanged.
    */
   async function checkReleased(refundNo: string, action: 'release' | 'failed_at_channel'): Promise<number> {
     const { order, refund } = await ports.store.transaction((tx) => lockPair(tx, refundNo));
@@ -151,11 +151,13 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Resolves an exception by one of five actions. `acknowledge`: for most kinds; also gives up a side effect that
-   * failed, or the query of an unknown refund. `refund`: for a payment with a wrong amount, or a second payment.
-   * `accept`: for a payment with a wrong amount. `close`: for an overdue order, or an order whose capture is pending.
-   * `retry`: for a failed side effect, which runs now and resolves the exception if it succeeds. `retry` also sends the
-   * confirmation of delivery to the channel again.
+   * Resolves an exception by one of five actions.
+   * - `acknowledge`: for most kinds. It also ends a side effect that failed, or the queries about an unknown refund.
+   * - `refund`: for a payment with a wrong amount, or a second payment.
+   * - `accept`: for a payment with a wrong amount.
+   * - `close`: for an overdue order, or an order whose capture is pending.
+   * - `retry`: for a failed side effect, which runs now; the exception is resolved if it succeeds. Also for a
+   *   confirmation of delivery, which is sent to the channel again.
    */
   async function resolveException(
     requester: Requester,
@@ -214,8 +216,9 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Throws 403 if the command costs more than the approval limit and the administrator has not just confirmed with
-   * password and second factor. `accept` gives up the missing amount, and `refund_payment` returns a payment.
+   * Throws 403 if the amount is above the approval limit and the administrator has not just confirmed with password and
+   * second factor. Only two commands are checked: `refund_payment` returns a payment, and with `accept` the merchant
+   * gives up the missing amount.
    */
   function requireConfirmedCommand(requester: Requester, order: OrderRow, command: OrderCommand): void {
     if (command.command !== 'accept' && command.command !== 'refund_payment') return;
@@ -225,7 +228,8 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Schedules the confirmation of delivery to the channel again. Returns undefined if the exception is of another kind.
+   * Plans to send the confirmation of delivery to the channel again. Returns undefined if the exception is not about
+   * such a confirmation.
    */
   async function retryConfirmation(
     requester: Requester,
@@ -259,7 +263,10 @@ export function operatorRepairs(ports: Ports) {
     return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
   }
 
-  /** The command for an action on an exception. Only payments outside the order's sums can be accepted or refunded. */
+  /**
+   * Returns the command for an action on an exception; undefined = the exception is only acknowledged. Only payments
+   * that the order's sums do not include can be accepted or refunded.
+   */
   function commandFor(
     { kind, dedupe: paymentNo, receivedMinor, receivedCurrency }: OrderExceptionRow,
     order: OrderRow,
@@ -295,14 +302,17 @@ function refuseUnlessWon({ disputeNo, state }: DisputeRow, { sequence }: OrderRo
   return sequence;
 }
 
-/** The error if the order changed during the query: the channel's answer may describe an older state. */
+/**
+ * The error if the order changed while the channel was queried. The channel's answer may then describe an older state
+ * of the order.
+ */
 function changedMeanwhile(): Conflict {
   return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
 }
 
 /**
- * Whether the payment of this amount mismatch belongs to another order by now. If so, this order neither accepts nor
- * refunds the payment.
+ * Whether the exception reports a payment with a wrong amount, and another order now has this payment. If so, this
+ * order neither accepts nor refunds the payment.
  */
 async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
   return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
@@ -335,7 +345,10 @@ function resolvedAlready(): Conflict {
   return new Conflict('exception_resolved', 'The exception is already resolved.');
 }
 
-/** Throws 400 while the refund is abnormal or overdue: its exceptions stay open until it is resolved or retried. */
+/**
+ * Throws 400 if the refund of the exception is abnormal or overdue. The exception is then resolved only by retrying or
+ * resolving the refund.
+ */
 async function refuseWhileAbnormal(tx: Tx, { refundNo, kind }: OrderExceptionRow): Promise<void> {
   const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
   const isOpen = refund?.state === 'pending' || refund?.state === 'processing';

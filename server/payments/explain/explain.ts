@@ -14,7 +14,7 @@ import { refundableOf } from '../core/transitions.ts';
 /** The next automatic step, and its time. */
 interface NextStep {
   action: string;
-  /** RFC 3339; null = it is running now. */
+  /** The time of the step (RFC 3339); null = the step is running now. */
   at: string | null;
 }
 
@@ -28,7 +28,10 @@ export interface Explanation {
   fix: string | null;
   askedBy: string;
   expiresAt: string;
-  /** Minor units: paid = refunded + refunding + kept. */
+  /**
+   * The amounts of the order in minor units. `kept` is the amount that the merchant keeps: paid = refunded + refunding
+   * + kept.
+   */
   equation: { currency: string; paid: number; refunded: number; refunding: number; kept: number; refundable: number };
   refunds: {
     refundNo: string;
@@ -71,7 +74,10 @@ interface Explained {
   refused?: ShownRefusal | null;
 }
 
-/** Explains orders from their rows and the decision functions, without querying the channel. */
+/**
+ * Creates the function that explains an order. It reads the stored rows and calls the functions that decide about
+ * orders. The channel is not queried.
+ */
 export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { simulated: boolean }) {
   const { store, now, channels, simulated } = ports;
   return async (requester: Requester, orderNo: string): Promise<Explanation> => {
@@ -165,7 +171,10 @@ function explainRefund(
   };
 }
 
-/** The step with its due time from the row. While a job has leased the row, the step is shown as running. */
+/**
+ * Returns the next step with its due time. While a job is working on the row (`leasedUntil`), the step counts as
+ * running.
+ */
 function stepOf(
   action: string,
   { nextCheckAt, leasedUntil }: { nextCheckAt: Date | null; leasedUntil: Date | null },

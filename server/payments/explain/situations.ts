@@ -22,7 +22,7 @@ const HELD_WORDS: Readonly<Record<string, string>> = {
   CHARGEBACK: 'The payer has taken the money back at the bank',
 };
 
-/** The facts for explaining an order. */
+/** The stored rows and settings from which the situation of an order is determined. */
 interface Scene {
   order: OrderRow;
   exceptions: readonly OrderExceptionRow[];
@@ -43,7 +43,7 @@ interface Situation {
   fix?: string;
 }
 
-/** The situation of an order: its blocking exception, otherwise its next automatic step. */
+/** Explains an order: by the exception that blocks the order, otherwise by the next automatic step. */
 export function situationOf(scene: Scene): Situation {
   const { order, now, simulated } = scene;
   if (order.mode === 'simulator' && !simulated)
@@ -261,7 +261,10 @@ function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situati
   };
 }
 
-/** A sentence that says what happens to a payment that arrives now, according to the decision function. */
+/**
+ * A sentence that says whether a payment that arrives now would be accepted or refunded. `decideOrder`, which also
+ * decides about real payments, gives the answer.
+ */
 function ifPaidNow({ order, sibling, now }: Scene): string {
   const amount = { minor: order.amount, currency: order.currency };
   const outcome = { kind: 'paid', channelNo: order.channelTradeNo ?? 'now', amount, at: now } as const;
@@ -291,7 +294,7 @@ interface RefundSituation {
   fix?: string;
 }
 
-/** The situation of a refund, from its next step, or from its state if it has ended. */
+/** Explains a refund: by its next step, or by its state if the refund has ended. */
 export function refundSituation(refund: RefundRow, now: Date, canRetry: boolean): RefundSituation {
   const step = nextRefundStep(refund, now);
   const { approval, state, refundNo, actor } = refund;
@@ -329,7 +332,7 @@ function whereElse({ origin, failureMessage }: RefundRow): string {
   if (origin === 'dispute') return 'The money was lost to a dispute of the payer.';
   if (origin === 'channel')
     return 'The refund was made outside this service, for example in the portal of the channel.';
-  // If an administrator resolved the refund, a reason is always stored.
+  // `failureMessage` is the reason of an administrator. It is always stored if an administrator resolved the refund.
   return failureMessage === null
     ? 'The channel paid the refund to the own account of the merchant, who has to pay the payer.'
     : 'The payer was refunded outside the channel.';

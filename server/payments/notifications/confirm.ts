@@ -6,7 +6,10 @@ import { type Money, exponentOf } from '../../money.ts';
 import { type Arrived, type Ports, speaksFor } from '../ports.ts';
 import { lockOrder, ownerOf, settleLocked, settling } from '../settle.ts';
 
-/** If a key has been trusted for less than this time, a query must confirm the payments that it verifies. */
+/**
+ * A key is new for this many seconds after an administrator trusted it. If a new key verified a payment, a query must
+ * confirm the payment.
+ */
 const YOUNG_SECONDS = 24 * 3600;
 
 type Paid = Extract<Outcome, { kind: 'paid' }>;
@@ -58,7 +61,10 @@ export function needsConfirmation(
   return since !== null && now() < later(since, YOUNG_SECONDS);
 }
 
-/** The order that the notification could change; undefined = it changes no order, so no query is needed. */
+/**
+ * Finds the order that the notification can change. undefined = the notification changes no order, so the channel is
+ * not queried.
+ */
 async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow | undefined> {
   const { payWay, notification } = arrived;
   const { orderNo, notificationId, account } = notification;

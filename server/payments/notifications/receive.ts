@@ -36,8 +36,8 @@ import { confirmNotification } from './confirm.ts';
 import { type NotificationRefusal, changeFor, nearestRefusal } from '../notification-refusal.ts';
 
 /**
- * The maximum number of key downloads per minute that end without the key, for each block of neighbouring IP addresses.
- * Each process counts separately.
+ * The maximum number of unsuccessful key downloads per minute, for each block of neighbouring IP addresses that send
+ * notifications. Each process of the service counts separately.
  */
 const MOST_IN_A_MINUTE = 5;
 
@@ -64,7 +64,7 @@ function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
   }
 }
 
-/** The result of a notification; `ack` is the reply to the channel. */
+/** The result of handling a notification. `ack`: the reply to the channel. */
 export interface NotificationResult {
   ack: NotificationAck;
   result:
@@ -97,12 +97,15 @@ const VERDICTS: Readonly<Record<NotificationResult['result'], NotificationVerdic
 };
 
 /**
- * Channels repeat a notification for about this long. If the order number is younger, its order may only be missing
- * because it is not stored yet, so the channel must repeat the notification.
+ * Channels repeat a notification for about this long. An order whose number is younger may not be stored yet. For such
+ * an order number, the channel must repeat the notification.
  */
 const RECENT_SECONDS = 3 * 86_400;
 
-/** The result of the transaction that stored a notification, and the refund lookup to run after it. */
+/**
+ * The result of the transaction that stored a notification. `lookup`: the id of a query about a refund that the service
+ * makes next.
+ */
 interface Settled {
   result: NotificationResult['result'];
   order?: OrderRow;
@@ -187,8 +190,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Handles a notification about a dispute. It does not name the order, so the channel is queried with each identity of
-   * the account, beginning with the identity that verified the notification.
+   * Handles a notification about a dispute. The notification does not name the order. Therefore the channel is queried
+   * with each configuration of the account, beginning with the configuration that verified the notification.
    */
   async function applyDisputeMessage(
     to: { project: string; payWay: PayWay },
@@ -226,8 +229,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Queries the channel immediately after the commit. If the process crashes meanwhile, nothing is lost: the work is
-   * stored as due rows, and a job runs it.
+   * Makes the query that a stored notification requires, immediately after the commit. If the process crashes before
+   * the query, nothing is lost: the database contains the due query, and a job makes it.
    */
   async function follow({ result, order, lookup }: Settled, { refundNo, refund }: Notification): Promise<void> {
     if (!order) return;
@@ -260,7 +263,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
 
   /**
    * Stores the outcome of a notification if its account, mode, project and payee match the order. One commit contains
-   * the row that detects duplicates, the change, and the open lookups.
+   * the row that detects duplicates, the change of the order, and the planned queries about refunds (lookups).
    */
   async function settleNotification(
     tx: Tx,
@@ -370,16 +373,17 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
       await settleRefundLocked(ports, tx, { order, refund }, { outcome }, via);
       return { result: 'settled', order, lookup };
     }
-    // A refund that the service does not know is queried, because messages can arrive in the wrong sequence. If the
-    // message says that the refund failed, it is queried only if a lookup of it is already open.
+    // Messages can arrive in the wrong sequence, so the channel is queried about a refund that the service does not
+    // know. If the message says that the refund failed, the channel is queried only if a query about this refund is
+    // already planned.
     const isOver = number === null || (outcome.kind === 'failed' && !(await isQueried(tx, orderNo, number)));
     const lookup = isOver ? undefined : await openLookup(ports, tx, order, { number });
     return { result: 'settled', order, lookup };
   }
 
   /**
-   * Reports a verified notification to `onNotification`. If its account differs from the account of the order or dispute, the
-   * notification counts as refused.
+   * Reports a verified notification to `onNotification`. If the order or dispute belongs to another account, the
+   * notification is reported as refused.
    */
   function noted(
     of: { project: string; payWay: PayWay },
@@ -471,8 +475,8 @@ async function findAbout(tx: ReadTx, payWay: PayWay, notification: Notification)
 }
 
 /**
- * Connects the work on a notification with the distributed trace of the refund request; without a refund, with the
- * trace of the pay request.
+ * Connects the work on a notification with a distributed trace: the trace of the request that created the refund or,
+ * without a refund, the trace of the pay request.
  */
 function spanOf(payWay: PayWay, about: About | undefined): SpanAbout {
   const { order, refund } = about ?? {};
@@ -485,7 +489,10 @@ function numberOf({ refundId, refundNo }: Notification): string | null {
   return refundId ?? refundNo;
 }
 
-/** The refund that a notification names without a result, if the refund must be queried. */
+/**
+ * The refund that a notification names without a result. Returns undefined if the channel need not be queried about the
+ * refund.
+ */
 async function namedRefund(tx: Tx, { orderNo }: OrderRow, notification: Notification): Promise<Named | undefined> {
   const number = numberOf(notification);
   if (number === null) return undefined;
@@ -508,8 +515,8 @@ function mustBeQueried({ state }: RefundRow, { refundId, reversed }: Notificatio
 }
 
 /**
- * Removes the hint about refunds from the outcome. A lookup of the refund is opened, so no exception about unknown
- * refunds is needed.
+ * Removes the information about refunds from the outcome of a notification. The channel is queried about the refund
+ * anyway, so this information need not open an exception (a case for an operator) about unknown refunds.
  */
 function withoutHint({ outcome }: Notification): Outcome | undefined {
   if (outcome?.kind !== 'paid') return outcome;

@@ -139,8 +139,8 @@ export function capturePayment(ports: Ports) {
   }
 
   /**
-   * Queries the channel about a capture whose result is unknown. If the channel knows no capture, the next attempt gets
-   * a new number.
+   * Queries the channel about a capture whose result is unknown. If the channel does not know the capture, the next
+   * attempt uses a new number for the capture.
    */
   async function settleDoubt(order: OrderRow, via: Via): Promise<OrderRow> {
     const seen = await refresh(order, via);
@@ -212,8 +212,8 @@ function pursueClose(ports: Ports) {
   };
 
   /**
-   * Records a close that may return money before it is sent. Therefore only one such close runs at a time, and a crash
-   * does not lose it.
+   * Records a close that may return a payment to the payer, before the close is sent. The record ensures that only one
+   * such close runs at a time. After a crash, the close is continued.
    */
   async function claim(order: OrderRow, via: Via): Promise<{ claimed: OrderRow; reverse: Reverse }> {
     if (reverseOf(order, ports.now()) === 'plain') return { claimed: order, reverse: 'plain' };
@@ -252,7 +252,7 @@ export function checkOrder(ports: Ports) {
     await follow(seen, nextStep(seen, ports.now(), reported), via);
   }
 
-  /** Runs the steps that are due after the query. The order was open when the channel was queried. */
+  /** Runs the step that is due after the query. The order was still open when the channel was queried. */
   async function follow(order: OrderRow, step: ReturnType<typeof nextStep>, via: Via): Promise<void> {
     if (order.state === 'closing') return;
     if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, via);
@@ -262,8 +262,8 @@ export function checkOrder(ports: Ports) {
   }
 
   /**
-   * Repeats the close until the channel confirms it. The close also ends if the channel reports "not found" twice after
-   * its own expiry of the order.
+   * Repeats the close until the channel confirms it. Also ends the close if the order has expired at the channel, and
+   * the channel has then answered "not found" twice.
    */
   async function close(order: OrderRow): Promise<void> {
     if (nextStep(order, ports.now()) === 'settle_capture') await capture(order.orderNo, CHECK);

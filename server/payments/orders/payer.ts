@@ -25,7 +25,7 @@ export type PayerState =
   | 'failed'
   | 'refused';
 
-/** An order as shown to its payer: without data of the shop, of the user or of other payments. */
+/** An order as shown to its payer. It contains no internal data of the shop, no user id and no other payments. */
 export interface PayerOrder {
   orderNo: string;
   payWay: PayWay;
@@ -56,7 +56,7 @@ export interface PayerOrder {
 /** The fields that the payer's page polls. */
 export type PayerProgress = Pick<PayerOrder, 'state' | 'secondsLeft'>;
 
-/** The operations that the pages call. */
+/** The operations that the payer's pages call. */
 interface PayerActions {
   query(requester: Requester, orderNo: string): Promise<unknown>;
   capture(order: OrderRow, cause: string): Promise<unknown>;
@@ -191,7 +191,10 @@ export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merc
   };
 }
 
-/** The state of an order as shown to its payer. The current time can only change the state to `ending`; it never decides about money. */
+/**
+ * Determines the state of an order as shown to its payer. The current time can only change the state to `ending`; it
+ * never decides about money.
+ */
 export function payerState(order: OrderRow, now: Date): PayerState {
   const status = statusOf(order);
   if (status === 'created' || status === 'pending') {
@@ -211,9 +214,11 @@ export function payerState(order: OrderRow, now: Date): PayerState {
 
 /** Lets a payer choose another channel for an order. */
 export interface PayerChoice {
-  /** The other channels of an order while it can be paid; usually none. */
+  /**
+   * The channels that the payer can choose instead of the order's channel, while the order can be paid; usually none.
+   */
   others(orderNo: string): Promise<PayWay[]>;
-  /** The number of the order that replaces an order that ended unpaid; undefined = none. */
+  /** If the order ended unpaid and another order replaced it: the number of the other order. Otherwise undefined. */
   successor(orderNo: string): Promise<string | undefined>;
   /**
    * Changes the channel of an order. Returns the number of the new order, or the same number if the change was not

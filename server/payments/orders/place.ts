@@ -180,7 +180,10 @@ function invalid(pointer: string, detail: string): InvalidRequest {
   return new InvalidRequest(detail, [{ pointer, code: 'invalid', detail }]);
 }
 
-/** Places an order: stores it, calls the channel, stores the outcome. A retry with the same key or merchantOrderNo returns the same order. */
+/**
+ * Places an order: stores it, calls the channel, stores the outcome. A retry with the same Idempotency-Key or
+ * merchantOrderNo returns the same order.
+ */
 export type PlacePayment = (payee: Payee, request: PayRequest, options?: PlaceOptions) => Promise<OrderRow>;
 
 /** Creates the function that places orders. */
@@ -306,8 +309,8 @@ async function claimOrder(
 class NumberTaken extends Error {}
 
 /**
- * Checks and inserts the draft of an order; returns the error if it is rejected. For an order with a product, a
- * rejection rolls back to a savepoint, which undoes the stock reservation and releases its lock.
+ * Checks and inserts a new order (`draft`). Returns the error if the order is rejected. For an order with a product, a
+ * rejection rolls back to a savepoint: this undoes the stock reservation and releases the lock of the stock.
  */
 async function enter(
   ports: Ports,
@@ -330,8 +333,8 @@ async function enter(
 }
 
 /**
- * Throws the error of a rejected order, so that nothing of the order is stored. If another request holds the
- * Idempotency-Key, a 409 for the key is thrown instead.
+ * Throws the error of a rejected order, so that the transaction stores nothing. If another request uses the
+ * Idempotency-Key at the same time, throws a 409 for the key instead.
  */
 async function refuse(
   tx: Tx,
@@ -416,7 +419,7 @@ interface Payee {
   person?: Requester['person'];
 }
 
-/** What the code that places an order can set, in addition to the fields of the caller's pay request. */
+/** Options for placing an order. They come from this service; the caller's pay request cannot contain them. */
 interface PlaceOptions {
   claim?: KeyClaim | undefined;
   kind?: OrderRow['kind'];
@@ -427,10 +430,12 @@ interface PlaceOptions {
   also?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/** The application that places an order. Fields that were read together with its token are not read again. */
+/**
+ * The application that places an order. `project` and `terms` are set if they were read together with the access token.
+ */
 export interface PayingApp extends Pick<Requester, 'person'> {
   clientId: string;
-  /** The project of the application; absent = it was not read together with the application's token. */
+  /** The project of the application; absent = `payeeOf` reads it from the database. */
   project?: string;
   terms?: AppTerms | undefined;
 }

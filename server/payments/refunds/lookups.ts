@@ -74,7 +74,7 @@ async function otherPayment(
 }
 
 /**
- * The payment ids at the channel of the payments that the order's sums do not include. Open and resolved exceptions of
+ * The payments that the order's sums do not include, as payment ids of the channel. The open and resolved exceptions of
  * the order name these payments.
  */
 async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
@@ -188,8 +188,9 @@ export function refundLookups(ports: Ports) {
   }
 
   /**
-   * Compares the refund total that the channel reported with the refunds that the service knows. Waits until the
-   * service has no open query about a refund of the order.
+   * Compares the largest refund total that the channel reported with the refunds that the service knows, and opens an
+   * exception (a case for an operator) if the total is not explained. Does nothing while a query about a refund of the
+   * order is planned; the last query makes the comparison.
    */
   async function compareReported(tx: Tx, order: OrderRow): Promise<void> {
     const lookups = await tx.refundLookups.list({ orderNo: order.orderNo });

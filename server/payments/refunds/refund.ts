@@ -94,18 +94,18 @@ export interface RefundRequest {
 }
 
 /**
- * Options of the caller: the idempotency key; for refunds that the service makes itself, also the refund number and the
- * origin.
+ * Options of the calling code. `claim`: the Idempotency-Key of the request. `origin` and `refundNo` are set only for
+ * refunds that the service makes itself.
  */
 interface RefundOptions {
   claim?: KeyClaim | undefined;
   origin?: RefundOrigin;
   refundNo?: string;
-  /** Additional checks and writes under the order's lock, before the amount is reserved. */
+  /** Runs additional checks and writes while the order is locked, before the amount is reserved. */
   guard?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/** The refund that a request creates or repeats. */
+/** The refund that a request creates, or an existing refund that the request repeats. */
 interface ClaimedRefund {
   pair: Pair;
   /** Whether the refund must be sent to the channel now. */
@@ -149,8 +149,8 @@ async function openNew(
 ): Promise<ClaimedRefund> {
   const now = ports.now();
   const facts = await loadRefundFacts(ports, tx, order);
-  // Checks whether the order can be refunded at all before the amount is read, so that the caller gets this error even
-  // if the amount is wrong too.
+  // Checks first whether the order can be refunded at all, and reads the amount afterwards. A request with a wrong
+  // amount then also gets the error of this check.
   const refusal = refundsRefused(order, facts.blockedBy);
   if (refusal) throw refusalFor(refusal, order);
   const intent = {
@@ -178,9 +178,9 @@ async function openNew(
 }
 
 /**
- * Retries a refund. If it failed, it is checked and its amount is reserved again. If the channel has not reported its
- * result for too long (overdue), it may be sent again. A failed refund gets a new refund number only if the channel had
- * accepted the old number, or may have forgotten it.
+ * Retries a refund. A failed refund is checked, and its amount is reserved again. An overdue refund (the channel has
+ * not reported a result for too long) may be sent again. A failed refund gets a new refund number only if the channel
+ * had accepted the old number, or may have forgotten it.
  */
 export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
   await refuseUnapproved(ports, tx, pair);

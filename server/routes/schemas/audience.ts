@@ -46,7 +46,10 @@ export function presentProject(row: ProjectRow): z.input<typeof Project> {
   return { code, name, enabled, remark, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
 }
 
-/** The position of a row in a list ordered by `(createdAt, id)`, for the cursor of the next page. */
+/**
+ * Returns the position of a row in a list that is ordered by `(createdAt, id)`. The cursor of the next page contains
+ * this position.
+ */
 export function placeOf({ createdAt, id }: { createdAt: Date; id: string }): { createdAt: Date; id: string } {
   return { createdAt, id };
 }
@@ -55,7 +58,7 @@ export function placeOf({ createdAt, id }: { createdAt: Date; id: string }): { c
 export const NoQuery = z.object({});
 
 /**
- * Returns the common settings of routes for administrators: path prefix, required role for reading and for writing, and
+ * Returns the settings that routes for administrators share: the path prefix, the roles for reading and writing, and
  * the query parameter that names the project.
  */
 export function forAdministrators(prefix: string) {
@@ -88,7 +91,7 @@ export function forApplications(prefix: string, read: Scope, write: Scope = read
   return { prefix, read: { scope: read }, write: { scope: write }, query: NoQuery } as const;
 }
 
-/** The parts of a request that determine its project. */
+/** The caller and the query of a request. They determine the project of the request. */
 interface Addressed<Named> {
   caller: Caller;
   query: { [parameter: string]: unknown; project?: Named };
@@ -96,11 +99,11 @@ interface Addressed<Named> {
 
 /** The project of a request: an application's own, or the one in an administrator's query. */
 export function projectOf<Named extends string | undefined>({ caller, query }: Addressed<Named>): string | Named {
-  // Where `project` is required, the query schema has already set it to the project `default`.
+  // If a route needs a project and the request names none, the query schema has already added the project `default`.
   return caller.kind === 'app' ? caller.project : (query.project as Named);
 }
 
-/** The actor and the project of a request. */
+/** Returns who sent a request (for the audit log), and the project of the request. */
 export function actingIn<Named extends string | undefined>(
   input: Addressed<Named> & { request: RequestFacts },
 ): { actor: Actor; project: string | Named } {

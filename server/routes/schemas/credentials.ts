@@ -18,7 +18,6 @@ export const PayWayName = z.enum(PAY_WAYS).meta({ id: 'PayWay' });
 /** The environment of the channel that receives the requests of a configuration. */
 export const ModeName = z.enum(MODES).meta({ id: 'Mode' });
 
-/** The status of a channel. */
 const StatusWord = z.enum(['up', 'degraded', 'down', 'disabled', 'unconfigured']).meta({ id: 'ChannelStatus' });
 
 /** The path parameter that names the channel of a configuration. */
@@ -27,7 +26,10 @@ export const ByPayWay = z.object({ payWay: PayWayName });
 /** The path parameter that names a certificate or key by its id. */
 export const ByCertId = z.object({ id: z.uuid() });
 
-/** The query of an administrator's request about an object with an id; without `project` the object may be in any project. */
+/**
+ * The query of an administrator's request about one object, which the path names by its id. Without `project`, the
+ * object may be in any project.
+ */
 export const MaybeInProject = z.object({ project: Code.optional() });
 
 /** A channel as it is shown without authentication. */
@@ -44,8 +46,8 @@ export const PublicChannelEntry = z
   .meta({ id: 'PublicChannel' });
 
 /**
- * The request body for a new version of a channel configuration: the mode, and the values of configuration fields. PEM
- * certificates are sent under the name of their kind.
+ * The request body for a new version of a channel configuration: the mode, and the values of the configuration fields.
+ * A PEM certificate is sent in a field whose name is the kind of the certificate.
  */
 export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
   id: 'ChannelConfigChange',
@@ -226,8 +228,8 @@ const ChannelCheck = z
   .meta({ id: 'ChannelCheck' });
 
 /**
- * The result when the service registered for the notifications of a channel. A certificate download has the same
- * fields.
+ * The result of registering the service for the notifications of a channel. The result of a certificate download has
+ * the same fields.
  */
 export const Verdict = z
   .object({

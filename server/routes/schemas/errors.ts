@@ -67,9 +67,9 @@ export const REFUND_ERRORS: Errors = [
 ];
 
 /**
- * The error if an administrator returns more money than the setting `Approval.RefundAbove` allows without a confirmed
- * password and second factor. It also applies to a refund that continues although a dispute about the order was
- * accepted.
+ * The error if the administrator has not just confirmed with password and second factor. The confirmation is needed if
+ * the amount is above the setting `Approval.RefundAbove`. It is also needed to resolve the exception of an accepted
+ * dispute, because further refunds may pay the payer twice.
  */
 const confirmedAbove: Errors = ['password_confirmation_required'];
 
@@ -119,8 +119,8 @@ export const FIND_ORDERS_ERRORS: Errors = ['amount_invalid'];
 
 /**
  * The error codes for calling a paid resource (pay-per-call). The list includes the error codes of the Idempotency-Key.
- * Only the first call accepts the key, so the route is not marked as idempotent and does not get these codes
- * automatically.
+ * Other routes get these codes automatically because they are marked as idempotent. This route is not marked, because
+ * only the first call accepts the key.
  */
 export const CALL_SKILL_ERRORS: Errors = [
   'payment_required',
@@ -157,7 +157,10 @@ export const WRITE_CONFIG_ERRORS: Errors = [
 ];
 /** The error codes for testing a channel configuration. */
 export const TEST_CONFIG_ERRORS: Errors = channelUse;
-/** The error codes for registering for the notifications of a channel; the result becomes part of its configuration. */
+/**
+ * The error codes for registering the service for the notifications of a channel. The registration is stored in the
+ * channel configuration, so the error codes for writing a configuration are included.
+ */
 export const REGISTER_NOTIFICATIONS_ERRORS: Errors = ['channel_not_configured', ...WRITE_CONFIG_ERRORS];
 /** The error codes for writing the settings of WeChat agent pay. */
 export const WRITE_AGENT_PAY_ERRORS: Errors = ['staging_refuses_live'];
@@ -166,8 +169,8 @@ export const TOGGLE_CONFIG_ERRORS: Errors = ['channel_not_configured'];
 /** The error codes for uploading a certificate or key. */
 export const UPLOAD_CERT_ERRORS: Errors = ['certificate_exists', 'configuration_broken'];
 /**
- * The error codes for making a certificate the default of its kind, which a channel configuration uses if it names no
- * other.
+ * The error codes for making a certificate the default of its kind. A channel configuration that names no certificate
+ * of this kind uses the default.
  */
 export const CHOOSE_CERT_ERRORS: Errors = [
   'certificate_not_trusted',
@@ -247,7 +250,7 @@ export const END_ADMIN_ERRORS: Errors = ['last_admin'];
  * required, because a trusted application can configure channels.
  */
 export const WRITE_APP_ERRORS: Errors = ['password_confirmation_required'];
-/** The error codes for rotating the secret of an application in two steps. */
+/** The error codes for replacing the secret of an application in two steps: create the new secret, then confirm it. */
 export const ROTATE_APP_ERRORS: Errors = [...WRITE_APP_ERRORS, 'changed_meanwhile'];
 /** The error codes for deleting an application. */
 export const DELETE_APP_ERRORS: Errors = ['in_use'];

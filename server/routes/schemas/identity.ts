@@ -9,7 +9,11 @@ import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
 const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code');
 const AmountLimit = Amount.nullable().optional();
 
-/** Payment limits of an application by currency, as sent. null clears one limit, the limits of a currency, or all limits. */
+/**
+ * The payment limits of an application by currency, in a request. null instead of a limit removes this limit. null
+ * instead of the limits of a currency removes all limits of this currency. null instead of the whole object removes all
+ * limits.
+ */
 const LimitsInput = z
   .record(
     CurrencyCode,
@@ -84,10 +88,8 @@ const scopeNames = [
   'admin',
 ] as const satisfies readonly Scope[];
 
-/** A scope of an API application. */
 const ScopeName = z.enum(scopeNames).meta({ id: 'Scope' });
 
-/** The role of an administrator. */
 export const Role = z.enum(ROLES).meta({
   id: 'Role',
   description:
@@ -109,7 +111,6 @@ export const Username = z
 /** A password as typed; its strength is checked only when it is set. */
 export const PasswordText = z.string().min(1).max(1024).meta({ id: 'Password', format: 'password' });
 
-/** A code of the second factor as typed. */
 export const CodeText = z
   .string()
   .min(6)
@@ -120,17 +121,16 @@ export const CodeText = z
     examples: ['492039'],
   });
 
-/**
- * Whether the administrator used a second factor at login. If not, whether the account has none or must still enrol
- * one.
- */
 export const FactorState = z.enum(['used', 'none', 'missing']).meta({
   id: 'SecondFactorState',
   description:
     '`used`: a code of the second factor was entered. `none`: the account has no second factor. `missing`: the account has no second factor and must enrol one first.',
 });
 
-/** The body of an operation that enables or disables. Without a body the state is inverted. */
+/**
+ * The body of a request that enables or disables an object. Without a body, an enabled object is disabled, and a
+ * disabled object is enabled.
+ */
 export const Toggle = z.object({ enabled: z.boolean().optional() }).optional().meta({ id: 'Toggle' });
 
 /** An administrator in a response. */
@@ -190,7 +190,10 @@ export const ApiApp = z
   })
   .meta({ id: 'ApiApp' });
 
-/** Body fields of a secret rotation in two steps: the old secret stays valid until the new one is confirmed. */
+/**
+ * The body fields for replacing a secret in two steps. The first request creates the new secret. The old secret stays
+ * valid until a second request confirms the new secret.
+ */
 export const PreparedSecret = {
   prepare: z
     .boolean()
@@ -227,7 +230,7 @@ export const AuditLine = z
   })
   .meta({ id: 'AuditLine' });
 
-/** The actor of a request, for the audit log. */
+/** Returns who sent a request (name, IP address and request id), for the audit log. */
 export function actorOf(caller: Caller, { ip, id }: RequestFacts): Actor {
   const name = caller.kind === 'app' ? caller.clientId : caller.username;
   return { kind: caller.kind, name, ip, requestId: id };
@@ -310,7 +313,7 @@ export function presentSession(row: SessionRow, current: string): z.input<typeof
   };
 }
 
-/** The cursor position of a session. */
+/** Returns the position of a session in the list of sessions, for the cursor of the next page. */
 export function placeOfSession({ createdAt, jti }: SessionRow): { createdAt: Date; id: string } {
   return { createdAt, id: jti };
 }

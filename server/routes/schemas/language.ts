@@ -16,17 +16,20 @@ export const Lang = z
 const LANGUAGE_COOKIE = 'pay_lang';
 const KEPT_SECONDS = 30 * 86_400;
 
-/** The language of a page with its headers and cookies. */
+/** The language of a page that a payer sees, with the HTTP headers and cookies that the page needs. */
 export interface PageLanguage {
   language: Language;
   headers: Record<string, string>;
-  /** Set only if the payer chose a language other than the browser's. */
+  /**
+   * Changes the language cookie `pay_lang`. Empty if the request has no parameter `lang`, or if the cookie needs no
+   * change.
+   */
   cookies: ReplyCookie[];
 }
 
 /**
- * Returns the language of a payer page: from the parameter `lang`, else from the cookie of an earlier `lang`, else from
- * Accept-Language.
+ * Returns the language of a page that a payer sees. The parameter `lang` decides first, then the cookie `pay_lang` from
+ * an earlier request, then the header Accept-Language.
  */
 export function payerLanguage(requested: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): PageLanguage {
   const [kept] = readCookies(textOf(headers['cookie']), LANGUAGE_COOKIE);
@@ -44,7 +47,7 @@ export function pageLanguage(requested: string | undefined, { headers }: Pick<Re
   return chooseLanguage({ requested, accepted: textOf(headers['accept-language']) });
 }
 
-/** The headers of a page in a language. */
+/** Returns the HTTP headers of a page that is written in `language`. */
 export function languageHeaders(language: Language): Record<string, string> {
   return { 'content-language': LANGUAGE_TAGS[language], vary: 'Accept-Language' };
 }

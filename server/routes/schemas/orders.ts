@@ -77,7 +77,6 @@ const Paypal = z
   })
   .meta({ id: 'PaypalOptions' });
 
-/** Options of a merchant for the channels; only those of the order's channel are used. */
 const ChannelOptions = z
   .object({ alipay: Alipay.optional(), wechat: Wechat.optional(), paypal: Paypal.optional() })
   .describe('Additional options for the channel. Only the options of the channel in `payWay` are used.')

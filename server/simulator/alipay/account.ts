@@ -1,4 +1,4 @@
-/** An Alipay account: its ids, keys, certificates and products, and their rotation. */
+/** Creates and reads Alipay accounts (ids, keys, certificates and products). Replaces their keys and settings. */
 import { type KeyObject, createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { ALIPAY_BILL_RULES } from './bill-rules.ts';
 import { certSerial, readCertificates, rootCertSerial } from '../../channels/alipay/signature.ts';
@@ -92,7 +92,9 @@ export interface AlipayAccount {
   sellerId: string;
   /** The merchants that the app collects for without an `app_auth_token`. */
   sellers: readonly string[];
-  /** The merchant that authorised the app, by `app_auth_token`. */
+  /**
+   * Maps each valid `app_auth_token` to the merchant that issued it. With this token the merchant authorises the app.
+   */
   authorised: ReadonlyMap<string, string>;
   /** The product codes that the merchant has signed up for. */
   products: readonly string[];
@@ -109,8 +111,9 @@ export interface AlipayAccount {
 }
 
 /**
- * Creates the secrets of an account. Options: `signMode: 'certificate'` makes the channel configuration use certificate
- * mode; `products` lists the signed products; `merchantOf` names an account of the same merchant.
+ * Creates the secrets of an account. With the option `signMode: 'certificate'`, the channel configuration uses
+ * certificates instead of public keys. The option `products` lists the products that the merchant has signed up for.
+ * The option `merchantOf` names an existing account; the new account then belongs to the merchant of that account.
  */
 export async function newSecrets(
   core: Core,
@@ -159,9 +162,9 @@ export function configFor({ secrets }: Account, core: Core): SimulatedChannelCon
 }
 
 /**
- * Replaces a key or a setting of the account. `app-key` (the merchant's) and `alipay-key` (Alipay's) replace a key and
- * its certificate. `seller`, `merchant` and `app-auth-token` change the merchants of the app. `sign-mode` switches
- * between public key and certificates.
+ * Replaces a key or a setting of the account. `app-key` replaces the merchant's key and its certificate. `alipay-key`
+ * replaces Alipay's key and its certificate. The other values of `what` change the merchants of the app, or switch
+ * between public key and certificates (MERCHANT_CHANGES).
  */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   const change = Object.hasOwn(MERCHANT_CHANGES, what) ? MERCHANT_CHANGES[what] : undefined;
@@ -182,8 +185,9 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
 }
 
 /**
- * The settings that `/sim/rotate` can change besides keys: the merchants of an app, and its sign mode (public key or
- * certificates). Merchants that the app had before stay valid.
+ * The settings that `/sim/rotate` can change besides keys. `seller` and `merchant` give the app a new merchant. The
+ * earlier merchants of the app stay valid. `app-auth-token` issues a new token. `sign-mode` switches between public key
+ * and certificates.
  */
 const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], sellerId: string) => void>> = {
   seller(secrets, sellerId) {

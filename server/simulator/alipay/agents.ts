@@ -9,8 +9,8 @@ import { type Content, refused, success } from './answers.ts';
 import { type AlipayRequest, readText, tradeNoOf, yuan } from './requests.ts';
 
 /**
- * The bill fields that a seller signs, in signing sequence (`aipay-interface-contract` of the repository alipay/ai).
- * Empty fields are not signed.
+ * The fields of a payment request that a seller signs, in the sequence of the signed text (`aipay-interface-contract`
+ * of the repository alipay/ai). Empty fields are not signed.
  */
 const SIGNED = [
   'amount',
@@ -39,9 +39,9 @@ export interface AgentPaid {
 }
 
 /**
- * Pays a bill as Alipay's agent does: reads the value of `Payment-Needed`, verifies its seller and signature, and pays.
- * A bill that is already paid is not paid again and returns the same payment proof. The proof is base64url without
- * padding (section 4.3 of Alipay's product document).
+ * Pays a pay-per-call request as Alipay's agent does. It reads the value of the header `Payment-Needed`, verifies the
+ * seller and the signature, and pays. A request that is already paid is not paid again; the function then returns the
+ * same payment proof. The proof is base64url without padding (section 4.3 of Alipay's product document).
  */
 export function payBill(core: Core, header: string, accountOf: AccountOf, clientSession?: string): AgentPaid {
   const { trade, account } = payFacts(core, readBill(header), accountOf);
@@ -56,9 +56,9 @@ export function payBill(core: Core, header: string, accountOf: AccountOf, client
 }
 
 /**
- * Simulates the cashier of Alipay's sandbox (`POST /openclawpay/agent/v1/pay`), which accepts a bill in camel case. The
- * cashier pays immediately, because the sandbox treats every trade as paid. Its error codes are those of Alipay's
- * guide, or inferred.
+ * Simulates the cashier of Alipay's sandbox (`POST /openclawpay/agent/v1/pay`), through which an agent pays. The fields
+ * of its request are in camel case. The cashier pays immediately, because the sandbox treats every trade as paid. The
+ * error codes are from Alipay's guide; codes that the guide does not list are inferred.
  */
 export function cashier(core: Core, body: string, accountOf: AccountOf): object {
   try {

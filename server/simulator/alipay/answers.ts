@@ -1,4 +1,4 @@
-/** Responses of the gateway: success and refusal, charset, time format and signature. */
+/** Builds and signs the responses of Alipay's gateway. Converts their charset and their times. */
 import { randomBytes } from 'node:crypto';
 import { signRsa2 } from '../../channels/alipay/signature.ts';
 import type { Answer } from '../exchange.ts';
@@ -99,8 +99,8 @@ interface Unsigned {
 }
 
 /**
- * Signs the exact bytes of the `alipay_…_response` field and applies `fault`. The charset is the request's; the fault
- * `refused-in-gbk` uses GBK.
+ * Signs the exact bytes of the `alipay_…_response` field. Applies `fault`, a deliberate error such as `wrong-key`. The
+ * response uses the charset of the request; with the fault `refused-in-gbk` it uses GBK.
  */
 export async function signAnswer(
   core: Core,

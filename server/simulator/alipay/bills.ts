@@ -1,4 +1,7 @@
-/** Trade bills and account bills: requested by day or month, downloaded by URL. */
+/**
+ * Serves trade bills and account bills. A client requests the bill of a day or a month, and then downloads the file by
+ * a URL.
+ */
 import iconv from 'iconv-lite';
 import type { Context } from 'koa';
 import { createHash } from 'node:crypto';
@@ -75,14 +78,14 @@ const SUMMARY_COLUMNS = [
   '实收净额（元）',
 ];
 
-/** The sums of a bill, in fen, with the signs of its rows: refunds and charged fees are negative. */
+/** The sums of a bill, in fen. Sums of refunds are negative, and so are sums of fees that Alipay charged. */
 interface Sums {
   payments: number;
   refunds: number;
   ordered: number;
   received: number;
   returned: number;
-  /** The merchant's discounts: `given` for payments, `givenBack` for refunds. */
+  /** `given`: the merchant's discounts on payments. `givenBack`: the merchant's discounts that refunds cancel. */
   given: number;
   givenBack: number;
   ofAlipay: number;
@@ -163,7 +166,7 @@ function cellsOf(row: BillRow, content: BillContent): string[] {
   const amount = (minor: number) => (row.isUnreadable ? UNREADABLE : hundredths(minor === 0 ? 0 : sign * minor));
   const word = kind === 'payment' ? '交易' : '退款';
   const nothing = ['\t', '\t', '\t', '\t'];
-  // The columns of these cells: 支付宝红包, 集分宝, 支付宝优惠, 商家优惠, 券核销金额, 券名称, 商家红包消费金额, 卡消费金额.
+  // The cells of these columns, in this sequence: 支付宝红包, 集分宝, 支付宝优惠, 商家优惠, 券核销金额, 券名称, 商家红包消费金额, 卡消费金额.
   const offers = ['0.00', '0.00', amount(channel), amount(merchant), '0.00', '', '0.00\t', '0.00'];
   const begin = [
     `${tradeNo}\t`,
@@ -374,8 +377,8 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
 }
 
 /**
- * Returns the merchant that receives the money of a trade if the trade names no other merchant. For the account that
- * requests the bill, it is the merchant at the time of the request.
+ * Returns the default merchant of a trade, which receives the money if the trade names no merchant. For a trade of the
+ * account that requests the bill, this is the account's merchant at the time of the request.
  */
 function sellerIn(core: Core, trade: Trade, asking: AlipayRequest['account']): { sellerId: string } {
   const sellerId = core.accounts.get('alipay', trade.account)?.secrets['sellerId'] ?? '';

@@ -26,7 +26,7 @@ const COMPLAINT_STATUS = {
 } as const;
 type ComplaintStatus = keyof typeof COMPLAINT_STATUS;
 
-/** The results that a merchant can declare; the last code is spelt as Alipay spells it. */
+/** The results that a merchant can declare when it closes a complaint. ORTHER is Alipay's own spelling of "other". */
 const PROCESS_CODES = {
   CONSENSUS_WITH_CLIENT: '已联系到用户，协商一致，无异议',
   RECTIFICATION_NO_REFUND: '不涉及退款，已针对投诉内容进行整改',
@@ -57,8 +57,9 @@ function complaintsOf({ details }: Trade): AlipayComplaint[] {
 }
 
 /**
- * Applies an action of the payer, or of the merchant in Alipay's console: `open`, `review`, `win` (the merchant
- * declares a result), `cancel` (the payer withdraws the complaint).
+ * Applies an action to the complaint of a trade. `open`: the payer complains. `review`: the complaint is being
+ * processed. `win`: the merchant declares a result, which closes the complaint. `cancel`: the payer withdraws the
+ * complaint.
  */
 export function actOnComplaint(core: Core, trade: Trade, action: DisputeAction): object {
   if (action.act === 'open') return open(core, trade, action);
@@ -200,7 +201,8 @@ const FinishRequest = z.object({
 });
 
 /**
- * The calls about complaints of consumers (RiskGO). Methods and fields are those of the models of alipay-sdk-java-all.
+ * The gateway methods that read and close the complaints of payers (RiskGO). Their names and fields are those of the
+ * model classes in alipay-sdk-java-all.
  */
 export const COMPLAINT_METHODS: Readonly<
   Record<

@@ -88,8 +88,8 @@ export function notifyBank(core: Core, trade: Trade, account: AlipayAccount, ref
 }
 
 /**
- * Encodes and signs one delivery in the notification's charset. Between deliveries only `notify_time` and the signature
- * differ.
+ * Encodes and signs a notification for one delivery (one attempt to send it). Every delivery has the same content,
+ * except `notify_time` and the signature.
  */
 export async function signNotification(
   core: Core,

@@ -1,4 +1,4 @@
-/** Refunds: create, repeat and query. */
+/** Creates, repeats and queries refunds. */
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import { moveRefund } from '../refunds.ts';

@@ -1,4 +1,4 @@
-/** Requests to the gateway: parsing, checks, and the trade that a request names. */
+/** Reads and checks the requests to Alipay's gateway. Finds the trade that a request names. */
 import { verifyRsa2 } from '../../channels/alipay/signature.ts';
 import { readMajorText } from '../../money.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -8,7 +8,10 @@ import { randomDigits } from '../trades.ts';
 import type { AlipayAccount } from './account.ts';
 import { AlipayRefusal, type Charset, charsetOf, chinaTime, decode, readChinaTime, refused } from './answers.ts';
 
-/** Raw form parameters: the bytes of each value as sent, and the duplicate names. */
+/**
+ * The parameters of a form before their charset is decoded. `values` holds the bytes of each value as they were sent.
+ * `repeated` lists the parameters that were sent more than once.
+ */
 interface RawForm {
   values: Map<string, Buffer>;
   repeated: string[];
@@ -121,8 +124,8 @@ function readUpload(query: string, parts: readonly Part[]): RawRequest {
 }
 
 /**
- * Checks a request as the gateway does; throws AlipayRefusal. `checkTime` is false for a payment page URL, which the
- * payer may open long after it was signed.
+ * Checks a request as Alipay's gateway does. Throws AlipayRefusal. With `checkTime: false` the timestamp is not
+ * checked: the payer may open a payment URL long after it was signed.
  */
 export function checkRequest(
   { form, method, files }: RawRequest,
@@ -302,8 +305,8 @@ export function refundedSum(trade: Trade): number {
 const REFUND_WINDOW_MS = 365 * 86_400_000;
 
 /**
- * Alipay's status of a trade. TRADE_CLOSED = closed unpaid *or* refunded in full. TRADE_FINISHED = the time for refunds
- * is over.
+ * Returns Alipay's status of a trade. TRADE_CLOSED: the trade was closed before a payment, or it was refunded in full.
+ * TRADE_FINISHED: the trade can no longer be refunded.
  */
 export function tradeStatus(trade: Trade, now: number): string {
   const payment = paymentOf(trade);

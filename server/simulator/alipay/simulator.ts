@@ -36,7 +36,9 @@ import {
 
 type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => CallResult;
 
-/** The gateway methods that return JSON. `call` is the call name for which a fault can be set. */
+/**
+ * The gateway methods that return JSON. `call` is the name by which a fault (a deliberate error) is set for the method.
+ */
 const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.precreate': { call: 'create', act: precreate },
   'alipay.trade.create': { call: 'create', act: createForMiniProgram },
@@ -181,7 +183,10 @@ async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<Alipa
   }
 }
 
-/** Redirects the payer's browser from a signed URL to the payer's page, or shows an error. */
+/**
+ * Checks a signed payment URL and redirects the payer's browser to the payer page. Shows an error if the URL is
+ * refused.
+ */
 function servePage(core: Core, ctx: Context, raw: RawRequest): void {
   try {
     ctx.redirect(core.payUrl(openChecked(core, raw)));
@@ -219,8 +224,8 @@ function memberOf(method: string): string {
 }
 
 /**
- * Pays a bill as Alipay's agent does. `header` is the value of `Payment-Needed`; without `clientSession` the simulator
- * creates a session.
+ * Pays a pay-per-call request as Alipay's agent does. `header` is the value of the header `Payment-Needed`.
+ * `clientSession` is the agent's session; if it is absent, the simulator creates one.
  */
 export function payAsAgent(core: Core, header: string, clientSession?: string): AgentPaid {
   return payBill(core, header, keysOf(core).byAppId, clientSession);

@@ -1,4 +1,7 @@
-/** Trades: created in each scene, paid with the payer's payment code, queried, closed and cancelled. */
+/**
+ * Creates trades for QR codes, pages, apps and mini programs. Pays them with the payer's payment code. Queries, closes
+ * and cancels trades.
+ */
 import { z } from 'zod';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -81,8 +84,8 @@ function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output
 const QR_MS = 2 * 3_600_000;
 
 /**
- * alipay.trade.precreate. `silent` = the caller gets no response; this applies to the first create request of an order
- * of 0.06.
+ * alipay.trade.precreate: creates an order for a QR code. `silent` = the caller gets no response. This happens once for
+ * an order with the amount 0.06: at its first create request.
  */
 export function precreate(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
   const product = request.content['product_code'] ?? QR_PRODUCTS[0];
@@ -129,7 +132,8 @@ export function openPage(core: Core, request: AlipayRequest): Trade {
 }
 
 /**
- * Refuses a product that the merchant has not signed up for. This check precedes all checks of the trade (inferred).
+ * Refuses a product that the merchant has not signed up for. That Alipay makes this check before all checks of the
+ * trade is inferred.
  */
 function requireProduct({ account }: AlipayRequest, product: string): void {
   if (!account.products.includes(product))
@@ -148,14 +152,15 @@ function createTrade(
 ): { trade: Trade; isNew: boolean } {
   const draft = readDraft(core, request, scene);
   const known = core.trades.find(draft.orderNo, { payWay: 'alipay', account: request.account.name });
-  // At Alipay, a QR code becomes a trade only when a payer scans it. If the code expired before a scan, the order
-  // number can be used again.
+  // At Alipay, a QR code becomes a trade only when a payer scans it. If the code expires before that, the merchant can
+  // use the order number again.
   if (known !== undefined && (known.state === 'offered' || exists(known)))
     return { trade: sameTrade(known, draft), isNew: false };
   if (fixedOutcome(draft.minor, 'CNY') === 'declined')
     throw refused('ACCESS_FORBIDDEN', 'The simulator declines every order with the amount 0.02.');
   const expiresAt = readExpiry(request.content['time_expire'], core.clock.now(), scene);
-  // If the payer is known, the trade exists immediately; otherwise the payer's scan or login creates it.
+  // If the payer is already known, the trade exists immediately. Otherwise the trade exists when the payer scans the
+  // code or logs in.
   const state = details['scanned'] === true ? 'open' : 'offered';
   const trade = core.trades.create({ ...draft, details: { ...draft.details, ...details }, expiresAt, state });
   core.startFixed(trade);
@@ -248,8 +253,8 @@ export function payByCode(
 }
 
 /**
- * Refuses a payment code that was used before or is too old (a code works once, for a minute), and a payer without
- * enough money.
+ * Refuses a payment code that was already used. Refuses a code that is too old, because a code is valid for one minute.
+ * Refuses a payer who has too little money.
  */
 function refuseCode(core: Core, authCode: string, payer: (typeof PAYERS)[string] | undefined): void {
   const isUsed = [...core.ledger.trades.values()].some(({ details }) => details['authCode'] === authCode);
@@ -305,7 +310,9 @@ export interface CallResult {
   silent?: boolean;
 }
 
-/** alipay.trade.query: the trade's current state, or an earlier one with the fault `query-lag`. */
+/**
+ * alipay.trade.query: returns the state of a trade. With the fault `query-lag` it returns a paid trade as still unpaid.
+ */
 export function query(core: Core, request: AlipayRequest, fault: FaultName | undefined): CallResult {
   const trade = existing(core, request);
   const payment = fault === 'query-lag' ? undefined : paymentOf(trade);
@@ -338,8 +345,8 @@ export function close(core: Core, request: AlipayRequest): CallResult {
 }
 
 /**
- * Returns the trade that a request names. Throws AlipayRefusal if the trade does not exist, or if the request may not
- * act for its merchant.
+ * Returns the trade that a request names. Throws AlipayRefusal if the trade does not exist. Throws it also if the
+ * request may not act for the merchant of the trade.
  */
 export function existing(core: Core, request: AlipayRequest): Trade {
   const { account, sellers } = request;

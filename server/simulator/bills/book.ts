@@ -70,7 +70,7 @@ interface Condition {
 /** Sets, removes and finds the test conditions for the bills of the channels. */
 interface Conditions {
   set(condition: Omit<Condition, 'id'>): Condition;
-  /** Removes the conditions with this channel, name and date. */
+  /** Removes the conditions that have this channel, this name and this date. */
   unset(condition: Pick<Condition, 'payWay' | 'condition' | 'date'>): void;
   list(): readonly Condition[];
   /** Removes the condition with this id; without an id, removes all conditions. */
@@ -123,7 +123,10 @@ function createConditions(rulesOf: RulesOf): Conditions {
   };
 }
 
-/** Differences that change only the bill; the ledger stays unchanged. */
+/**
+ * The kinds of planted differences (deliberate errors for tests) that change only the bill. The orders and payments in
+ * the simulator stay unchanged.
+ */
 const BILL_PLANTS = [
   'paid_missing_at_channel',
   'amount_differs',
@@ -137,7 +140,10 @@ const BILL_PLANTS = [
   'line_unreadable',
   'withdrawal',
 ] as const;
-/** Differences that change the ledger: a payment, refund or dispute without a notification to the merchant. */
+/**
+ * The kinds of planted differences that change the simulator's own data: it makes a payment, refund or dispute without
+ * notifying the merchant.
+ */
 const LEDGER_PLANTS = [
   'paid_unknown_to_us',
   'refund_unknown_to_us',
@@ -161,23 +167,29 @@ export interface Plant {
   /** The day whose bill shows the difference. */
   date: string;
   orderNo: string;
-  /** The channel's number of the payment or refund. */
+  /** The id that the channel gave to the payment or refund. */
   number: string;
 }
 
-/** The planted differences. A difference in the ledger cannot be undone; removing it deletes it only from this list. */
+/** The planted differences (deliberate errors that the service must find). */
 interface Plants {
   add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
   list(): readonly Plant[];
-  /** Removes the planted difference with this id; without an id, removes all. */
+  /**
+   * Removes the planted difference with this id. Without an id, removes all of them. A payment, refund or dispute that
+   * was made for a difference stays.
+   */
   clear(id?: string): void;
-  /** Applies the planted differences to the rows of a bill and returns the changed rows. */
+  /** Returns the rows of a bill with the planted differences. `rows` are the correct rows. */
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];
-  /** Returns the planted rows in a span that belong to no order of the ledger. */
+  /** Returns the planted rows that have no order in the simulator, if their time and account are in `scope`. */
   foreign(scope: Scope): BillRow[];
 }
 
-/** For each kind of difference: the rows that replace the affected row (none, one changed row, or two rows). */
+/**
+ * For each kind of difference, returns the rows that replace a correct row of the bill: no row, one changed row, or the
+ * row twice.
+ */
 const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>> = {
   paid_missing_at_channel: () => [],
   refund_missing_at_channel: () => [],
@@ -191,7 +203,9 @@ const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>>
   line_unreadable: (row) => [{ ...row, isUnreadable: true }],
 };
 
-/** Creates an empty list of planted differences. The list is lost when the process ends. */
+/**
+ * Creates an empty list of planted differences (deliberate errors in bills). The list is lost when the process ends.
+ */
 function createPlants(): Plants {
   let known: { plant: Plant; foreign?: BillRow }[] = [];
   const foreign: Plants['foreign'] = (scope) =>
@@ -237,24 +251,30 @@ function changedBy(row: BillRow, known: readonly { plant: Plant }[]): BillRow[] 
 export interface BillFile {
   payWay: PayWay;
   account: string;
-  /** Milliseconds on the simulated clock. */
+  /** The time from which the file can no longer be downloaded: milliseconds on the simulated clock. */
   expiresAt: number;
   write(): AsyncIterable<Buffer>;
 }
 
-/** The rows of a bill, fixed when the bill was requested. A day with the condition `empty` has no rows. */
+/**
+ * The content of a bill. It is fixed when the merchant requests the bill. `has` tells whether a test condition, such as
+ * `late`, is set for the bill.
+ */
 export interface BillContent {
   rows: readonly BillRow[];
   fillers: readonly Filler[];
   has(name: ConditionName): boolean;
 }
 
-/** The bills of all channels: planted differences, conditions and files. */
+/**
+ * The bills of all channels. `plants` are deliberate errors in single rows. `conditions` are artificial situations,
+ * such as a missing bill.
+ */
 export interface Bills {
   readonly plants: Plants;
   readonly conditions: Conditions;
   contentOf(scope: Scope): BillContent;
-  /** Registers a file for download and returns its token. */
+  /** Stores a bill file for a later download. Returns the token by which `find` returns the file. */
   promise(file: BillFile): string;
   /**
    * Returns the file of a token, even if the file has expired. Returns undefined for an unknown token, or if the file
@@ -267,8 +287,8 @@ export interface Bills {
 const MEMORY_MS = 3_600_000;
 
 /**
- * Creates the object that computes the bills of all channels from the ledger and stores their planted differences, test
- * conditions and download files.
+ * Creates the bills of all channels: `contentOf` computes a bill from the trades in `ledger` each time it is called.
+ * Planted differences, test conditions and download files are lost when the process ends.
  */
 export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bills {
   const plants = createPlants();
@@ -305,7 +325,10 @@ export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bil
   };
 }
 
-/** Yields every row: first those of the ledger, then the filler payments of another system. */
+/**
+ * Yields every row of a bill: first the rows of the simulator's trades, then the fillers (invented payments of another
+ * system).
+ */
 export function* rowsOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>): Iterable<BillRow> {
   yield* rows;
   for (const filler of fillers) for (let index = 0; index < filler.count; index += 1) yield fillerRow(filler, index);

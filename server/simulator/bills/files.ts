@@ -7,7 +7,7 @@ import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32, createDeflateRaw } from 'node:zlib';
 
-/** Characters that are encoded and written at once: many enough to be fast, few enough to save memory. */
+/** The number of characters that are encoded and written at once. A larger piece is faster but needs more memory. */
 const PIECE = 64 * 1024;
 
 /** Joins lines into large pieces and encodes each piece. */
@@ -67,7 +67,10 @@ export async function* withGigabyte(pieces: AsyncIterable<Buffer>): AsyncIterabl
   for (let count = 0; count < 1024; count += 1) yield BLANKS;
 }
 
-/** A file of a zip. `name` is written as it is: the charset is not declared (flag bit 11 is not set). */
+/**
+ * A file inside a zip. `name` contains the encoded bytes of its name. The zip does not declare their charset (flag bit
+ * 11 is not set).
+ */
 export interface ZipEntry {
   name: Buffer;
   content: AsyncIterable<Buffer>;

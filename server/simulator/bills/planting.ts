@@ -1,4 +1,7 @@
-/** Plants differences in bills, and adds the part of the control API for bills. */
+/**
+ * Plants differences in bills (deliberate errors that the service must find). Adds the calls of the control API for
+ * bills.
+ */
 import type Router from '@koa/router';
 import { z } from 'zod';
 import { PAY_WAYS, type PayWay } from '../../payments/channel.ts';
@@ -30,7 +33,7 @@ interface Ground {
   payWay: PayWay;
   date: string;
   span: Span;
-  /** The candidate trades, newest last. */
+  /** The trades among which the trade for the difference is chosen, newest last. */
   trades: readonly Trade[];
   account: string;
   /** Whether the request names an order. */
@@ -61,8 +64,8 @@ function plant(core: Core, request: PlantRequest): Plant {
 }
 
 /**
- * Returns the changes that turn a payment of another system into the planted row. Used for differences without an order
- * in the ledger.
+ * Returns the values by which a planted row differs from an invented payment of another system. Used for rows that have
+ * no order in the simulator.
  */
 function foreignAs(kind: PlantKind, { orderNo, at }: BillRow): Partial<BillRow> {
   if (kind === 'order_unknown_here') return { orderNo: numberAsOurs(orderNo, at) };
@@ -158,7 +161,9 @@ function payUnnotified(ground: Ground): Spot {
   return pay(ground, trade);
 }
 
-/** Pays a paid order a second time, through another trade with the same order number. */
+/**
+ * Pays a paid order again: creates a second trade with the order number of the first trade, and pays the second trade.
+ */
 function payTwice(ground: Ground): Spot {
   return pay(ground, anotherOf(ground.core, paymentOfDay(ground).trade));
 }
@@ -251,7 +256,7 @@ const NewCondition = z.object({
   on: z.boolean().default(true),
 });
 
-/** Adds the control API for bills: planted differences and conditions. */
+/** Adds the calls of the control API for bills: they plant differences (deliberate errors) and set test conditions. */
 export function addBills(router: Router, core: Core): void {
   const { plants, conditions } = core.bills;
   const all = (payWay?: string) => ({

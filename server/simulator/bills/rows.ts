@@ -1,6 +1,6 @@
 /**
- * The rows of a bill in one format for all channels, with days and fees. The rows come from the ledger and from the
- * filler (payments of another system).
+ * Computes the rows of a bill in a format that is the same for all channels. The rows come from the simulator's trades
+ * and from the fillers (invented payments of another system). Also computes fees, days and months.
  */
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
@@ -24,36 +24,37 @@ type RowState = 'done' | 'under-way' | 'failed';
  */
 export interface BillRow {
   /**
-   * `dispute`: money taken from the merchant for a dispute. `dispute-back`: that money, returned because the merchant
-   * won. `returned`: money of a refund that failed after it had left the account. `hold`, `release`: money held during
-   * a dispute, and its release. `withdrawal`: money paid out to the merchant's bank.
+   * `dispute`: money that the channel took from the merchant because of a dispute. `dispute-back`: the channel returned
+   * this money, because the merchant won the dispute. `returned`: a refund failed after its money had left the account,
+   * so the money came back. `hold`: the channel holds money during a dispute. `release`: it no longer holds the money.
+   * `withdrawal`: money went to the merchant's bank.
    */
   kind: 'payment' | 'refund' | 'dispute' | 'dispute-back' | 'returned' | 'hold' | 'release' | 'withdrawal';
-  /** The channel's number of this payment or refund. */
+  /** The id that the channel gave to the payment, refund or dispute of this row. */
   number: string;
-  /** The channel's number of the payment that the row belongs to. */
+  /** The id that the channel gave to the payment. The row of a refund names the refunded payment. */
   tradeNo: string;
-  /** The merchant's number of the order. */
+  /** The order number that the merchant chose. */
   orderNo: string;
-  /** The merchant's number of the refund. */
+  /** The refund number that the merchant chose; null if the row has no refund number. */
   refundNo: string | null;
   state: RowState;
   /** Never negative; `kind` gives the direction. */
   minor: number;
-  /** The discounts and profit shares within the amount. */
+  /** The discounts and profit shares that are included in `minor`. */
   offers: Offers;
-  /** For a refund: whether it is paid from the merchant's available balance. */
+  /** Only for a refund: true if the refund was paid from the merchant's available balance. */
   fromAvailable: boolean;
   currency: string;
-  /** The channel's fee; negative if the row returns a fee. */
+  /** The fee in minor units. Positive: the channel charges the fee. Negative: the channel returns the fee. */
   fee: number;
   at: number;
   /** When the order was created. */
   createdAt: number;
   subject: string;
-  /** The bill shows unreadable text instead of the amount. */
+  /** If true, the bill shows unreadable text instead of the amount. */
   isUnreadable?: true;
-  /** The trade of the row; null for a payment that another system of the merchant made. */
+  /** The trade in the simulator; null for an invented payment of another system. */
   trade: Trade | null;
 }
 
@@ -62,7 +63,10 @@ const DAY_MS = 86_400_000;
 /** The rules of a channel for its bills and fees. Amounts are minor units. */
 export interface BillRules {
   readonly payWay: PayWay;
-  /** How far the channel's time zone is ahead of UTC (ms). It decides when a day of a bill begins. */
+  /**
+   * How far the local time of the channel is ahead of UTC (ms). In the bills, a day begins at midnight in this local
+   * time.
+   */
   readonly offsetMs: number;
   /** The currency of payments that another system of the merchant made. */
   readonly currency: string;
@@ -77,13 +81,16 @@ export interface BillRules {
   readonly keepsFees?: true;
   /** When the money of a refund leaves the account: when the refund is accepted, or when it is done. */
   readonly refundsLeave: 'accepted' | 'done';
-  /** The money of an `abnormal` refund has left the account, and the bill shows the refund as under way. */
+  /**
+   * If true, the bill shows an `abnormal` refund (the payer's account could not be credited) as still in progress. Its
+   * money has already left the merchant's account.
+   */
   readonly stuckIsUnderWay?: true;
-  /** Derives a number in the channel's format from hexadecimal digits. */
+  /** Derives a payment id in the channel's format from hexadecimal digits. Used for invented payments. */
   numberFrom(digest: string): string;
-  /** The conditions and differences that the channel's bills cannot show. */
+  /** The test conditions and planted differences that the bills of this channel cannot show. */
   readonly lacks: readonly string[];
-  /** The kinds of discounts and shares that the channel's bills can show. */
+  /** The kinds of discounts and profit shares that the bills of this channel can show. */
   readonly offers: readonly (keyof Offers)[];
 }
 
@@ -93,7 +100,10 @@ export interface Span {
   to: number;
 }
 
-/** The rules that Alipay and WeChat Pay share. */
+/**
+ * The rules for bills and fees that are the same at Alipay and WeChat Pay: time zone, currency, fee rate, and when a
+ * refund leaves the account.
+ */
 export const CHINA_RULES = {
   offsetMs: 8 * 3_600_000,
   currency: 'CNY',
@@ -110,7 +120,7 @@ export function dayOf(zone: Zone, at: number): string {
   return new Date(at + zone.offsetMs).toISOString().slice(0, 10);
 }
 
-/** Returns the span of a day; undefined for an invalid day. */
+/** Returns the time span of a day (`yyyy-MM-dd`) in the channel's time zone; undefined for an invalid day. */
 export function spanOfDay(zone: Zone, day: string): Span | undefined {
   const from = midnight(zone, day);
   return from === undefined ? undefined : { from, to: from + DAY_MS };
@@ -124,13 +134,15 @@ export function spanOfMonth(zone: Zone, month: string): Span | undefined {
   return { from, to: Date.UTC(year, number, 1) - zone.offsetMs };
 }
 
-/** Returns the days that a span touches, in the channel's time zone. */
+/** Returns every day of which at least a part lies in the time span. The days are in the channel's time zone. */
 export function daysIn(zone: Zone, { from, to }: Span): string[] {
   const first = midnight(zone, dayOf(zone, from)) ?? from;
   return Array.from({ length: Math.ceil((to - first) / DAY_MS) }, (_, index) => dayOf(zone, first + index * DAY_MS));
 }
 
-/** Returns midnight of the same day `months` months earlier, in the channel's time zone. */
+/**
+ * Returns the midnight that begins a day in the channel's time zone. The day is `months` months before the day of `at`.
+ */
 export function monthsBefore(zone: Zone, at: number, months: number): number {
   const day = new Date(at + zone.offsetMs);
   return Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - months, day.getUTCDate()) - zone.offsetMs;
@@ -144,8 +156,8 @@ function midnight(zone: Zone, day: string): number | undefined {
 }
 
 /**
- * Returns the fee that the channel returns with one more refund: the fee of the refunded amount, but at most the part
- * of the fee that is not returned yet.
+ * Returns the fee that the channel gives back with one more refund. It is the fee for the refunded amount, but never
+ * more than the channel still keeps of the original fee.
  */
 export function feeBackOf({ feeOf, keepsFees }: BillRules, trade: Trade, minor: number): number {
   if (keepsFees) return 0;
@@ -164,7 +176,7 @@ export interface Filler extends Span {
   count: number;
 }
 
-/** Returns the filler payment with this index. */
+/** Returns one invented payment of another system. `index` counts from 0. */
 export function fillerRow({ rules, from, to, count }: Filler, index: number): BillRow {
   const at = timeOfFiller({ from, to, count }, index);
   return foreignRow(rules, at, `${from}-${index}`, 100 + ((index * 37) % 99_900));
@@ -183,7 +195,7 @@ export function firstOfFiller(filler: Pick<Filler, 'from' | 'to' | 'count'>, at:
   return index;
 }
 
-/** Returns a payment that another system of the same merchant made. */
+/** Invents a payment that another system of the same merchant made. The same `seed` always gives the same payment. */
 export function foreignRow(rules: BillRules, at: number, seed: string, minor: number): BillRow {
   const digest = createHash('md5').update(seed).digest('hex');
   const number = rules.numberFrom(digest);
@@ -211,22 +223,28 @@ export function decimalsOf(digest: string, count: number): string {
   return BigInt(`0x${digest}`).toString().padStart(39, '0').slice(-24).slice(0, count);
 }
 
-/** The account and time span that a bill covers. */
+/** Says which trades a bill covers: the channel, the accounts and the time span. */
 export interface Scope extends Span {
   rules: BillRules;
   account: string;
   /** The merchant's other accounts, if the bill also covers them. */
   beside?: readonly string[];
-  /** Selects the trades of one merchant, if the account has several merchants. */
+  /**
+   * Selects the trades of one merchant, because an account can have several merchants. Absent = the bill has the trades
+   * of all of them.
+   */
   isOurs?(trade: Trade): boolean;
   /** Returns the time at which the bill shows a refund; by default the time at which the refund was created. */
   timeOf?(refund: Refund): number;
   /**
-   * The time at which the bill was created. The bill shows the states that the refunds had then; if absent, their
-   * current states.
+   * The time at which the bill was created. The bill shows the state that each refund had at this time. Absent = the
+   * bill shows the current states.
    */
   madeAt?: number;
-  /** True for an account statement. It has one row for each movement of money, so a returned refund has two rows. */
+  /**
+   * True for an account statement, which has one row for each movement of money. A refund whose money came back
+   * therefore has two rows: money out and money in.
+   */
   isOfMoney?: boolean;
 }
 
@@ -238,7 +256,10 @@ const REFUND_STATES: Readonly<Record<Refund['state'], RowState>> = {
   abnormal: 'failed',
 };
 
-/** Returns the ledger's rows for a bill, oldest first, as copies that later changes of a trade do not affect. */
+/**
+ * Returns the rows of a bill for the trades in `scope`, oldest first. The rows contain copies of the trades, so later
+ * changes of a trade do not change the bill.
+ */
 export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): BillRow[] {
   const { rules, from, to, isOurs = () => true } = scope;
   const rows: BillRow[] = [];
@@ -252,7 +273,7 @@ export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): Bi
   return rows.toSorted((a, b) => a.at - b.at);
 }
 
-/** Whether the bill covers the account `name`. */
+/** Whether a bill covers the account `name`. A bill covers `account` and the accounts in `beside`. */
 export function isIn({ account, beside = [] }: Pick<Scope, 'account' | 'beside'>, name: string): boolean {
   return name === account || beside.includes(name);
 }
@@ -323,7 +344,7 @@ function feeBack({ feeBack: minor }: Refund): number {
   return minor === 0 ? 0 : -minor;
 }
 
-/** Derives the number of the row that returns the money of a dispute. The same dispute always gives the same number. */
+/** Derives an id for the row that returns the money of a dispute. The id is always the same for the same dispute. */
 function backNumber(number: string): string {
   return createHash('md5').update(number).digest('hex').slice(0, number.length).toUpperCase();
 }

@@ -1,4 +1,4 @@
-/** A PayPal account: its client, webhooks, certificates and access tokens. */
+/** Creates PayPal accounts and reads their webhooks and certificates. Issues and checks access tokens. */
 import { createHash, createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { type Account, merchantOf } from '../accounts.ts';
 import { type Credential, issueCertificate, newRsaKeys, pkcs8 } from '../certificates.ts';
@@ -38,9 +38,9 @@ export async function newSecrets(
 }
 
 /**
- * Replaces one item of an account. `certificate`: a new signing certificate. `leaf-only`: a new signing certificate in
- * a file without the intermediate CA certificate. `clientSecret`: a new client secret. `merchant`: another merchant,
- * who receives the money of new orders. Earlier certificates can still be downloaded.
+ * Replaces one secret of an account. `certificate`: a new certificate for signing. `leaf-only`: a new certificate for
+ * signing, whose file lacks the intermediate certificate. `clientSecret`: a new client secret. `merchant`: another
+ * merchant, who receives the money of new orders. Clients can still download the earlier certificates.
  */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   if (what === 'clientSecret') {
@@ -63,8 +63,8 @@ function issueCertificateOf({ authority }: Core): Promise<Credential> {
 }
 
 /**
- * Issues a certificate whose file lacks the intermediate certificate. PayPal's own clients come with the intermediate
- * certificate (PayPal-PHP-SDK).
+ * Issues a certificate whose file lacks the intermediate certificate. Some of PayPal's clients do not need it in the
+ * file, because they contain it (PayPal-PHP-SDK).
  */
 async function issueLeaf(): Promise<Credential> {
   const [keys, intermediate] = await Promise.all([newRsaKeys(), newRsaKeys()]);
@@ -80,7 +80,7 @@ async function issueLeaf(): Promise<Credential> {
   return { certificate, privateKey: pkcs8(keys.privateKey) };
 }
 
-/** The account's webhook certificates as PEM, the signing one first. */
+/** Returns the account's certificates for webhooks as PEM. The first certificate signs new webhooks. */
 export function certificatesOf({ secrets }: Pick<Account, 'secrets'>): string[] {
   return JSON.parse(secrets['certificates'] ?? '[]') as string[];
 }
@@ -90,7 +90,7 @@ export function certificateId(certificate: string): string {
   return `CERT-${createHash('sha256').update(certificate).digest('hex').slice(0, 40)}`;
 }
 
-/** The account's webhooks, the configured one first. */
+/** Returns the account's webhooks. The first webhook is the one in the channel configuration. */
 export function webhooksOf({ secrets }: Account): Webhook[] {
   return JSON.parse(secrets['webhooks'] ?? '[]') as Webhook[];
 }
@@ -118,7 +118,10 @@ export function issueToken({ secrets }: Account, now: number): string {
   return `${text}.${mac(secrets, text)}`;
 }
 
-/** The account of an `Authorization: Basic` header with client id and secret; throws PaypalRefusal. */
+/**
+ * Returns the account whose client id and client secret are in an `Authorization: Basic` header. Throws PaypalRefusal
+ * if they are wrong.
+ */
 export function accountOfBasic(accounts: readonly Account[], authorization: string | undefined): Account {
   const encoded = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(authorization ?? '')?.[1] ?? '';
   const text = Buffer.from(encoded, 'base64').toString('utf8');
@@ -130,7 +133,10 @@ export function accountOfBasic(accounts: readonly Account[], authorization: stri
   return account;
 }
 
-/** The account of an `Authorization: Bearer` token; throws PaypalRefusal if the token is unknown or has expired. */
+/**
+ * Returns the account for which an `Authorization: Bearer` token was issued. Throws PaypalRefusal if the token is
+ * invalid or has expired.
+ */
 export function accountOfBearer(accounts: readonly Account[], authorization: string | undefined, now: number): Account {
   const [, text, clientId, end, tokenMac] =
     /^Bearer (A21_([\w-]+)\.(\d{1,12}))\.([\w-]+)$/.exec(authorization ?? '') ?? [];

@@ -1,11 +1,11 @@
-/** Responses: orders, captures, refunds and errors. */
+/** Builds the JSON of orders, captures, refunds and errors as PayPal returns them. */
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { Core } from '../channel-simulator.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';
 
 /**
- * Values that a response contains in addition to the trade: the merchant who receives the money, and the URLs of the
- * API and of the payer page.
+ * The values that a PayPal response contains but a trade does not: two base URLs, the id of the merchant who receives
+ * the money, and the name of the link to the payer page.
  */
 interface Scenery {
   /** The base URL of the simulated REST API. */
@@ -13,7 +13,10 @@ interface Scenery {
   /** The URL at which the payer approves the order. */
   payerUrl: string;
   merchantId: string;
-  /** The `rel` of the link to the payer page: `approve` for orders without a payment source. */
+  /**
+   * The value of `rel` in the link to the payer page. It is `approve` if the create request had no payment source,
+   * otherwise `payer-action`.
+   */
   linkName: 'payer-action' | 'approve';
 }
 
@@ -24,8 +27,8 @@ const PAYER = { payer_id: 'SIMPAYER00001', email_address: 'payer@simulator.inval
 /**
  * Returns PayPal's status of an order. An order with a capture, in any state, is COMPLETED. If a capture was refused
  * because of the payer's payment method, the order stays APPROVED, as shops report (woocommerce-paypal-payments, issue
- * 4633). After a refusal with PAYER_ACTION_REQUIRED, the order has its status before the approval again; PayPal does
- * not document this, so it is inferred from the name of the refusal.
+ * 4633). After a refusal with PAYER_ACTION_REQUIRED, the payer must approve the order again, so its status is
+ * PAYER_ACTION_REQUIRED or CREATED. PayPal does not document this; it is inferred from the name of the refusal.
  */
 function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
   if (trade.payments.length > 0) return 'COMPLETED';
@@ -34,7 +37,7 @@ function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
   return linkName === 'approve' ? 'CREATED' : 'PAYER_ACTION_REQUIRED';
 }
 
-/** An order as in `GET /v2/checkout/orders/{id}`. */
+/** Builds the JSON of an order as `GET /v2/checkout/orders/{id}` returns it. */
 export function presentOrder(trade: Trade, scenery: Scenery): Json {
   const approved = trade.state === 'approved' || trade.payments.length > 0 || 'refusedWith' in trade.details;
   return {
@@ -50,7 +53,7 @@ export function presentOrder(trade: Trade, scenery: Scenery): Json {
   };
 }
 
-/** A capture as in `GET /v2/payments/captures/{id}`. */
+/** Builds the JSON of a capture as `GET /v2/payments/captures/{id}` returns it. */
 export function presentCapture(trade: Trade, payment: Payment, { apiUrl, merchantId }: Scenery): Json {
   const self = `${apiUrl}/v2/payments/captures/${payment.number}`;
   return {
@@ -76,7 +79,7 @@ export function presentCapture(trade: Trade, payment: Payment, { apiUrl, merchan
   };
 }
 
-/** A refund as in `GET /v2/payments/refunds/{id}`. */
+/** Builds the JSON of a refund as `GET /v2/payments/refunds/{id}` returns it. */
 export function presentRefund(trade: Trade, refund: Refund, { apiUrl }: Scenery): Json {
   const up = `${apiUrl}/v2/payments/captures/${captureIdOf(trade)}`;
   return {
@@ -158,7 +161,6 @@ function captureIdOf({ payments }: Trade): string {
   return payments.find(({ state }) => state === 'completed')?.number ?? '';
 }
 
-/** The custom_id and invoice_id that the merchant sent. */
 function numbersOf({ details }: Trade): Json {
   const { customId, invoiceId } = details;
   return { ...(customId ? { custom_id: customId } : {}), ...(invoiceId ? { invoice_id: invoiceId } : {}) };
@@ -231,8 +233,8 @@ const NOT_AUTHORIZED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Builds the error response of a call that a fault refuses. `issue` is PayPal's error code, which was set together with
- * the fault.
+ * Builds the error response of a call that the simulator refuses because of a fault (a deliberate error). `issue` is
+ * the PayPal error code that was set with the fault.
  */
 export function refuseWith(issue = 'TRANSACTION_REFUSED', links: readonly object[] = []): PaypalRefusal {
   if (issue === 'INVALID_RESOURCE_ID') return notFound();
@@ -270,7 +272,10 @@ export function apiUrlOf({ url }: Pick<Core, 'url'>): string {
   return `${url}/paypal`;
 }
 
-/** Returns the payee of an order, and the URLs that the response contains. */
+/**
+ * Returns the values that a PayPal response contains but a trade does not, such as the id of the merchant who receives
+ * the money.
+ */
 export function sceneryOf(core: Core, trade: Trade): Scenery {
   return {
     apiUrl: apiUrlOf(core),

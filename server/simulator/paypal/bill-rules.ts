@@ -1,6 +1,6 @@
 import type { BillRules } from '../bills/rows.ts';
 
-/** PayPal's rules for reports and fees (developer.paypal.com, Transaction Search v1). */
+/** PayPal's rules for fees and for the list of transactions (developer.paypal.com, Transaction Search v1). */
 export const PAYPAL_BILL_RULES: BillRules = {
   payWay: 'paypal',
   offsetMs: 0,

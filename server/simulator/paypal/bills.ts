@@ -1,4 +1,7 @@
-/** Reports: the transactions of a period, and the balances at an instant. */
+/**
+ * Serves PayPal's Transaction Search: lists the transactions of a time window, and returns the balances at a point in
+ * time.
+ */
 import { z } from 'zod';
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { BillContent } from '../bills/book.ts';
@@ -46,8 +49,8 @@ export function signed({ kind, minor }: BillRow): number {
 }
 
 /**
- * The transactions in a time window: how many there are, and one page of them. Only the rows of the requested page are
- * created, because there can be many.
+ * The transactions in a time window. `total` is how many there are. `page` creates only the transactions of one page,
+ * because a window can contain very many.
  */
 interface Window {
   total: number;
@@ -55,8 +58,8 @@ interface Window {
 }
 
 /**
- * Returns the transactions that began within a time window: first those of the simulator's own ledger, then the fillers
- * (payments of another system). PayPal's windows include their first and last second.
+ * Returns the transactions that began within a time window. The simulator's own transactions come first; then come the
+ * fillers (invented payments of another system). At PayPal, the first and the last second belong to the window.
  */
 function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
   const parts = fillers.map((filler) => partOf(filler, from, to));
@@ -122,7 +125,10 @@ function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
   return back.reduce((sum, { minor }) => sum + minor, 0) >= (paid?.minor ?? Infinity) ? 'V' : 'S';
 }
 
-/** Returns the numbers that the merchant sent. The row of a refund has the invoice id of the refund. */
+/**
+ * Returns the invoice_id and the custom_id that the merchant sent, as fields of a transaction. The row of a refund has
+ * the invoice id of the refund.
+ */
 function numbersOf({ kind, trade, orderNo, refundNo }: BillRow): Record<string, unknown> {
   if (trade === null) return orderNo === '' ? {} : { invoice_id: orderNo };
   const { customId, invoiceId } = trade.details;
@@ -157,7 +163,7 @@ function rowAt(rows: readonly BillRow[], parts: readonly Part[], index: number):
   throw new RangeError('The report has no transaction with this index.');
 }
 
-/** The longest time window of one search (ms): 31 days (reporting_transactions_v1). */
+/** The longest time window that one search accepts (ms): 31 days (reporting_transactions_v1). */
 const MOST_MS = 31 * 86_400_000;
 /** The highest number of transactions that one search may find (reporting_transactions_v1, list of errors). */
 const MOST_RESULTS = 10_000;
@@ -169,8 +175,8 @@ const PATH = '/v1/reporting/transactions';
 const BALANCES_PATH = '/v1/reporting/balances';
 
 /**
- * PayPal's description requires an offset with a colon, or Z; its samples have an offset without a colon. Both are
- * accepted.
+ * Accepts an offset with and without a colon. PayPal's API description requires the colon or Z, but the samples in it
+ * have no colon.
  */
 const Time = z
   .string()
@@ -244,7 +250,7 @@ function list(core: Core, request: Request): Answer {
   return spoilt(json(200, body), content.has);
 }
 
-/** Returns the accounts that a report covers: all REST apps of the same PayPal account. */
+/** Returns the accounts that a report covers: all accounts that belong to the caller's PayPal merchant. */
 function ownerOf(core: Core, { account }: Request) {
   const { merchantId } = account.secrets;
   const beside = core.accounts.of('paypal').filter(({ secrets }) => secrets['merchantId'] === merchantId);
@@ -252,10 +258,10 @@ function ownerOf(core: Core, { account }: Request) {
 }
 
 /**
- * Returns the balances of the account at the end of a second. A hold (money of a disputed payment) moves money from
- * `available_balance` to `withheld_balance`; `total_balance` is the sum of both (`balance_detail` in
- * reporting_transactions_v1). Pending payments change no balance. A test can plant a wrong value in a listed
- * transaction; this changes no balance either.
+ * Returns the balances at the end of a second. While the channel holds the money of a disputed payment, the money is in
+ * `withheld_balance` instead of `available_balance`. `total_balance` is the sum of both (`balance_detail` in
+ * reporting_transactions_v1). A pending payment changes no balance. A planted error in a listed transaction changes no
+ * balance.
  */
 function balances(core: Core, request: Request): Answer {
   const query = readQuery(BalancesQuery, request);
@@ -304,12 +310,12 @@ function balanceTime(at: number): string {
 }
 
 /**
- * The first day from which the balances include fillers (payments of another system). A filler that is set without a
- * date has no first day of its own.
+ * The first day whose fillers (invented payments of another system) count in the balances. A first day is necessary,
+ * because fillers that are set without a date are on every day.
  */
 const FILLED_SINCE = Date.UTC(2020, 0, 1);
 
-/** The sum of the fillers (payments of another system), less their fees, in minor units. */
+/** Returns the sum of all fillers (invented payments of another system) until `at`, less their fees, in minor units. */
 function fillerMinor({ bills: { conditions } }: Core, at: number): number {
   if (!conditions.list().some(({ condition, payWay }) => condition === 'filler' && payWay === 'paypal')) return 0;
   let sum = 0;
@@ -325,17 +331,18 @@ function fillerMinor({ bills: { conditions } }: Core, at: number): number {
 }
 
 /**
- * Whether a row changes the balance. Other rows are listed only with `balance_affecting_records_only=N`
- * (reporting_transactions_v1). A pending or denied payment does not change the balance. A payment that is completed
- * later is listed at the time of its start, `transaction_initiation_date`.
+ * Whether a row changes the balance. A pending or denied payment does not. A row that does not change the balance is
+ * listed only with `balance_affecting_records_only=N` (reporting_transactions_v1). A payment that is completed later is
+ * listed at the time of its start, `transaction_initiation_date`.
  */
 function affectsBalance({ kind, state }: BillRow): boolean {
   return kind !== 'payment' || state === 'done';
 }
 
 /**
- * Returns the time up to which PayPal has data. Usually this is now. With the condition `real-hours` it is three hours
- * ago. With the condition `late` it is at most the second before the first day whose data are late.
+ * Returns the time up to which PayPal has data. Usually this is the current time. With the test condition `real-hours`
+ * it is three hours earlier. With the test condition `late` it is, at the latest, the second before the first day whose
+ * data are late.
  */
 function refreshedTill(
   core: Core,
@@ -356,7 +363,10 @@ function readQuery<T>(schema: z.ZodType<T>, { query }: Request): T {
   throw badQuery(String(issue?.path[0] ?? ''), 'The value of a field does not conform to the expected format.');
 }
 
-/** Refuses a query parameter. The texts are those that integrators report, where reports exist. */
+/**
+ * Builds the refusal of an invalid query parameter. If integrators have published PayPal's text for an error, the
+ * simulator uses this text.
+ */
 function badQuery(field: string, issue: string): PaypalRefusal {
   const { status, body } = refuse(400, issue, issue, field);
   return new PaypalRefusal(status, body);

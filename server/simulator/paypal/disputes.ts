@@ -1,4 +1,6 @@
-/** Disputes: their states and events, the actions of the payer and of PayPal, and the calls about disputes. */
+/**
+ * Simulates PayPal's disputes: the actions of payer, merchant and PayPal, the webhook events, and the calls of the API.
+ */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Core } from '../channel-simulator.ts';
@@ -22,7 +24,7 @@ interface SimulatedDispute {
   refunded: number;
   /** The amount that PayPal took from the merchant because of the dispute; minor units. */
   taken: number;
-  /** The number of the refund that took `taken` from the merchant. */
+  /** The id of the refund by which PayPal took `taken` from the merchant. */
   refundNumber: string | null;
   /** Whether `money_movements` in the response contains the amount taken. */
   movements: boolean;
@@ -40,14 +42,16 @@ function disputesOf({ details }: Trade): SimulatedDispute[] {
   return (details['disputes'] as SimulatedDispute[] | undefined) ?? [];
 }
 
-/** Whether the merchant may accept the claim now. */
+/**
+ * Whether the merchant may accept the payer's claim in the current state of the dispute. PayPal then refunds the payer.
+ */
 function canAccept({ status }: SimulatedDispute): boolean {
   return status === 'OPEN' || status === 'WAITING_FOR_SELLER_RESPONSE';
 }
 
 type Json = Record<string, unknown>;
 
-/** Sends a dispute event. Its resource is the dispute in its current state. */
+/** Sends a webhook event about a dispute. The event contains the dispute in its current state. */
 function emitDisputeEvent(
   core: Core,
   trade: Trade,
@@ -58,9 +62,9 @@ function emitDisputeEvent(
 }
 
 /**
- * Describes a dispute as in `GET /v1/customer/disputes/{id}`. Source of fields and codes: PayPal's OpenAPI description
- * of Disputes v1. The links of each state, written with underscores, are from a merchant's record of a run in PayPal's
- * sandbox.
+ * Builds the JSON of a dispute as `GET /v1/customer/disputes/{id}` returns it. Fields and codes are from PayPal's
+ * OpenAPI description of Disputes v1. The links for each state are those that a merchant recorded in PayPal's sandbox;
+ * the names of these links contain underscores.
  */
 function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const { id, status, outcome, messages, dueAt } = dispute;
@@ -105,7 +109,7 @@ function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Js
   };
 }
 
-/** Describes a dispute as in the list of disputes. */
+/** Builds the JSON of a dispute as an element of the list of disputes. It has fewer fields than the dispute itself. */
 function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const whole = presentDispute(core, trade, dispute);
   const self = [linkTo(core, dispute.id)];
@@ -164,8 +168,8 @@ function time(at: number): string {
 const DAY_MS = 86_400_000;
 
 /**
- * Applies an action of the payer or of PayPal. `open` creates a dispute; every other action applies to the newest
- * dispute.
+ * Applies an action of the payer, the merchant or PayPal to a dispute. `open` creates a dispute. Every other action
+ * changes the newest dispute of the trade.
  */
 export function actOnPaypalDispute(core: Core, trade: Trade, disputeAction: DisputeAction): object {
   if (disputeAction.act === 'open') return open(core, trade, disputeAction);
@@ -302,8 +306,8 @@ function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDisp
 }
 
 function resolve(core: Core, trade: Trade, dispute: SimulatedDispute, outcome: string): SimulatedDispute {
-  // Every outcome releases the money on hold. If PayPal takes money for a lost dispute, that is a separate step
-  // (`take`).
+  // When a dispute is resolved, PayPal releases the money that it holds. If the merchant lost the dispute, `take` takes
+  // the money from the merchant.
   for (const hold of trade.holds ?? []) hold.releasedAt ??= core.clock.now();
   return move(core, trade, dispute, { status: 'RESOLVED', outcome, dueAt: null });
 }
@@ -442,7 +446,7 @@ function find(core: Core, request: Request): Found {
   return found;
 }
 
-/** A parsed form: the JSON of its part `input`, and the number of files. */
+/** A form that was read. `input` is the parsed JSON of the form part with this name. `files` is the number of files. */
 interface Form {
   input: unknown;
   files: number;

@@ -14,7 +14,9 @@ import { type AddRoute, json, readVerifyRequest, readWebhookPatch, readWebhookRe
 
 type Json = Record<string, unknown>;
 
-/** The content of a notification, fixed when the event happens, so that every delivery has the same bytes. */
+/**
+ * The content of a webhook notification. It is fixed when the event happens, so that every delivery has the same bytes.
+ */
 interface EventFacts extends Json {
   webhookId: string;
   event: Json;
@@ -34,8 +36,8 @@ const RESOURCE_TYPES: Readonly<Record<string, string>> = {
 const TRY_OUT = 'WEBHOOK_ID';
 
 /**
- * Sends an event to every webhook of the account that is subscribed to it. The configured webhook uses the order's
- * notify URL, if the order has one.
+ * Sends an event to every webhook of the account that is subscribed to this event type. The webhook of the channel
+ * configuration gets the event at the notify URL of the order, if the order has one.
  */
 export function sendEvent(
   core: Core,
@@ -104,7 +106,9 @@ export function signedHeaders(
   };
 }
 
-/** Whether a signature matches a body, for PayPal's verify call. */
+/**
+ * Whether the signature of a webhook delivery is correct for its body. Used by PayPal's call that verifies a signature.
+ */
 function fits(body: Buffer, { id, time, webhookId }: Transmission, signature: string, certificate: string): boolean {
   const text = Buffer.from(webhookText(id, time, webhookId, body));
   return verify('RSA-SHA256', text, new X509Certificate(certificate).publicKey, Buffer.from(signature, 'base64'));
@@ -140,7 +144,8 @@ export function addNotifications(router: Router, add: AddRoute, core: Core): voi
       const pem = certUrl.startsWith(apiUrlOf(core))
         ? findCertificate([account], certUrl.split('/').at(-1) ?? '')
         : undefined;
-      // PayPal serializes the event again before it verifies, so only an event in compact JSON passes.
+      // PayPal writes the event as JSON again before it verifies the signature. Therefore only an event that was
+      // compact JSON passes.
       const event = Buffer.from(JSON.stringify(rest.webhook_event));
       const known =
         webhooksOf(account).some((webhook) => webhook.id === webhookId) && rest.auth_algo === 'SHA256withRSA';
@@ -212,7 +217,10 @@ function addWebhooks(add: AddRoute, core: Core): void {
   });
 }
 
-/** Some of the events that PayPal lists (developer.paypal.com, "Webhook event names"). */
+/**
+ * The event types that a webhook can subscribe to. The list contains only a part of PayPal's event types
+ * (developer.paypal.com, "Webhook event names").
+ */
 const EVENT_TYPES = [
   'CHECKOUT.ORDER.APPROVED',
   'CHECKOUT.ORDER.COMPLETED',
@@ -263,7 +271,10 @@ function present(core: Core, { id, url, eventTypes }: Webhook): Record<string, u
   };
 }
 
-/** Builds the bytes and headers of one delivery, signed for its webhook; applies `fault`. */
+/**
+ * Builds the bytes and headers of one delivery, signed for its webhook. Applies `fault`, a deliberate error such as
+ * `wrong-key`.
+ */
 export function signNotification(
   core: Core,
   notification: NotificationRecord,

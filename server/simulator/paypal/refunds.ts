@@ -10,7 +10,7 @@ import { notFound, presentRefund, refuse, sceneryOf } from './answers.ts';
 const REFUND_WINDOW_MS = 180 * 86_400_000;
 
 /**
- * The result of a call that creates or queries a refund. `repeated` = an earlier request with the same
+ * The result of a call that creates or queries a refund. `repeated` is true if an earlier request with the same
  * PayPal-Request-Id created the refund.
  */
 export interface FoundRefund {

@@ -1,4 +1,4 @@
-/** Requests: the routes, and the checks of the bodies. */
+/** Defines the routes of PayPal's API. Checks the bodies of requests. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { exponentOf } from '../../money.ts';
@@ -7,7 +7,7 @@ import type { Answer } from '../exchange.ts';
 import type { Call, FaultName } from '../faults.ts';
 import { type PaypalRefusal, refuse } from './answers.ts';
 
-/** One authenticated call, as a route gets it. */
+/** One call whose caller is authenticated. The `act` of a route receives it. */
 export interface Request {
   account: Account;
   params: Readonly<Record<string, string>>;
@@ -15,12 +15,15 @@ export interface Request {
   body: unknown;
   query: Readonly<Record<string, unknown>>;
   requestId: string | undefined;
-  /** Whether the caller requests the whole resource (`Prefer: return=representation`). */
+  /** True if the caller wants the complete resource in the response (`Prefer: return=representation`). */
   whole: boolean;
   header(name: string): string | undefined;
 }
 
-/** A route of the API. `orderNo` returns the order number of a request, so that a fault can be set for one order. */
+/**
+ * A route of PayPal's API. `call` is the name by which a fault (a deliberate error) is set. `orderNo` returns the order
+ * number of a request, because a fault can be limited to one order.
+ */
 export interface Route {
   call: Call;
   orderNo?(request: Request): string | undefined;

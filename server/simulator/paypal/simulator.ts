@@ -1,4 +1,4 @@
-/** PayPal in the simulator: the channel simulator, its tokens, and the calls about orders, captures and refunds. */
+/** Simulates PayPal's REST API: access tokens, and the calls about orders, captures and refunds. */
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
@@ -103,8 +103,8 @@ function addCheckout(add: AddRoute, core: Core, index: TradeIndex): void {
 }
 
 /**
- * Builds the response of a create or capture request. A repeated request returns 200 with the earlier result. The fault
- * `same-id-concurrent-refusal` refuses the request although it took effect.
+ * Builds the response to a create or capture request. A repeated request gets status 200 and the earlier result. With
+ * the fault `same-id-concurrent-refusal`, the order is created or captured, but the response is a refusal.
  */
 function answerDone(
   core: Core,
@@ -138,22 +138,28 @@ function seen(trade: Trade, fault: FaultName | undefined): Trade {
   return { ...trade, minor: trade.minor + 100, payments };
 }
 
-/** Returns a trade as it was before its last change. */
+/**
+ * Returns a trade as it was before its newest refund. Without a refund, returns the trade before its payment. Without a
+ * payment, returns the trade before the approval.
+ */
 function before(trade: Trade): Trade {
   if (trade.refunds.length > 0) return { ...trade, refunds: trade.refunds.slice(0, -1) };
   if (trade.payments.length > 0) return { ...trade, payments: [], state: 'approved' };
   return { ...trade, state: 'open' };
 }
 
-/** Builds the response for `Prefer: return=minimal`, the default: id, status and links (Orders v2 and Payments v2). */
+/**
+ * Builds the short response, which PayPal sends by default (`Prefer: return=minimal`): id, status and links (Orders v2
+ * and Payments v2).
+ */
 function minimal({ id, status, links }: Record<string, unknown>): Record<string, unknown> {
   return { id, status, links };
 }
 
 /**
- * Builds the minimal response to a capture request. PayPal sends more than its documentation describes: the payer and,
- * for each purchase unit, the whole capture, but not the amount of the purchase unit. Sources: a response of the
- * sandbox in paypal/Checkout-Ruby-SDK, issue 24; for payment_source, paypal/PayPal-PHP-Server-SDK, issue 12.
+ * Builds the short response to a capture request. PayPal sends more fields than it documents: the payer and, for each
+ * purchase unit, the complete capture. The amount of the purchase unit is absent. Sources: a response of the sandbox in
+ * paypal/Checkout-Ruby-SDK, issue 24; for payment_source, paypal/PayPal-PHP-Server-SDK, issue 12.
  */
 function minimalOfCaptured(order: Record<string, unknown>): Record<string, unknown> {
   const { payment_source, payer } = order;
@@ -198,7 +204,8 @@ async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
     orderNo: route.orderNo?.(read),
     act: (fault, word) =>
       attempt(() => {
-        // A refused capture also changes the order, so `captureOrder` applies this fault.
+        // The fault `refused` of a capture is applied in `captureOrder`, because a refused capture also changes the
+        // order.
         if (fault === 'refused' && route.call !== 'capture') throw refuseWith(word);
         return route.act(read, fault, word);
       }),

@@ -1,4 +1,4 @@
-/** Orders: create, find and capture. */
+/** Creates, finds and captures orders. */
 import type { Account } from '../accounts.ts';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -9,15 +9,16 @@ import { notFound, presentCapture, refuse, refuseWith, sceneryOf } from './answe
 import { sendEvent } from './notifications.ts';
 import { type OrderRequest, readAmount } from './requests.ts';
 
-/** Faults that decide the state of a capture. */
+/** Faults (deliberate errors) that make a capture pending or declined. */
 type CaptureFault = 'capture-pending' | 'capture-declined';
 
 /** How long a capture is pending with the fault `capture-pending`, in simulated milliseconds. */
 const PENDING_MS = 60_000;
 
 /**
- * Issues after which the payer must choose another payment method ("Handle funding failures" and the Orders v2 error
- * list at developer.paypal.com). The order stays APPROVED, but every capture is refused until the payer approves again.
+ * PayPal error codes (`issue`) after which the payer must choose another payment method ("Handle funding failures" and
+ * the Orders v2 error list at developer.paypal.com). Every further capture is refused until the payer approves the
+ * order again. `orderStatus` decides the status of the order until then.
  */
 const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',
@@ -26,8 +27,8 @@ const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reasons of a pending capture that the merchant must accept or deny in its account (Payments v2, capture status
- * details).
+ * PayPal's reasons for a pending capture, if the merchant must accept or deny the payment in its PayPal account
+ * (Payments v2, capture status details).
  */
 const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'INTERNATIONAL_WITHDRAWAL',
@@ -37,8 +38,8 @@ const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Refuses a capture because of a fault, or because the payer has not approved again since an earlier refusal; throws
- * PaypalRefusal.
+ * Refuses a capture if the fault `refused` is set. Refuses it also after an earlier refusal, until the payer approves
+ * the order again. Throws PaypalRefusal.
  */
 function refuseCapture(core: Core, trade: Trade, fault: FaultName | undefined, word: string | undefined): void {
   const issue = fault === 'refused' ? (word ?? 'TRANSACTION_REFUSED') : trade.details['refusedWith'];
@@ -77,7 +78,10 @@ export function takeMoney(
   if (ripens) core.clock.schedule(PENDING_MS, () => moveCapture(core, trade, 'completed'));
 }
 
-/** Completes a pending capture whose time has passed, in case the process that scheduled it has ended. */
+/**
+ * Completes a pending capture whose waiting time is over. This is necessary if the process that scheduled the
+ * completion has ended.
+ */
 export function ripen(core: Core, trade: Trade): void {
   const ripeAt = trade.details['ripeAt'];
   if (typeof ripeAt === 'number' && ripeAt <= core.clock.now()) moveCapture(core, trade, 'completed');
@@ -122,7 +126,10 @@ export interface Done {
 /** The values that `createOrder` takes from the HTTP headers of the request. */
 interface CreateHeaders {
   requestId: string | undefined;
-  /** The URL for the events of this order, from the header `simulator-notify-url`. PayPal has no such header. */
+  /**
+   * The URL to which the events of this order are sent, from the header `simulator-notify-url`. Only the simulator has
+   * this header.
+   */
   notifyUrl: string | null;
 }
 
@@ -212,7 +219,7 @@ interface CaptureAsked {
   word: string | undefined;
 }
 
-/** `POST /v2/checkout/orders/{id}/capture`: captures an order; throws PaypalRefusal. */
+/** `POST /v2/checkout/orders/{id}/capture`: captures the payment of an approved order. Throws PaypalRefusal. */
 export function captureOrder(
   core: Core,
   index: TradeIndex,

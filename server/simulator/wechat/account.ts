@@ -1,4 +1,4 @@
-/** A merchant or partner at WeChat Pay: merchant numbers, apps, sub-merchants and keys, and how they are replaced. */
+/** Creates WeChat Pay merchants and partners. Replaces their ids, apps, sub-merchants and keys. */
 import { type KeyObject, X509Certificate, createPrivateKey, randomBytes } from 'node:crypto';
 import { WECHAT_BILL_RULES } from './bill-rules.ts';
 import { plainSerial } from '../../channels/wechat/signature.ts';
@@ -11,17 +11,17 @@ import { randomDigits } from '../trades.ts';
 /** A merchant that a partner acts for. */
 interface SubMerchant {
   mchid: string;
-  /** A small merchant (小微商户), which has no bill of its own. */
+  /** True for a small merchant (小微商户). WeChat Pay has no separate bill for a small merchant. */
   isSmall?: true;
-  /** The ids of all apps that are linked to the sub-merchant. */
+  /** The ids of the apps that are linked to the sub-merchant, including earlier apps. */
   appIds: readonly string[];
   /** The sub-merchant's app ids. The keys are field names of the channel configuration, such as `subAppId`. */
   fields: Readonly<Record<string, string>>;
 }
 
 /**
- * Links a new app to the sub-merchant that the channel configuration uses. `field` is the configuration field that gets
- * the new app id. Earlier apps stay linked.
+ * Links a new app to the newest sub-merchant, which the channel configuration uses. `field` is the field of the channel
+ * configuration that gets the new app id. Earlier apps stay linked.
  */
 function linkSubApp(subMerchants: readonly SubMerchant[], field: string, appId: string): SubMerchant[] {
   const [newest, ...others] = subMerchants;
@@ -29,7 +29,7 @@ function linkSubApp(subMerchants: readonly SubMerchant[], field: string, appId: 
   return [{ ...newest, appIds: [...newest.appIds, appId], fields: { ...newest.fields, [field]: appId } }, ...others];
 }
 
-/** Adds a sub-merchant. The channel configuration uses the new sub-merchant from now on. */
+/** Adds a sub-merchant at the start of the list. The channel configuration uses the first sub-merchant of the list. */
 function addSubMerchant(subMerchants: readonly SubMerchant[], mchid: string): SubMerchant[] {
   if (subMerchants.length === 0)
     throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner and has no sub-merchant.');
@@ -51,23 +51,26 @@ export interface SigningKey {
 }
 
 /**
- * A merchant or a partner at WeChat Pay. Older entries of a list stay valid; in the lists of keys and sub-merchants the
- * newest entry comes first.
+ * A merchant or a partner at WeChat Pay. The lists of keys and sub-merchants begin with the newest entry. The earlier
+ * entries stay valid.
  */
 export interface Merchant {
   mchid: string;
-  /** The app id in the channel configuration. */
+  /** The id of the app that the channel configuration uses. */
   appId: string;
   /** The ids of all apps that are linked to the merchant. */
   appIds: readonly string[];
   /**
-   * App ids for one payment scene each, the newest first. The keys are field names of the channel configuration, such
-   * as `appIdJsapi`.
+   * App ids that the merchant uses for only one type of payment. Each key is a field name of the channel configuration,
+   * such as `appIdJsapi`. The newest app id is the first in its list.
    */
   sceneAppIds: Readonly<Record<string, readonly string[]>>;
   apiV3Key: string;
   verifyMode: VerifyMode;
-  /** The sub-merchants of a partner, the configured one first; empty for a direct merchant. */
+  /**
+   * The sub-merchants of a partner. The channel configuration uses the first one. Empty for a merchant that is not a
+   * partner.
+   */
   subMerchants: readonly SubMerchant[];
   /** Registered H5 payment domains, including their subdomains. */
   h5Domains: readonly string[];
@@ -79,8 +82,8 @@ export interface Merchant {
    */
   skillhub?: string;
   /**
-   * The payment products that the merchant has opened at WeChat Pay, such as `native`. The name is the last part of the
-   * path of the product's create call.
+   * The payment products that the merchant is allowed to use, such as `native`. The name of a product is the last part
+   * of the path of its create call.
    */
   products: readonly string[];
   merchantKeys: Credential[];
@@ -88,7 +91,7 @@ export interface Merchant {
   publicKeys: SigningKey[];
 }
 
-/** The fields of a merchant that are stored as JSON. */
+/** The fields of a merchant that `secrets` stores as JSON text. */
 const LISTS = [
   'appIds',
   'sceneAppIds',
@@ -103,7 +106,6 @@ const LISTS = [
 /** The H5 payment domains of a new merchant: this machine. */
 const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Every product that a merchant can open. */
 const PRODUCTS = ['native', 'jsapi', 'h5', 'app', 'codepay'];
 
 /** What `/sim/rotate` can replace for a WeChat Pay merchant: each name with the function that replaces it. */
@@ -138,9 +140,9 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Creates a merchant. Options: `mode` is one of VERIFY_MODES; `products` are the opened products; `partner` creates a
- * partner with one sub-merchant; `subApp` gives the sub-merchant an app; `small` makes the sub-merchant a small
- * merchant (小微商户).
+ * Creates a merchant. The option `mode` is one of VERIFY_MODES. `products` lists the products that the merchant may
+ * use. `partner` creates a partner with one sub-merchant. `subApp` gives the sub-merchant an app. `small` makes the
+ * sub-merchant a small merchant (小微商户).
  */
 export async function newMerchant(
   core: Core,
@@ -194,8 +196,9 @@ function parseMerchant(secrets: Account['secrets']): Merchant {
 }
 
 /**
- * Replaces a key, certificate or setting. An old key stays valid, as at WeChat Pay for one day, but signs no new
- * messages.
+ * Replaces a key, certificate or setting of a WeChat Pay merchant. After the replacement, only the new key signs
+ * messages. An earlier signing key or certificate stays valid, as at WeChat Pay for one day. An earlier APIv3 key is
+ * invalid immediately.
  */
 export async function rotateMerchant(core: Core, account: Account, what: string, to = ''): Promise<void> {
   const name = OTHER_NAMES.get(what) ?? what;
@@ -249,9 +252,9 @@ export function merchantKeyOf({ merchantKeys }: Merchant, serial: string): KeyOb
 }
 
 /**
- * Returns the key that signs a message: the public key with the requested id, otherwise the newest key of the
- * merchant's verify mode. In mode `both` that is a platform certificate's key, as WeChat Pay does while a merchant
- * changes from certificates to public keys.
+ * Returns the key with which WeChat Pay signs a message. This is the public key with the requested id. If there is no
+ * such key, it is the newest key of the type that the merchant verifies with. In the mode `both` this is the key of a
+ * platform certificate, as at WeChat Pay while a merchant changes from certificates to public keys.
  */
 export function signingKeyOf({ verifyMode, platformKeys, publicKeys }: Merchant, requested = ''): SigningKey {
   const named = publicKeys.find(({ serial }) => plainSerial(serial) === plainSerial(requested));
@@ -267,7 +270,7 @@ function writeMerchant(merchant: Merchant): Record<string, string> {
   return { mchid, appId, apiV3Key, verifyMode, complaintUrl, skillhub, ...lists };
 }
 
-/** Adds an app for one scene to the merchant's configuration; earlier apps stay linked. */
+/** Adds a new app that the merchant uses for one type of payment. Earlier apps stay linked. */
 function linkApp(merchant: Merchant, field: string): void {
   const appId = newAppId();
   merchant.appIds = [...merchant.appIds, appId];

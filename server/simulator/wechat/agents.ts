@@ -1,4 +1,7 @@
-/** Agent pay: SkillHub developers, payment codes, and the preorder call that returns a payment code. */
+/**
+ * Simulates WeChat agent pay: developer accounts at SkillHub, the preorder call, and the payment code that the call
+ * returns.
+ */
 import type { Context } from 'koa';
 import { type KeyObject, createHmac, createPublicKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
@@ -50,7 +53,6 @@ function developerOf({ secrets }: Account): Developer | undefined {
   return secrets['skillhub'] ? (JSON.parse(secrets['skillhub']) as Developer) : undefined;
 }
 
-/** Every account with a developer. */
 function developersIn(core: Core): { account: Account; developer: Developer }[] {
   return core.accounts.of('wechat').flatMap((account) => {
     const developer = developerOf(account);
@@ -58,12 +60,11 @@ function developersIn(core: Core): { account: Account; developer: Developer }[] 
   });
 }
 
-/** The key by which a developer's signatures are verified. */
 function publicKeyOf({ publicKey }: Developer): KeyObject {
   return createPublicKey(publicKey);
 }
 
-/** What a create call returned so that the payer can pay: a code_url, a prepay_id or an h5_url. */
+/** The value that a create call returned and that an app or browser uses to start the payment. */
 interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;
@@ -121,8 +122,7 @@ function macOf({ secrets }: Account, text: string): string {
 }
 
 /*
- * WeChat Pay publishes the cases that it refuses, but not the codes of the refusals; all codes in this file are
- * inferred.
+ * WeChat Pay publishes which requests it refuses, but not the error codes. All error codes in this file are inferred.
  */
 
 const Envelope = z.strictObject({
@@ -154,10 +154,15 @@ const MOST_SECONDS = 900;
 
 const STANDARD_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** The recent nonces, and until when each nonce is remembered (real time, ms). */
+/**
+ * For each recent nonce: the time until which the simulator remembers it (real time, ms). A repeated nonce is refused.
+ */
 const seen = new WeakMap<Core, Map<string, number>>();
 
-/** Serves the preorder call for the payment of an agent. Every case that WeChat Pay publishes has its own refusal. */
+/**
+ * Serves the preorder call, by which an agent's developer gets a payment code. Each cause for a refusal that WeChat Pay
+ * publishes has its own error.
+ */
 export async function servePreorder(ctx: Context, core: Core): Promise<void> {
   const body = rawBodyOf(ctx).toString('utf8');
   const entered = enter(core, body);

@@ -1,4 +1,4 @@
-/** Responses: the description of trades and refunds, and the encryption and signature of a body. */
+/** Builds the responses of WeChat Pay: describes trades and refunds, encrypts fields and signs bodies. */
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { SIGNTEST, answerText, encryptText, signRsa } from '../../channels/wechat/signature.ts';
 import type { Answer } from '../exchange.ts';
@@ -33,7 +33,10 @@ const REFUND_WORDS = {
 export interface TradeDetails extends Names {
   product: string;
   openid: string;
-  /** The payer's openid for the sub-merchant's app; set if the create request named that app. */
+  /**
+   * The payer's openid (id of the payer in one app) for the sub-merchant's app. Set only if the create request
+   * contained this openid.
+   */
   subOpenid?: string;
   attach?: string;
   /** The payer's payment code (codepay). Each code can be used once. */
@@ -51,12 +54,18 @@ export function detailsOf(trade: Trade): TradeDetails {
   return trade.details as unknown as TradeDetails;
 }
 
-/** Whether a trade belongs to the named sub-merchant. Sub-merchants of one partner do not see each other's trades. */
+/**
+ * Whether a trade belongs to the sub-merchant `subMchid`. A sub-merchant does not see the trades of another
+ * sub-merchant of its partner.
+ */
 export function isFor(trade: Trade, { subMchid }: Pick<Names, 'subMchid'>): boolean {
   return detailsOf(trade).subMchid === subMchid;
 }
 
-/** Describes a trade for a query or notification, amounts in fen. `unseen` = the trade is described as unpaid. */
+/**
+ * Builds the JSON of a trade for a query or a notification. Amounts are in fen. With `unseen`, a paid trade is
+ * described as unpaid.
+ */
 export function describeTrade(trade: Trade, unseen = false): Record<string, unknown> {
   const { product, attach, ...details } = detailsOf(trade);
   const payment = unseen ? undefined : paymentOf(trade);
@@ -97,7 +106,7 @@ function paidState(trade: Trade): string {
   return refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS';
 }
 
-/** Describes a refund for a response. Amounts in fen. */
+/** Builds the JSON of a refund for a response. Amounts are in fen. */
 export function describeRefund(trade: Trade, refund: Refund): Record<string, unknown> {
   return {
     ...refundNames(trade, refund),
@@ -110,7 +119,10 @@ export function describeRefund(trade: Trade, refund: Refund): Record<string, unk
   };
 }
 
-/** Describes a refund for a notification: with `refund_status`, and without a currency. Amounts in fen. */
+/**
+ * Builds the JSON of a refund for a notification. Unlike a response, it has the field `refund_status` and no currency.
+ * Amounts are in fen.
+ */
 export function describeRefundNotification(trade: Trade, refund: Refund): Record<string, unknown> {
   return {
     ...merchantOf(trade),
@@ -122,7 +134,7 @@ export function describeRefundNotification(trade: Trade, refund: Refund): Record
   };
 }
 
-/** Returns the merchant numbers for the notification of a refund. The fields for a partner are inferred. */
+/** Returns the merchant ids for the notification of a refund. Their field names for a partner are inferred. */
 function merchantOf(trade: Trade): Record<string, unknown> {
   const { mchid, subMchid } = detailsOf(trade);
   return subMchid === undefined ? { mchid } : { sp_mchid: mchid, sub_mchid: subMchid };
@@ -136,7 +148,7 @@ function receivedBy({ toMerchant }: Refund): string {
   return toMerchant ? '商户结算银行账户' : '支付用户零钱';
 }
 
-/** Returns the event type for the notification of a refund. */
+/** Returns the event type of the notification of a refund, such as `REFUND.SUCCESS`. */
 export function refundEvent({ state }: Refund): string {
   return `REFUND.${REFUND_WORDS[state]}`;
 }
@@ -155,7 +167,7 @@ function refundNames(trade: Trade, refund: Refund): Record<string, unknown> {
   };
 }
 
-/** Returns the amount that the payer pays: the order amount less all vouchers. */
+/** Returns the amount that the payer pays: the amount of the order minus all vouchers. */
 function paidBy(trade: Trade): number {
   const { merchant, channel } = trade.offers ?? NO_OFFERS;
   return totalOf(trade) - merchant - channel;
@@ -166,8 +178,9 @@ function totalOf(trade: Trade): number {
 }
 
 /**
- * Returns the amounts that are only in the response to a refund call, not in a notification. `settlement_total` and
- * `settlement_refund` are the amounts of the order and of the refund less the merchant's own vouchers ("申请退款").
+ * Returns the amounts that only the response to a refund call contains. A notification does not contain them.
+ * `settlement_total` is the amount of the order minus the merchant's own vouchers. `settlement_refund` is the amount of
+ * the refund minus the merchant's own vouchers ("申请退款").
  */
 function settledAmount(trade: Trade, { minor, offers }: Refund): Record<string, number> {
   const settled = totalOf(trade) - (trade.offers?.merchant ?? 0);
@@ -183,7 +196,7 @@ function refundAmount(trade: Trade, { minor, offers }: Refund): Record<string, n
 /** How far the fault `clock-skew` moves the timestamp back, in seconds. */
 const SKEW = 600;
 
-/** Signs a response with the key that the request names; applies `fault`. */
+/** Signs a response with the key that the request names. Applies `fault`, a deliberate error such as `wrong-key`. */
 export async function signAnswer(
   core: Core,
   merchant: Merchant,
@@ -198,8 +211,8 @@ export async function signAnswer(
 }
 
 /**
- * Builds an encrypted field in WeChat Pay's format. With the fault `bad-tag` or `bad-aad` the field cannot be
- * decrypted, although the signature of the body is correct.
+ * Encrypts `text` and returns it as a field in WeChat Pay's format. With the fault `bad-tag` or `bad-aad`, the receiver
+ * cannot decrypt the field, although the signature of the body is correct.
  */
 export function encrypted(
   text: string,
@@ -233,7 +246,9 @@ export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Recor
   return { ...facts, amount: Object.fromEntries(wrong) };
 }
 
-/** Builds the signature headers of a body; applies `fault`. */
+/**
+ * Returns the HTTP headers with the signature of a body. Applies `fault`, a deliberate error such as `no-signature`.
+ */
 export async function signHeaders(
   core: Core,
   key: SigningKey,

@@ -4,8 +4,8 @@ import { type BillRules, CHINA_RULES, decimalsOf } from '../bills/rows.ts';
 export const WECHAT_BILL_RULES: BillRules = {
   payWay: 'wechat',
   ...CHINA_RULES,
-  // WeChat Pay's documents have no bill state for a refund that could not be credited (`abnormal`), so the bill shows
-  // it as still in progress.
+  // A refund is `abnormal` if the payer's account could not be credited. WeChat Pay's documents have no bill state for
+  // it, so the bill shows the refund as still in progress.
   stuckIsUnderWay: true,
   numberFrom: (digest) => `4200${decimalsOf(digest, 24)}`,
   lacks: ['withdrawal', 'dispute_unknown_to_us'],

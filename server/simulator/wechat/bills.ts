@@ -1,4 +1,4 @@
-/** Trade bills and account bills: requested by day, downloaded by URL. */
+/** Serves trade bills and account bills. A client requests the bill of a day and then downloads the file by a URL. */
 import { createHash } from 'node:crypto';
 import { createGzip } from 'node:zlib';
 import { z } from 'zod';
@@ -29,14 +29,13 @@ import {
 } from './requests.ts';
 
 /**
- * The types of a trade bill: all rows, the payments, the refunds, or the refunds from the available balance (充值退款).
- * Only the last type contains 充值退款 ("下载交易账单", bill_type). That 充值退款 are the refunds with `funds_account` AVAILABLE is
+ * The types of a trade bill. ALL: payments and refunds. SUCCESS: payments. REFUND: refunds. RECHARGE_REFUND: 充值退款,
+ * which no other type contains ("下载交易账单", bill_type). That 充值退款 are the refunds with `funds_account` AVAILABLE is
  * inferred from the documents.
  */
 const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND', 'RECHARGE_REFUND'] as const;
 type TradeBillType = (typeof TRADE_BILL_TYPES)[number];
 
-/** The merchant that a bill belongs to. */
 interface BillOwner {
   mchid: string;
   /** The app id that the bill shows for payments that another system of the merchant made. */
@@ -44,8 +43,8 @@ interface BillOwner {
 }
 
 /**
- * The columns of a trade bill; a column with `only` is in these bill types only. Source: pay.weixin.qq.com, "申请交易账单"
- * and "下载账单", with the sample files of the latter.
+ * The columns of a trade bill. A column with `only` is only in bills of these types. Sources: pay.weixin.qq.com,
+ * "申请交易账单" and "下载账单", and the sample files of "下载账单".
  */
 const COLUMNS: readonly { name: string; only?: readonly TradeBillType[] }[] = [
   ...['交易时间', '公众账号ID', '商户号', '特约商户号', '设备号', '微信订单号', '商户订单号'].map((name) => ({ name })),
@@ -78,8 +77,8 @@ function contentOf(content: BillContent, type: TradeBillType): BillContent {
 }
 
 /**
- * The trade bill: a header, one row for each payment and each refund in any state, a second header, and one row of
- * sums.
+ * Writes the lines of a trade bill: the column names, one line for each payment and each refund, the column names of
+ * the sums, and the sums. A refund is listed in every state.
  */
 function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType): Iterable<string> {
   const columns = COLUMNS.map(({ name }) => name).filter((name) => isIn(type, name));
@@ -136,9 +135,9 @@ function partiesOf(
 }
 
 /**
- * Returns the cells of a row by column. A refund is in the bill of the day of its request. The row of a refund has
- * zeros as the amounts of the order, as in WeChat Pay's samples. The state REVOKED for the refund of a reversed payment
- * is inferred from the list of states.
+ * Returns the cells of a row, by column name. A refund is in the bill of the day on which it was requested. In the row
+ * of a refund, the amounts of the order are zero, as in WeChat Pay's samples. For a reversed payment, the state REVOKED
+ * of the refund is inferred from the list of states.
  */
 function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOwner): Record<string, string> {
   const { appid = '', subMchid = '0', openid, product, attach = '' } = partiesOf(row, { mchid, ...owner });
@@ -215,8 +214,8 @@ interface Flow {
 }
 
 /**
- * The bill of the basic account: credits and debits. The fee of a payment has its own line; the line of a refund
- * includes the returned fee.
+ * Writes the lines of an account bill: the credits and debits of the merchant's basic account. The fee of a payment has
+ * a line of its own. The line of a refund already includes the fee that WeChat Pay returns.
  */
 function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string> {
   yield `\uFEFF${content.has('other-columns') ? FUND_COLUMNS.replace('业务凭证号', '凭证编号') : FUND_COLUMNS}\r\n`;
@@ -235,7 +234,7 @@ function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string>
 
 function* flowsOf(content: BillContent): Iterable<Flow> {
   for (const row of rowsOf(content)) {
-    // The merchant's own vouchers are not credited to the account.
+    // WeChat Pay does not pay out the merchant's own vouchers, so they are not part of the credited amount.
     const settled = row.minor - row.offers.merchant;
     if (row.kind === 'payment') {
       yield { row, name: '交易', kind: '交易', minor: settled, remark: `结算总金额${hundredths(settled)}元` };
@@ -276,8 +275,8 @@ const TradeQuery = z.object({ ...Shared, bill_type: z.enum(TRADE_BILL_TYPES).def
 const FundQuery = z.object({ ...Shared, account_type: z.enum(['BASIC', 'OPERATION', 'FEES']).default('BASIC') });
 
 /**
- * The calls for the bills of a day and for bill files. The download of a file requires a signed request, but its
- * response is not signed.
+ * The calls that request a bill and download its file. The request for the file must be signed. The response with the
+ * file is not signed.
  */
 export const BILL_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/bill\/tradebill$/, call: 'bill', plan: planTrades },
@@ -285,18 +284,19 @@ export const BILL_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/billdownload\/file$/, call: 'bill-file', plan: planFile },
 ];
 
-/** The parsed request for a bill. */
 interface Bill {
   day: string;
   isPacked: boolean;
   subMchid: string | undefined;
 }
 
-/** The functions that select and write the rows of a bill. */
+/**
+ * How the file of a bill is made. `part` selects the rows for the bill type, and `lines` writes the lines of the file.
+ */
 interface Written {
   part?: (content: BillContent) => BillContent;
   lines: (content: BillContent) => Iterable<string>;
-  /** True for the statement of the merchant's account; absent = a bill of trades. */
+  /** True for an account bill (movements of money). Absent for a trade bill. */
   isOfMoney?: boolean;
 }
 
@@ -312,8 +312,8 @@ function planTrades(request: WechatRequest): Planned {
 }
 
 /**
- * Checks a request for an account bill and returns the function that serves the bill. In the simulator only the basic
- * account has transactions, so the other accounts have no bills.
+ * Checks a request for an account bill. Returns the function that serves the bill. Only the basic account has
+ * transactions in the simulator, so a request for another account gets "no bill exists".
  */
 function planFunds(request: WechatRequest): Planned {
   const read = FundQuery.safeParse(Object.fromEntries(request.query));
@@ -336,8 +336,8 @@ function plan(
   // A partner's bill without `sub_mchid` covers all its sub-merchants ("申请所有/单个子商户交易账单").
   const wrong = bill.subMchid === undefined ? undefined : refuseSub(request.merchant, bill.subMchid);
   if (wrong) return settled(wrong);
-  // A small merchant has no bill of its own ("小微商户不单独提供对账单下载": "下载账单", sub_mch_id); its rows are in the bill of its
-  // partner. The error code is inferred.
+  // A small merchant has no bill of its own ("小微商户不单独提供对账单下载": "下载账单", sub_mch_id). Its rows are in the partner's bill.
+  // The error code is inferred.
   if (request.merchant.subMerchants.some(({ mchid, isSmall }) => isSmall && mchid === bill.subMchid))
     return settled(noStatement());
   return { act: () => answer(request, bill, how) };
@@ -358,8 +358,8 @@ async function answer(
     account: account.name,
     ...span,
     isOfMoney,
-    // A bill shows the states that the refunds had when the bill was created; no later bill updates them
-    // ("交易账单详细说明").
+    // A bill shows the state that each refund had when the bill was created. If the state changes later, no bill shows
+    // the change ("交易账单详细说明").
     madeAt: Math.min(now, span.to + READY_MS),
     isOurs: (trade) => subMchid === undefined || detailsOf(trade).subMchid === subMchid,
   });

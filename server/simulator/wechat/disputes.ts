@@ -1,4 +1,7 @@
-/** Complaints: the actions of a payer, the calls of a merchant, and the images in the merchant's responses. */
+/**
+ * Simulates WeChat Pay's complaints: the actions of a payer, the calls of a merchant, and the images in the merchant's
+ * responses.
+ */
 import { X509Certificate, constants, hash, publicEncrypt, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Answer } from '../exchange.ts';
@@ -70,7 +73,7 @@ function parseJson(bytes: Buffer | undefined): unknown {
   }
 }
 
-/** One step of a complaint; `action` is the `action_type` of its notification. */
+/** An event in the history of a complaint. `action` is the `action_type` of the notification about the event. */
 interface Step {
   id: string;
   at: number;
@@ -79,8 +82,8 @@ interface Step {
 }
 
 /**
- * Actor and type of each step in the history of a complaint ("查询投诉单协商历史"), by the `action_type` of the notification.
- * WeChat Pay's document spells MERCHANT_REFUSE_RERUND in this way.
+ * For each `action_type` of a notification: who acted (payer, merchant or system), and the type of the event in the
+ * history of the complaint ("查询投诉单协商历史"). MERCHANT_REFUSE_RERUND is WeChat Pay's own spelling.
  */
 const STEPS = {
   CREATE_COMPLAINT: ['投诉人', 'USER_CREATE_COMPLAINT'],
@@ -94,16 +97,16 @@ const STEPS = {
 } as const;
 type Action = keyof typeof STEPS;
 
-/** A complaint, stored in the details of its trade. */
+/** A complaint of a payer. It is stored in `details` of its trade. */
 interface Complaint {
   id: string;
   minor: number;
   reason: string;
   state: 'PENDING' | 'PROCESSING' | 'PROCESSED';
-  /** Whether a message of the payer is unanswered. */
+  /** True if the payer's last message has no answer yet. */
   waits: boolean;
   history?: Step[];
-  /** The merchant agreed to a refund. The complaint is closed when the refund succeeds. */
+  /** True if the merchant agreed to a refund. The complaint is closed when the refund succeeds. */
   isApproved?: boolean;
   /** How often the payer has complained, including the first time. */
   times?: number;
@@ -112,7 +115,7 @@ interface Complaint {
   createdAt: number;
 }
 
-/** The text of every simulated complaint and of every message of a payer. */
+/** The text of every simulated complaint and of every later message of the payer. */
 const WORDS = '没有收到';
 const MOST_DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -134,8 +137,8 @@ const ResponseBody = z.object({
 
 const CompleteBody = ResponseBody.pick({ complainted_mchid: true });
 /**
- * The body of "更新退款审批结果" (approve or reject a refund). A request with APPROVE may contain the fields for REJECT, and
- * the reverse.
+ * The body of "更新退款审批结果", by which the merchant approves or rejects a refund. A request with APPROVE may also contain
+ * the fields for REJECT. A request with REJECT may also contain the fields for APPROVE.
  */
 const RefundBody = z.object({
   action: z.enum(['APPROVE', 'REJECT']),
@@ -183,10 +186,10 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
 ];
 
 /**
- * Applies an action of the payer, or of the merchant on WeChat Pay's platform: `open`, `ask` (the payer sends another
- * message), `review` (the merchant responds), `win` (the complaint is settled), `appeal` (the payer continues the
- * complaint). Action types: pay.weixin.qq.com, chapter10_2_16 of API v3, 2023.06.06. The state of a continued complaint
- * is not documented there.
+ * Applies an action to the complaint of a trade. `open`: the payer complains. `ask`: the payer sends another message.
+ * `review`: the merchant responds. `win` or `cancel`: the complaint is closed. `appeal`: the payer continues the
+ * complaint; the state after that is not documented. Action types: pay.weixin.qq.com, chapter10_2_16 of API v3,
+ * 2023.06.06.
  */
 export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeAction): object {
   if (disputeAction.act === 'open') return open(core, trade, disputeAction);
@@ -393,7 +396,7 @@ function present({ merchant }: WechatRequest, { trade, complaint }: Found): Reco
   };
 }
 
-/** Returns the merchant number of a complaint; for a trade of a partner, the sub-merchant's number. */
+/** Returns the mchid of the merchant that a complaint is about. For a trade of a partner, this is the sub-merchant. */
 function complainedOf(trade: Trade): string {
   const { mchid, subMchid = mchid } = detailsOf(trade);
   return subMchid;

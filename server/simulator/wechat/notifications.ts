@@ -1,4 +1,4 @@
-/** Notifications: encryption and signature, and the registered URL for complaint notifications. */
+/** Encrypts and signs notifications. Serves the calls that register the URL for complaint notifications. */
 import { z } from 'zod';
 import type { Account } from '../accounts.ts';
 import { duplicateFirstKey, type FaultName } from '../faults.ts';
@@ -18,7 +18,10 @@ import {
   success,
 } from './requests.ts';
 
-/** The body with the URL for complaint notifications: https, as at WeChat Pay, or http on this machine. */
+/**
+ * The body of a request that registers the URL for complaint notifications. The URL must be https, as at WeChat Pay.
+ * The simulator also accepts http on this machine.
+ */
 const Body = z.object({
   url: z
     .string()
@@ -105,8 +108,8 @@ export async function encryptNotification(
 }
 
 /**
- * Selects the signing key. While a merchant verifies with public keys and with certificates, the deliveries alternate
- * between both kinds of keys.
+ * Selects the key that signs a delivery. A merchant that changes to public keys accepts public keys and certificates.
+ * Its deliveries then use a public key and a certificate alternately.
  */
 function notificationKeyOf(merchant: Merchant, { attempts }: NotificationRecord): SigningKey {
   const newest = merchant.publicKeys[0]?.serial;

@@ -87,7 +87,8 @@ function refund(
 }
 
 /**
- * Handles a repeated refund number: returns the same refund, or refuses the request if its payment or amount differs.
+ * Handles a refund request whose refund number was used before. Returns the earlier refund. Refuses the request if the
+ * payment or an amount differs from the earlier request.
  */
 function repeatRefund(known: Found, trade: Trade, { amount }: RefundBody): Answer {
   const same = known.trade === trade && known.refund.minor === amount.refund && trade.minor === amount.total;

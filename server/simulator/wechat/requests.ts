@@ -1,4 +1,6 @@
-/** Requests: the checks of signature and merchant numbers, the schemas of the bodies, and the refusals. */
+/**
+ * Checks the signature and the merchant ids of a request. Defines the schemas of the request bodies. Builds refusals.
+ */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import {
@@ -15,15 +17,15 @@ import type { Core } from '../channel-simulator.ts';
 import { type Part, rawBodyOf, readParts } from '../requests.ts';
 import { type Merchant, findAccount, merchantKeyOf, readMerchant } from './account.ts';
 
-/** A request that passed the checks, as a route receives it. */
+/** A request that passed all checks. The `plan` function of a route receives it. */
 export interface WechatRequest extends Caller {
   core: Core;
   /**
-   * `partner` for the basic payment paths with `/partner`. Every other path is `direct`, even if the caller is a
-   * partner.
+   * `partner` if the path is a basic payment path that contains `/partner`. For every other path `direct`, even if a
+   * partner sent the request.
    */
   mode: 'direct' | 'partner';
-  /** The variable parts of the path, decoded. */
+  /** The parts of the path that match the groups of the route's pattern, decoded. An example is the order number. */
   parts: readonly string[];
   query: URLSearchParams;
   /** The base URL that the client called, without a slash at the end. */
@@ -32,15 +34,15 @@ export interface WechatRequest extends Caller {
   contentType: string;
 }
 
-/**
- * A request that was checked but not performed yet: its order number, if it has one, and the function that performs it.
- */
+/** A request that was checked but not performed yet. `act` performs it. */
 export interface Planned {
   orderNo?: string;
   act(fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
-/** One route: method, path, the call name for faults, and the function that parses the request. */
+/**
+ * One route. `call` is the name by which a fault (a deliberate error) is set for the route. `plan` checks the request.
+ */
 export interface CallRoute {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: RegExp;
@@ -48,7 +50,7 @@ export interface CallRoute {
   plan(request: WechatRequest): Planned;
 }
 
-/** A request whose response is already known, such as a refusal. */
+/** Builds a planned request whose response is already known. The response is usually a refusal. */
 export function settled(answer: Answer, orderNo?: string): Planned {
   return { orderNo, act: () => answer };
 }
@@ -69,9 +71,9 @@ export function refuse(status: number, code: string, message: string, detail?: o
 }
 
 /**
- * Builds the refusal of a product that the merchant has not opened. NO_AUTH is in the error list of every create call;
- * the message is as merchants report it (befinal/node-tenpay, issue 49). That this check precedes the checks of the
- * order is inferred.
+ * Builds the refusal for a product that the merchant may not use. NO_AUTH is in the error list of every create call.
+ * The message is as merchants report it (befinal/node-tenpay, issue 49). That WeChat Pay makes this check before the
+ * checks of the order is inferred.
  */
 export function notOpened(): Answer {
   return refuse(403, 'NO_AUTH', '商户号该产品权限未开通，请前往商户平台>产品中心检查后重试');
@@ -100,7 +102,7 @@ export interface Caller {
   merchant: Merchant;
 }
 
-/** Paths that require the headers Accept and User-Agent before the signature is checked. */
+/** On these paths, a request without the header Accept or User-Agent is refused before its signature is checked. */
 const PICKY = /^\/v3\/(?:refund|certificates|merchant-service\/complaint-notifications)(?:\/|$)/;
 
 /** Checks a request as strictly and in the same sequence as WeChat Pay does. A refusal by these checks is unsigned. */
@@ -216,9 +218,10 @@ export function refuseNames(merchant: Merchant, { mchid, appid, subMchid, subApp
 }
 
 /**
- * Returns the refusal of a wrong sub-merchant. A partner must name one of its own sub-merchants; a direct merchant must
- * not name a sub-merchant. The messages are those that merchants report (developers.weixin.qq.com/community,
- * "受理机构必须传入sub_mch_id", "普通商户不允许传sub_mch_id", "受理关系不存在"). No report gives the code of the second message.
+ * Returns the refusal of a wrong sub-merchant; undefined if the sub-merchant is correct. A partner must name one of its
+ * own sub-merchants. A merchant that is not a partner must not name one. The messages are those that merchants report
+ * (developers.weixin.qq.com/community, "受理机构必须传入sub_mch_id", "普通商户不允许传sub_mch_id", "受理关系不存在"). The error code for
+ * "普通商户不允许传sub_mch_id" is inferred, because no report contains it.
  */
 export function refuseSub({ subMerchants }: Merchant, subMchid: string | undefined): Answer | undefined {
   const isPartner = subMerchants.length > 0;
@@ -242,7 +245,6 @@ const OutRefundNo = z.string().regex(/^[0-9A-Za-z_\-|*@]{1,64}$/);
 const Reason = z.string().refine((text) => Buffer.byteLength(text) <= 80, 'longer than 80 bytes');
 const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$/, 'RFC 3339 with an offset');
 
-/** The goods of an order. */
 const Detail = z.object({
   goods_detail: z
     .array(
@@ -268,7 +270,7 @@ const Extras = {
 
 const OpenId = z.string().min(1).max(128);
 
-/** The fields of a create request that direct merchants and partners send alike. */
+/** The fields of a create request that are the same for direct merchants and partners. */
 const Order = {
   description: z.string().min(1).max(127),
   out_trade_no: OutTradeNo,
@@ -348,7 +350,7 @@ export const REVERSE_BODIES = {
 /** POST …/close. */
 export const CLOSE_BODIES = { direct: z.object(DirectMchid), partner: z.object(PartnerMchids) };
 
-/** The query parameters of …/out-trade-no/{no} and …/id/{id}. */
+/** The query parameters of the calls that query an order: …/out-trade-no/{no} and …/id/{id}. */
 export const QUERIES = CLOSE_BODIES;
 
 /** POST /v3/refund/domestic/refunds. */
@@ -361,7 +363,7 @@ export const RefundBody = z
     notify_url: Url.optional(),
     amount: z.object({ refund: Fen, total: Fen, currency: z.literal('CNY') }),
     funds_account: z.enum(['AVAILABLE', 'UNSETTLED']).optional(),
-    /** Required for a partner, not allowed for a direct merchant ("退款申请"). */
+    /** A partner must send this field. A direct merchant must not send it ("退款申请"). */
     sub_mchid: PartnerMchids.sub_mchid.optional(),
   })
   .refine((body) => (body.transaction_id === undefined) !== (body.out_trade_no === undefined), {

@@ -1,4 +1,4 @@
-/** WeChat Pay in the simulator: all its calls, and the platform certificates. */
+/** The simulation of WeChat Pay: the list of all its API calls, and the platform certificates. */
 import type { Context } from 'koa';
 import { X509Certificate, randomUUID } from 'node:crypto';
 import { WECHAT_BILL_RULES } from './bill-rules.ts';
@@ -161,7 +161,8 @@ async function serve(ctx: Context, core: Core): Promise<void> {
       fault === 'refused' && word !== undefined
         ? refuse(400, word, 'The simulator refuses the call because of a fault that was set.')
         : act(fault),
-    // A file is not signed. The signed response with its download URL also contains its hash.
+    // A downloaded file is not signed. The earlier response, which contains the download URL, is signed and contains
+    // the hash of the file.
     sign: (answer, fault) => (answer.file ? answer : signAnswer(core, merchant, requestedSerial, answer, fault)),
   });
 }

@@ -1,4 +1,7 @@
-/** Trades: create, query and close; payments with the payer's payment code; and the page of an h5_url. */
+/**
+ * Trades (orders in the simulated WeChat Pay): how they are created, queried and closed. Also payments with the payer's
+ * payment code, and the page of an h5_url.
+ */
 import type { Context } from 'koa';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
@@ -35,7 +38,9 @@ import {
 /** The path of an h5_url in the simulator; WeChat Pay uses the host wx.tenpay.com. */
 export const H5_PATH = '/wechat/cgi-bin/mmpayweb-bin/checkmweb';
 
-/** How long an h5_url can be opened after the create request ("H5下单", h5_url). */
+/**
+ * How long an h5_url can be opened after the create request, according to WeChat Pay's documentation ("H5下单", h5_url).
+ */
 const URL_LIFE_MS = 5 * 60_000;
 
 /**
@@ -47,9 +52,9 @@ function newH5Url(core: Core, trade: Trade): string {
 }
 
 /**
- * Opens an h5_url in the payer's browser and redirects to the payer page of the trade. Like WeChat Pay ("H5支付", 常见问题),
- * it refuses an expired URL, a missing referer, and a referer or redirect_url on a domain that the merchant has not
- * registered. The HTTP status of WeChat Pay's refusals is not documented.
+ * Opens an h5_url in the payer's browser and redirects to the payer page of the trade. Refuses an expired URL and a
+ * missing referer. Also refuses a referer or redirect_url on a domain that the merchant has not registered. WeChat Pay
+ * does the same, according to its documentation ("H5支付", 常见问题), but the HTTP status is not documented.
  */
 export function openH5(ctx: Context, core: Core): void {
   const trade = tradeOf(core, textOf(ctx, 'prepay_id'));
@@ -183,8 +188,8 @@ function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
 }
 
 /**
- * Refuses a time_expire that is too early. Only a new trade is checked, because the same request may be repeated until
- * the trade expires ("H5下单", time_expire).
+ * Refuses a time_expire that is too early. Only a new trade is checked, because WeChat Pay accepts a repeated request
+ * until the trade expires (documentation "H5下单", time_expire).
  */
 function refuseExpiry({ core }: WechatRequest, { time_expire: expire }: CreateBody): Answer | undefined {
   if (!expire) return undefined;
@@ -194,8 +199,8 @@ function refuseExpiry({ core }: WechatRequest, { time_expire: expire }: CreateBo
 }
 
 /**
- * Whether an openid of the request was first used with another app. An openid belongs to one app ("JSAPI下单",
- * payer.openid).
+ * Whether an openid of the request was first used with another app. According to WeChat Pay's documentation, an openid
+ * belongs to one app ("JSAPI下单", payer.openid).
  */
 function isOfAnotherApp({ core, account }: WechatRequest, body: CreateBody): boolean {
   if (!body.payer) return false;
@@ -301,7 +306,10 @@ function planPay(request: WechatRequest): Planned {
   return { orderNo: read.body.out_trade_no, act: () => pay(request, read.body) };
 }
 
-/** Charges a payer's payment code. The payer must enter the password, unless the amount has a fixed outcome. */
+/**
+ * Charges a payer's payment code. Then the trade waits until the payer enters the password. For some test amounts (e.g.
+ * 0.01) the simulator decides the outcome itself, without the payer.
+ */
 function pay(request: WechatRequest, body: CodepayBody): Answer {
   const { core, account, merchant } = request;
   const names = namesIn(body);

@@ -1,5 +1,5 @@
-// The payment scheme for Alipay's agents: the bill in the 402, the proof of payment that the agent sends, and the
-// confirmation of the delivery to Alipay.
+// The payment scheme for AI agents that pay with Alipay: the bill in the 402, the proof of payment that the agent
+// sends, and the confirmation of the delivery to Alipay.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import { AppError, NotFound } from '../../errors.ts';
 import type { AgentProof, Channel } from '../../payments/channel.ts';
@@ -12,14 +12,14 @@ import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 const HEADER = 'Payment-Proof';
 /**
- * Maximum size of the header with a proof. It has room for a client session of 4 KB in base64 and the other fields.
- * Common proxies accept a header of this size.
+ * Maximum size of the header with a proof of payment (bytes). The largest field, the client session of Alipay, may have
+ * 4 KB. Common proxies accept a header of 8 KB.
  */
 const MAX_HEADER_BYTES = 8192;
 const MAX_PROOF_BYTES = 2048;
 const MAX_SESSION_BYTES = 4096;
 
-/** The operations that the scheme for Alipay's agents uses. */
+/** The operations for AI agents that pay with Alipay. */
 interface AlipayAgents {
   /** Adds the bill for Alipay's agents to an offer, if the merchant's account accepts payments by agents. */
   withBill(pair: SkillPair): Promise<SkillPair>;
@@ -28,8 +28,8 @@ interface AlipayAgents {
 }
 
 /**
- * The payment scheme for Alipay's agents. The header `Payment-Needed` contains the bill, and `Payment-Proof` contains
- * the proof, which only Alipay can verify.
+ * The payment scheme for AI agents that pay with Alipay. The header `Payment-Needed` contains the bill. The header
+ * `Payment-Proof` contains the proof of payment, which only Alipay can verify.
  */
 export function alipayAgentScheme(agents: AlipayAgents): PaymentScheme {
   const scheme: PaymentScheme = {
@@ -63,9 +63,9 @@ export function alipayAgentScheme(agents: AlipayAgents): PaymentScheme {
 }
 
 /**
- * Reads the header `Payment-Proof`. Throws ProofInvalid. Both base64 alphabets are accepted, with or without padding:
- * Alipay's product document says base64url, its demos accept every variant, and its acceptance script sends padded
- * base64. The fields are sent to Alipay unchanged.
+ * Reads the header `Payment-Proof`. Throws ProofInvalid. The header may be base64 or base64url, with or without
+ * padding, because Alipay's documentation and test programs use different forms. The fields are sent to Alipay
+ * unchanged.
  */
 function readProof(header: string): AgentProof {
   try {
@@ -192,8 +192,8 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
   }
 
   /**
-   * Job: confirms a delivery to Alipay, and schedules a retry if that fails. After the last attempt an exception (a
-   * case for an operator) is opened.
+   * Job: confirms a delivery to Alipay. If the confirmation fails, schedules a retry. If the last attempt fails too,
+   * opens an exception (a case for an operator).
    */
   async function confirm(orderNo: string): Promise<void> {
     const { order, skill } = await store.read((tx) => readPair(tx, orderNo));

@@ -20,9 +20,9 @@ import {
 import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 /**
- * The HTTP authentication scheme `Payment` (draft-httpauth-payment-01, intent `charge`). The challenges are in
- * `WWW-Authenticate`, the credential in `Payment-Authorization`, and the receipt in `Payment-Receipt`. The methods of
- * the scheme are the service's channels. The payload of a credential is the order number.
+ * The HTTP authentication scheme `Payment` (draft-httpauth-payment-01, intent `charge`). The service sends challenges
+ * in `WWW-Authenticate` and the receipt in `Payment-Receipt`. The client sends its credential, which contains the order
+ * number, in `Payment-Authorization`. Each payment method is a channel of the service.
  */
 export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme {
   const realm = new URL(publicUrl).host;
@@ -171,7 +171,8 @@ export function challengeKeys(masterKeys: readonly { key: Buffer }[]): Challenge
 }
 
 /**
- * Joins the eight values that the draft specifies with `|`, and computes their HMAC with a key for this application.
+ * Computes the id of a challenge: an HMAC over its parameters, joined with `|` as the draft specifies. The HMAC key is
+ * derived from the client id, so each application has its own key.
  */
 function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string): Buffer {
   const { realm, method, intent, request, expires = '', digest = '', header } = challenge;
@@ -277,7 +278,10 @@ function readRanges(header: string): Range[] | undefined {
   return found.map((match) => ({ method: match![1]!, intent: match![2]!, q: Number(match![3] ?? 1) }));
 }
 
-/** Returns the weight that the client gives to a method. If several ranges match, the most specific one decides. */
+/**
+ * Returns the weight that the client gives to a payment method. If several entries of the header `Accept-Payment`
+ * match, the most specific entry decides.
+ */
 function weightOf(ranges: readonly Range[], method: string): number {
   const fitting = ranges.filter((one) => fits(one.method, method) && fits(one.intent, 'charge'));
   const [best] = fitting.toSorted((a, b) => wildcards(a) - wildcards(b));

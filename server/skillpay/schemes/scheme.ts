@@ -41,7 +41,7 @@ export interface Proof {
   scheme: PaymentScheme;
   /** The name of the header that contains the proof. */
   header: string;
-  /** The order number in the proof. undefined = the proof cannot be read. Its scheme then responds with a 402. */
+  /** The order number in the proof. undefined = the proof cannot be read. The call then gets a 402. */
   outTradeNo: string | undefined;
   /**
    * Finds the order if the proof does not contain an order number. Throws if the proof is refused. Absent = the proof
@@ -84,7 +84,10 @@ export interface PaymentScheme {
    * respond.
    */
   prepare?(pair: SkillPair): Promise<SkillPair>;
-  /** Returns the headers and fields that the scheme adds to a 402. The result is always the same for the same row. */
+  /**
+   * Returns the headers and fields that the scheme adds to a 402. They depend only on the stored order, so every 402
+   * for the order contains the same values.
+   */
   challenge(pair: SkillPair, call: Call): ChallengeParts;
   /** Returns a shorter form of `challenge` without optional data. It is used if the headers of the 402 would be too long. */
   brief?(pair: SkillPair, call: Call): ChallengeParts;
@@ -110,7 +113,9 @@ export function firstFault(call: Call, pair: SkillPair, now: Date): Failure {
   }
 }
 
-/** A proof that its scheme refuses with the 402 of the order instead of a 400. */
+/**
+ * The proof of payment is refused, but it is not malformed. The response is therefore a 402 for the order, not a 400.
+ */
 export class ProofRejected extends Error {
   readonly why: Failure;
   constructor(why: Failure) {
@@ -148,8 +153,8 @@ function sizeOf(added: readonly ChallengeParts[]): number {
 }
 
 /**
- * Returns the address of the page where the payer pays an order with one of its channels. If that is not the order's
- * current channel, the page creates a new order.
+ * Returns the address of the page where the payer pays an order with the given channel. If the order was created for
+ * another channel, the page creates a new order.
  */
 export function payUrlOf(publicUrl: string, { order }: SkillPair, { payWay }: OfferEntry): string {
   const own = `${publicUrl}/pay/${order.orderNo}`;

@@ -1,4 +1,4 @@
-/** Maximum size of a header with a proof. A payment scheme may allow more. */
+/** Maximum size of a header with a proof of payment (bytes). A payment scheme may allow more. */
 const MAX_BYTES = 4096;
 const MAX_DEPTH = 20;
 

@@ -1,4 +1,4 @@
-// The payment scheme for WeChat's agents, and the payment codes that WeChat issues for them.
+// The payment scheme for AI agents that pay with WeChat, and the payment codes that WeChat issues for them.
 import type { KeyObject } from 'node:crypto';
 import type { Place } from '../../db/encryption.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
@@ -18,8 +18,8 @@ const AGENT_PROMPT =
   '本次使用微信支付，请将 WeixinPay-Required 的值作为 paymentCode 交给 weixinpay_pay，以向用户申请支付授权。';
 
 /**
- * The payment scheme for WeChat's agents. A header and the body contain the payment code that WeChat issued. The proof
- * of payment is the order number.
+ * The payment scheme for AI agents that pay with WeChat. The 402 contains the payment code that WeChat issued, in a
+ * header and in the body. The proof of payment is the order number.
  */
 export function weixinAgentScheme(withAgentCode: WithAgentCode, now: () => Date): PaymentScheme {
   return {
@@ -150,7 +150,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     count('code' in answer ? 'given' : 'failed');
     const seen =
       'code' in answer ? { lastSuccessAt: now() } : { lastFailureAt: now(), lastFailure: answer.fault.slice(0, 500) };
-    // If the time of this success or failure cannot be stored, the offer is still sent.
+    // Storing the result for the administrator is not essential. If storing fails, the caller still gets the 402.
     await store
       .autocommit((tx) => tx.agentPays.update({ project: row.project }, seen))
       .catch((error: unknown) => log('warn', 'the status of agent pay was not stored', { error }));

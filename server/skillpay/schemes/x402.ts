@@ -207,8 +207,8 @@ export function readProof(header: string): X402Proof {
 }
 
 /**
- * Returns the `id` of the extension `payment-identifier`, or undefined if the client does not use the extension. It is
- * specified in the repository x402-foundation/x402.
+ * Returns the client's own key of the payment (extension `payment-identifier`, see the repository
+ * x402-foundation/x402). Returns undefined if the client does not use the extension.
  */
 function paymentIdOf(extensions: unknown): string | undefined {
   if (extensions === undefined) return undefined;
@@ -236,9 +236,9 @@ export interface SignedTerms {
 }
 
 /**
- * Creates the functions that sign offers and receipts, with the key of the order's mode. The `kid` is a DID URL that
- * refers to a key in `did.json`. The fields are specified by the extension `offer-receipt` (repository
- * x402-foundation/x402) in its sections on JWS headers, offer payloads and receipt payloads.
+ * Creates the functions that sign offers and receipts. Each mode (e.g. live) has its own signing key. The `kid` is a
+ * DID URL that refers to a key in `did.json`. The extension `offer-receipt` specifies the fields (repository
+ * x402-foundation/x402).
  */
 export function signedTerms(keys: Pick<SigningKeys, 'sign'>, publicUrl: string): SignedTerms {
   const signer = didOf(publicUrl);
